@@ -76,7 +76,7 @@ struct hed_lower_function {
     void *state; /* the shape's own */
 };
 
-/* The memory that an access goes to. One of var, base, address and first is set. */
+/* The memory that an access goes to. One of var, base, address, first and reg is set. */
 struct hed_lower_place {
     const struct hed_ptx_var *var; /* of the function, local or param; each lane has its own */
     LLVMValueRef base;             /* ptr: the same for all lanes */
@@ -84,8 +84,8 @@ struct hed_lower_place {
     int64_t offset;                /* bytes from var or base */
     LLVMValueRef first;            /* i64: the address of lane 0; mask shape only */
     int64_t step;                  /* with first: bytes from lane to lane */
-    const struct hed_ptx_reg *reg; /* with address: the register that it comes from, or NULL */
-    int64_t reg_offset;            /* address is reg + this; where is_shared, an offset into */
+    const struct hed_ptx_reg *reg; /* also with address: the register that it comes from */
+    int64_t reg_offset;            /* the address is reg + this; where is_shared, an offset into */
     bool is_shared;                /* the block's shared memory */
 };
 
@@ -279,6 +279,9 @@ LLVMValueRef hed_lower_address_of(struct hed_lower *l, const struct hed_ptx_oper
  * alignment if the options ask for it and the alignment is not known. */
 struct hed_lower_place hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o,
                                        enum hed_ptx_space space, unsigned align);
+/* The address of a place in a register: i64, with lanes. Shapes with lanes ask for it only where a
+ * vector of addresses is needed, so that LLVM need not keep one for the fast ways. */
+LLVMValueRef hed_lower_place_address(struct hed_lower *l, const struct hed_lower_place *at);
 /* The slot of a register, or of element n of a vector register. */
 LLVMValueRef hed_lower_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n);
 /* The argument that operand o of a call passes: i32 or i64, as t says, with lanes. */

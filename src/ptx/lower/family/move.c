@@ -73,14 +73,28 @@ check_alignment(struct hed_lower *l, const struct hed_lower_place *at, unsigned 
 
     if (!l->options->check_alignment || align <= 1 || l->err)
         return;
-    if (at->address && l->shape->checks_moves &&
+    if ((at->address || at->reg) && l->shape->checks_moves &&
         (l->inst->form->op == HED_PTX_OP_LD || l->inst->form->op == HED_PTX_OP_ST))
         return;
-    if (!at->address && at->offset % (int64_t)align == 0)
+    if (!at->address && !at->reg && at->offset % (int64_t)align == 0)
         return;
     low = LLVMBuildAnd(l->b, l->shape->address(l, at), hed_lower_int(l, l->i64, align - 1), "");
     l->shape->trap(l, LLVMBuildICmp(l->b, LLVMIntNE, low, hed_lower_int(l, l->i64, 0), ""),
                    HED_PTX_TRAP_ALIGN);
+}
+
+LLVMValueRef
+hed_lower_place_address(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    const struct hed_ptx_operand reg = {.kind = HED_PTX_OPERAND_REG, .reg = at->reg};
+    LLVMValueRef v = hed_lower_get(l, &reg, HED_PTX_TYPE_U64);
+
+    v = LLVMBuildAdd(l->b, v, hed_lower_int(l, l->i64, (uint64_t)at->reg_offset), "");
+    if (!at->is_shared)
+        return v;
+    /* A shared address is 32 bits wide, whatever the register's width. */
+    v = LLVMBuildAnd(l->b, v, hed_lower_int(l, l->i64, UINT32_MAX), "");
+    return LLVMBuildAdd(l->b, v, shared_base(l), "");
 }
 
 struct hed_lower_place
@@ -92,23 +106,16 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
     if (o->kind == HED_PTX_OPERAND_VAR || o->base == HED_PTX_OPERAND_VAR) {
         at = place_of_var(l, o->var, o->offset);
     } else if (o->base == HED_PTX_OPERAND_REG) {
-        struct hed_ptx_operand reg = *o;
-
-        reg.kind = HED_PTX_OPERAND_REG;
         at.reg = o->reg;
         at.reg_offset = o->offset;
         at.is_shared = is_shared_space(space);
-        at.address = hed_lower_get(l, &reg, HED_PTX_TYPE_U64);
-        at.address =
-            LLVMBuildAdd(l->b, at.address, hed_lower_int(l, l->i64, (uint64_t)o->offset), "");
-        /* A shared address is 32 bits wide, whatever the register's width. */
-        if (is_shared_space(space))
-            at.address = LLVMBuildAnd(l->b, at.address, hed_lower_int(l, l->i64, UINT32_MAX), "");
+        if (!l->shape->checks_moves || l->lanes == 1)
+            at.address = hed_lower_place_address(l, &at);
     } else {
         at.address = hed_lower_int(l, l->i64, o->bits + (uint64_t)o->offset);
+        if (is_shared_space(space))
+            at.address = LLVMBuildAdd(l->b, at.address, shared_base(l), "");
     }
-    if (at.address && is_shared_space(space))
-        at.address = LLVMBuildAdd(l->b, at.address, shared_base(l), "");
     check_alignment(l, &at, align);
     return at;
 }

@@ -48,6 +48,8 @@ hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
     if (at->first)
         return LLVMBuildAdd(l->b, hed_lower_splat(l, at->first),
                             hed_lower_warp_iota(l, l->i64, (uint64_t)at->step), "");
+    if (at->reg)
+        return hed_lower_place_address(l, at);
     base = at->base ? hed_lower_at(l, at->base, at->offset) : warp_variable(l, at);
     base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, base, l->i64, ""));
     if (at->base)
