@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/demangle.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
@@ -77,6 +78,11 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
         err = decode_kernel(c, code, k, why);
     } else {
         err = hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->loaded, why);
+        /* The baseline tier runs what the compiler refuses. */
+        if (err == HED_ENOTSUP) {
+            hed_info(CPU, "%s: kernel %s runs in the baseline tier", why->text, k->func->name);
+            err = decode_kernel(c, code, k, why);
+        }
     }
     return result_of_error(err);
 }

@@ -272,15 +272,14 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
              const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
              struct hed_buf *object, struct hed_why *why)
 {
-    if (o->shape == HED_PTX_WARP) {
-        int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
+    int err;
 
-        if (is_worth_another_shape(err))
-            err = compile_as(&hed_lower_warp, unit, m, kernel, o, object, why);
-        if (!is_worth_another_shape(err))
-            return err;
-    }
-    return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);
+    if (o->shape == HED_PTX_SCALAR)
+        return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);
+    err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
+    return is_worth_another_shape(err)
+               ? compile_as(&hed_lower_warp, unit, m, kernel, o, object, why)
+               : err;
 }
 
 int

@@ -13,7 +13,7 @@ struct hed_why;
 
 enum hed_ptx_shape {
     HED_PTX_SCALAR = 1, /* a strand is one thread: plain, the reference */
-    HED_PTX_WARP = 32,  /* a strand is a warp; kernels that it refuses are compiled as scalar */
+    HED_PTX_WARP = 32,  /* a strand is a warp: lanes run in lockstep */
 };
 
 struct hed_ptx_options {

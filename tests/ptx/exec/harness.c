@@ -535,8 +535,12 @@ exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
     struct hed_interp *program;
     int err;
 
-    if (e->options.shape != EXEC_BASELINE)
-        return run_compiled(e, f, launch);
+    /* The baseline tier also runs what the compiler refuses. */
+    if (e->options.shape != EXEC_BASELINE) {
+        err = run_compiled(e, f, launch);
+        if (err != HED_ENOTSUP)
+            return err;
+    }
     err = hed_interp_create(&e->module, f, &program, &e->why);
     if (err != 0)
         return err;

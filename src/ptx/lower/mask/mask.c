@@ -17,7 +17,7 @@
 #include "ptx/pass/pass.h"
 #include "ptx/run/layout.h"
 
-#define LANES_MAX 1500 /* instructions for 32 lanes; LLVM takes 2 to 5 ms for each */
+#define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
 
 /* ---- what cannot be done --------------------------------------------------------------------- */
 

@@ -488,7 +488,7 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
 
 /* ---- lane by lane -------------------------------------------------------------------------- */
 
-#define EACH_MAX 16
+#define EACH_MAX 32
 
 /* A vector of predicates is stored as bits; an array must have bytes, so that it can be indexed. */
 static LLVMTypeRef

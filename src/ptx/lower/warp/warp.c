@@ -9,7 +9,7 @@
  * is a plain branch. Before every place where lanes may wait for each other, one comparison with
  * machine.next tells whether any lane does.
  *
- * The following is left to the scalar shape: calls through pointers, recursion, functions in which
+ * The following is left to the baseline tier: calls through pointers, recursion, functions in which
  * lanes meet, wait or exit, and kernels that are too long.
  */
 #include <stddef.h>
@@ -22,9 +22,8 @@
 #include "ptx/lower/warp/warp.h"
 #include "ptx/run/layout.h"
 
-#define INSTRUCTIONS_MAX 600   /* of a kernel and its functions; LLVM takes too long for more */
-#define MATRIX_WEIGHT 30       /* a matrix instruction counts for this many */
-#define INSTRUCTIONS_MOST 1500 /* the limit for kernels that the scalar shape might get wrong */
+#define INSTRUCTIONS_MAX 1500 /* of the functions in this shape: LLVM takes 6 to 11 ms for each */
+#define MATRIX_WEIGHT 30      /* a matrix instruction counts for this many */
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
@@ -34,32 +33,6 @@ hed_lower_warp_type(struct hed_lower *l, bool is_entry)
     LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr};
 
     return LLVMFunctionType(l->nothing, types, is_entry ? 1 : 4, false);
-}
-
-/* Does a thread load from shared memory after a store to it, without meeting other threads in
- * between? Such code may rely on the lanes of a warp running in lockstep, as they do on a GPU.
- * Thread by thread, it would read before the others have written. Only the order of the text
- * counts. */
-static bool
-counts_on_lockstep(const struct hed_ptx_func *f)
-{
-    bool stored = false;
-
-    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
-        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
-
-        if (s->kind != HED_PTX_STMT_INST || i->is_refused)
-            continue;
-        if (hed_lower_warp_guard(i) == WARP_GUARD_SPLIT)
-            stored = false;
-        else if (i->form->nspaces == 0 || i->form->spaces[0] != HED_PTX_SPACE_SHARED)
-            continue;
-        else if (i->form->op == HED_PTX_OP_ST)
-            stored = true;
-        else if (stored && i->form->op == HED_PTX_OP_LD)
-            return true;
-    }
-    return false;
 }
 
 /* The number of instructions, weighted by LLVM's work: a matrix instruction writes a dozen
@@ -82,7 +55,7 @@ instruction_weight(const struct hed_ptx_func *f)
     return weight;
 }
 
-/* Refuses what the scalar shape has to do. */
+/* Refuses what is left to the baseline tier. */
 static void
 refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
 {
@@ -90,10 +63,11 @@ refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
         uint64_t count = 0;
 
         for (uint32_t i = 0; i < l->unit->nfuncs; i++)
-            count += instruction_weight(l->unit->funcs[i]);
+            if (l->unit->funcs[i] != f || !l->shape->functions)
+                count += instruction_weight(l->unit->funcs[i]);
         if (l->unit->recurses)
             hed_lower_refuse(l, "warp shape: recursion or a call through a pointer");
-        if (count > (counts_on_lockstep(f) ? INSTRUCTIONS_MOST : INSTRUCTIONS_MAX))
+        if (count > INSTRUCTIONS_MAX)
             hed_lower_refuse(l, "warp shape: too many instructions");
         return;
     }
