@@ -13,75 +13,12 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "ptx/ptx.h"
+#include "ptx/run/features.h"
 #include "ptx/run/warp.h"
-
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#elif defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #define OBJECT_MAX ((size_t)512 << 20)    /* bytes */
 #define COMPILER_STACK ((size_t)64 << 20) /* bytes */
 #define LEVEL 2                           /* of optimisation */
-
-/* ---- the processor --------------------------------------------------------------------------- */
-
-static void
-add_feature(struct hed_cpu *c, bool there, const char *name)
-{
-    const size_t n = strlen(c->features);
-
-    if (there)
-        snprintf(c->features + n, sizeof c->features - n, "%s+%s", n ? "," : "", name);
-}
-
-/* The features that the processor reports, by LLVM's names. Not those that the processor's model is
- * known to have: a virtual machine may hide some. */
-#if defined(__aarch64__)
-
-static void
-find_features(struct hed_cpu *c)
-{
-    const unsigned long caps = getauxval(AT_HWCAP);
-
-    add_feature(c, caps & (1ul << 8), "lse");
-    add_feature(c, caps & (1ul << 7), "crc");
-    add_feature(c, (caps & (1ul << 9)) && (caps & (1ul << 10)), "fullfp16");
-    add_feature(c, caps & (1ul << 12), "rdm");
-    add_feature(c, caps & (1ul << 15), "rcpc");
-    add_feature(c, caps & (1ul << 20), "dotprod");
-}
-
-#elif defined(__x86_64__)
-
-static void
-find_features(struct hed_cpu *c)
-{
-    unsigned a = 0, b = 0, cx = 0, d = 0;
-
-    if (__get_cpuid(1, &a, &b, &cx, &d)) {
-        add_feature(c, cx & (1u << 0), "sse3");
-        add_feature(c, cx & (1u << 9), "ssse3");
-        add_feature(c, cx & (1u << 19), "sse4.1");
-        add_feature(c, cx & (1u << 20), "sse4.2");
-        add_feature(c, cx & (1u << 23), "popcnt");
-        add_feature(c, cx & (1u << 13), "cx16");
-    }
-    /* The others also need the system to save registers; __builtin_cpu_supports checks that. */
-    add_feature(c, __builtin_cpu_supports("avx"), "avx");
-    add_feature(c, __builtin_cpu_supports("avx") && (cx & (1u << 29)), "f16c");
-    add_feature(c, __builtin_cpu_supports("fma"), "fma");
-    add_feature(c, __builtin_cpu_supports("avx2"), "avx2");
-    add_feature(c, __builtin_cpu_supports("bmi"), "bmi");
-    add_feature(c, __builtin_cpu_supports("bmi2"), "bmi2");
-    if (__get_cpuid(0x80000001, &a, &b, &cx, &d))
-        add_feature(c, cx & (1u << 5), "lzcnt");
-    /* Not avx512*: LLVM 19 merges and, or and select into one instruction there and gets a sign
-     * wrong (test cu.warp.floating, fmodf). */
-}
-
-#endif
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
@@ -116,7 +53,7 @@ hed_cpu_compile_init(struct hed_cpu *c)
 {
     hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
     hed_tier_init(&c->tiers);
-    find_features(c);
+    hed_ptx_features(c->features, sizeof c->features);
     find_compiler(c);
 }
 

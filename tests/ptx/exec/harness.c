@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "ptx/exec/fiber.h"
 #include "ptx/interp/interp.h"
+#include "ptx/run/features.h"
 #include "ptx/run/layout.h"
 #include "ptx/run/load.h"
 #include "ptx/run/warp.h"
@@ -333,13 +334,12 @@ exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape)
 
     memset(e, 0, sizeof(*e));
     e->options = (struct hed_ptx_options){.shape = shape, .level = 2, .check_alignment = true};
-    /* For experiments: features such as "+avx2,+fma", as LLVM calls them. */
+    /* Others than this machine's, such as "+avx2,+fma", as LLVM calls them. */
     e->options.features = getenv("HED_FEATURES");
-#if defined(__x86_64__)
-    /* Atomics of 128 bits need this feature, which only the very first processors lack. */
-    if (!e->options.features)
-        e->options.features = "+cx16";
-#endif
+    if (!e->options.features) {
+        hed_ptx_features(e->features, sizeof(e->features));
+        e->options.features = e->features;
+    }
     hed_ptx_module_init(&e->module, HED_PTX_CEILING);
     if (hed_ptx_parse(&e->module, text, strlen(text)) != 0) {
         struct hed_buf log;

@@ -30,6 +30,7 @@
 struct exec {
     struct hed_ptx_module module;
     struct hed_ptx_options options; /* exec_open sets them; change them before exec_run */
+    char features[512];             /* of this machine */
     uint64_t *vars;                 /* addresses of the module's variables */
     void *memory;                   /* the memory behind them */
     struct hed_ptx_info info;       /* of the kernel that ran last */

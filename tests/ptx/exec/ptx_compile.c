@@ -1,11 +1,12 @@
 /* Compiles every kernel of the given PTX files and reports those that cannot be compiled.
  *
- *   ptx_compile [-v] [-w] [-r ROWS] [-O LEVEL] [-d FOLDER] FILE...
+ *   ptx_compile [-v] [-w] [-r ROWS] [-O LEVEL] [-d FOLDER] [-f FEATURES] FILE...
  *   ptx_compile --after=PASS [-r ROWS] FILE...
  *
- * -v also prints times and why a faster shape refused, -w compiles for warps, -r says how threads
- * lie in warps (enum hed_rows), -d writes LLVM's text of each kernel to the folder. --after prints
- * the kernels after flow, ssa or uniform, and compiles nothing.
+ * -v also prints CPU times and why a faster shape refused, -w compiles for warps, -r says how
+ * threads lie in warps (enum hed_rows), -d writes LLVM's text of each kernel to the folder, -f
+ * compiles for a machine with other features than this one. --after prints the kernels after flow,
+ * ssa or uniform, and compiles nothing.
  *
  * Exits with 1 if a kernel fails for another reason than an instruction that is not supported, or
  * if LLVM's code for it is wrong.
@@ -25,6 +26,7 @@
 #include "ptx/pass/ssa.h"
 #include "ptx/pass/uniform.h"
 #include "ptx/ptx.h"
+#include "ptx/run/features.h"
 #include "ptx/text/parse.h"
 
 struct totals {
@@ -37,7 +39,7 @@ now_ms(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
@@ -135,10 +137,13 @@ main(int argc, char **argv)
     static const struct option words[] = {{"after", required_argument, NULL, 'a'}, {0}};
     struct totals t = {0};
     const char *after = NULL;
+    char features[512];
     bool verbose = false;
     int c, err = 0;
 
-    while ((c = getopt_long(argc, argv, "vwr:O:d:", words, NULL)) != -1) {
+    hed_ptx_features(features, sizeof(features));
+    o.features = features;
+    while ((c = getopt_long(argc, argv, "vwr:O:d:f:", words, NULL)) != -1) {
         if (c == 'a')
             after = optarg;
         verbose = verbose || c == 'v';
@@ -146,6 +151,8 @@ main(int argc, char **argv)
             o.shape = HED_PTX_WARP;
         if (c == 'r')
             o.rows = (enum hed_rows)strtol(optarg, NULL, 10);
+        if (c == 'f')
+            o.features = optarg;
         if (c == 'O')
             o.level = (int)strtol(optarg, NULL, 10);
         if (c == 'd')
