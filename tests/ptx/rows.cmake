@@ -13,6 +13,15 @@ if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
                 COMMAND rows_exec ${shape} ${rows}/golden.txt ${set})
         endforeach()
     endforeach()
+
+    # Instructions with one operand, for a sample of all floats. For all of them, by hand:
+    # every_float 1
+    add_executable(every_float ${rows}/every_float.c ${rows}/harness.c)
+    target_link_libraries(every_float PRIVATE
+        heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
+    target_include_directories(every_float PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_include_directories(every_float SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
+    heddle_program_test(ptx.every_float LABELS ptx COMMAND every_float 65521)
 endif()
 add_executable(rows_cuda ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows_cuda.c
                          ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows.c)

@@ -4,6 +4,7 @@
  *   lower.c     functions, registers, statements; for each instruction it calls the function that
  *               opcodes.def names
  *   value.c     types, constants, operands;  sreg.c: special registers
+ *   apart.c     long instructions as functions
  *   family/     instructions. Those that only compute have one code for both shapes, because LLVM's
  *               operations work alike on a value and on a vector of 32 values. The others work out
  *               operands and addresses, and leave to the shape what differs.
@@ -247,6 +248,15 @@ LLVMValueRef hed_lower_helper(struct hed_lower *l, const char *name, LLVMTypeRef
 LLVMValueRef hed_lower_select(struct hed_lower *l, LLVMValueRef c, LLVMValueRef yes,
                               LLVMValueRef no);
 
+/* Makes the result of the instruction from its operands, for l->lanes lanes. It may depend on
+ * nothing but them and the instruction's form, and makes no blocks. */
+typedef LLVMValueRef (*hed_lower_make)(struct hed_lower *l, LLVMValueRef *args, unsigned n);
+
+/* The same for all lanes, but in a function of its own that all instructions of this form call;
+ * `result` is one lane's type, with 8 bits or more. */
+LLVMValueRef hed_lower_apart(struct hed_lower *l, LLVMValueRef *args, unsigned n,
+                             LLVMTypeRef result, hed_lower_make make);
+
 /* A 32-bit constant without lanes. */
 LLVMValueRef hed_lower_word(struct hed_lower *l, uint64_t value);
 /* A value without lanes, given to all lanes. */
@@ -263,6 +273,10 @@ LLVMValueRef hed_lower_field(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef pt
  * among args. */
 LLVMValueRef hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRef result,
                                LLVMValueRef *args, unsigned n);
+/* Does the machine multiply and add in one instruction? */
+bool hed_lower_has_fma(const struct hed_lower *l);
+/* Was the compiler told that the machine has a feature (LLVM's name)? */
+bool hed_lower_has(const struct hed_lower *l, const char *feature);
 /* Gives a function one of LLVM's attributes, by name; ignores one that LLVM does not know. */
 void hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value);
 /* Declares a PTX function in the module; the shape chooses the type. */

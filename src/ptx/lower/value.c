@@ -168,6 +168,29 @@ hed_lower_intrinsic(struct hed_lower *l, const char *name, LLVMTypeRef t, LLVMVa
     return LLVMBuildCall2(l->b, LLVMIntrinsicGetType(l->context, id, &t, 1), f, args, n, "");
 }
 
+bool
+hed_lower_has(const struct hed_lower *l, const char *feature)
+{
+    const char *all = l->options->features ? l->options->features : "";
+    const size_t n = strlen(feature);
+
+    for (const char *at = all; (at = strstr(at, feature)); at += n)
+        if (at > all && at[-1] == '+' && (at[n] == ',' || at[n] == 0))
+            return true;
+    return false;
+}
+
+bool
+hed_lower_has_fma(const struct hed_lower *l)
+{
+#if defined(__aarch64__)
+    (void)l;
+    return true;
+#else
+    return hed_lower_has(l, "fma");
+#endif
+}
+
 void
 hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value)
 {

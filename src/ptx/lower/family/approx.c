@@ -1,9 +1,12 @@
 /* ex2, lg2, sin, cos and tanh of f32, without branches, for any number of lanes.
  *
  * They are short polynomials in f64. The results are off by hardly more than the last rounding to
- * f32, which is better than PTX asks for, and they are the same on every machine because IEEE
- * defines the rounding of each operation. sin and cos start as a GPU does: they multiply by 1 / 2
+ * f32, which is better than PTX asks for. sin and cos start as a GPU does: they multiply by 1 / 2
  * pi in f32, and so have the same errors for large inputs as a GPU.
+ *
+ * The results are the same on every machine because IEEE defines the rounding of each operation. A
+ * machine with fused multiply-add uses it, which changes some f64 values but, for all 2^32 inputs,
+ * no result (ptx_every_float).
  */
 #include "ptx/lower/family/math.h"
 
@@ -40,6 +43,15 @@ f64_compare(struct hed_lower *l, LLVMRealPredicate p, LLVMValueRef a, double b)
     return LLVMBuildFCmp(l->b, p, a, f64_constant(l, b), "");
 }
 
+static LLVMValueRef
+f64_multiply_add(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef args[] = {a, b, c};
+
+    return hed_lower_has_fma(l) ? hed_lower_intrinsic(l, "llvm.fma", LLVMTypeOf(a), args, 3)
+                                : f64_add(l, f64_mul(l, a, b), c);
+}
+
 /* c[0] + x (c[1] + x (c[2] ...)) */
 static LLVMValueRef
 f64_polynomial(struct hed_lower *l, LLVMValueRef x, const double *c, unsigned n)
@@ -47,7 +59,7 @@ f64_polynomial(struct hed_lower *l, LLVMValueRef x, const double *c, unsigned n)
     LLVMValueRef r = f64_constant(l, c[n - 1]);
 
     for (unsigned i = n - 1; i-- > 0;)
-        r = f64_add(l, f64_mul(l, r, x), f64_constant(l, c[i]));
+        r = f64_multiply_add(l, r, x, f64_constant(l, c[i]));
     return r;
 }
 
@@ -79,20 +91,6 @@ power_of_two(struct hed_lower *l, LLVMValueRef x)
     return hed_cast(l, bits, l->f64);
 }
 
-static LLVMValueRef
-f64_clamp(struct hed_lower *l, LLVMValueRef x, double most)
-{
-    x = hed_lower_select(l, f64_compare(l, LLVMRealOGT, x, most), f64_constant(l, most), x);
-    return hed_lower_select(l, f64_compare(l, LLVMRealOLT, x, -most), f64_constant(l, -most), x);
-}
-
-static LLVMValueRef
-approx_ex2(struct hed_lower *l, LLVMValueRef x)
-{
-    /* Beyond 160 the result is infinite or zero in f32. */
-    return power_of_two(l, f64_clamp(l, x, 160));
-}
-
 /* The exponent plus log2(m) of the mantissa m: z (c0 + c1 z^2 + ...) with z = (m - 1) / (m + 1). */
 static LLVMValueRef
 approx_lg2(struct hed_lower *l, LLVMValueRef x)
@@ -113,8 +111,8 @@ approx_lg2(struct hed_lower *l, LLVMValueRef x)
     m = hed_cast(l, m, l->f64);
     z = LLVMBuildFDiv(l->b, f64_sub(l, m, f64_constant(l, 1)), f64_add(l, m, f64_constant(l, 1)),
                       "");
-    r = f64_mul(l, z, f64_polynomial(l, f64_mul(l, z, z), c, 8));
-    r = f64_add(l, r, f64_sub(l, hed_cast(l, whole, l->f64), f64_constant(l, WHOLE)));
+    r = f64_multiply_add(l, z, f64_polynomial(l, f64_mul(l, z, z), c, 8),
+                         f64_sub(l, hed_cast(l, whole, l->f64), f64_constant(l, WHOLE)));
 
     /* 0 gives -infinity, infinity gives itself, negative numbers give NaN. */
     r = hed_lower_select(l, f64_compare(l, LLVMRealOEQ, x, 0), f64_constant(l, -__builtin_inf()),
@@ -163,11 +161,21 @@ approx_wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
     return hed_cast(l, LLVMBuildXor(l->b, hed_cast(l, r, l->i64), sign, ""), l->f64);
 }
 
-/* 1 - 2 / (e^2x + 1), or x if x is near 0. */
+/* x between -most and most; a NaN may become anything. */
+static LLVMValueRef
+f32_clamp(struct hed_lower *l, LLVMValueRef x, double most)
+{
+    LLVMValueRef high = hed_lower_float(l, l->f32, most), low = hed_lower_float(l, l->f32, -most);
+
+    x = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealOGT, x, high, ""), high, x);
+    return hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealOLT, x, low, ""), low, x);
+}
+
+/* 1 - 2 / (e^2x + 1), or x if x is near 0; x is at most 32. */
 static LLVMValueRef
 approx_tanh(struct hed_lower *l, LLVMValueRef x)
 {
-    LLVMValueRef e = f64_mul(l, f64_clamp(l, x, 32), f64_constant(l, 0x1.71547652b82fep+1));
+    LLVMValueRef e = f64_mul(l, x, f64_constant(l, 0x1.71547652b82fep+1));
     LLVMValueRef small = f64_compare(l, LLVMRealOLT, hed_one(l, "llvm.fabs", x), 0x1p-12);
     LLVMValueRef r;
 
@@ -180,28 +188,30 @@ LLVMValueRef
 hed_lower_approx(struct hed_lower *l, enum hed_ptx_op op, LLVMValueRef v)
 {
     const bool is_wave = op == HED_PTX_OP_SIN || op == HED_PTX_OP_COS;
-    LLVMTypeRef wide = hed_lower_lanes(l, l->f64);
-    LLVMValueRef x, r;
+    LLVMTypeRef wide = hed_lower_lanes(l, l->f64), narrow = LLVMTypeOf(v);
+    LLVMValueRef r, odd = v;
 
-    if (is_wave)
-        v = LLVMBuildFMul(l->b, v, hed_lower_float(l, l->f32, 0x1.45f306p-3), "");
-    x = LLVMBuildFPExt(l->b, v, wide, "");
     switch (op) {
     case HED_PTX_OP_EX2:
-        r = approx_ex2(l, x);
+        /* Beyond 160 the result is infinite or zero in f32. */
+        v = f32_clamp(l, v, 160);
+        r = power_of_two(l, LLVMBuildFPExt(l->b, v, wide, ""));
         break;
     case HED_PTX_OP_LG2:
-        r = approx_lg2(l, x);
+        r = approx_lg2(l, LLVMBuildFPExt(l->b, v, wide, ""));
         break;
     case HED_PTX_OP_TANH:
-        r = approx_tanh(l, x);
+        v = f32_clamp(l, v, 32);
+        r = approx_tanh(l, LLVMBuildFPExt(l->b, v, wide, ""));
         break;
     default:
-        r = approx_wave(l, x, op == HED_PTX_OP_COS);
+        v = LLVMBuildFMul(l->b, v, hed_lower_float(l, l->f32, 0x1.45f306p-3), "");
+        r = approx_wave(l, LLVMBuildFPExt(l->b, v, wide, ""), op == HED_PTX_OP_COS);
         break;
     }
     /* The series are meaningless for NaN and, of sin and cos, for infinities. */
-    x = is_wave ? f64_sub(l, x, x) : x;
-    r = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), x, r);
-    return LLVMBuildFPTrunc(l->b, r, LLVMTypeOf(v), "");
+    if (is_wave)
+        odd = LLVMBuildFSub(l->b, v, v, "");
+    return hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, odd, odd, ""), odd,
+                            LLVMBuildFPTrunc(l->b, r, narrow, ""));
 }

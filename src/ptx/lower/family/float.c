@@ -1,8 +1,8 @@
 /* Arithmetic of f32 and f64.
  *
  * For rounding to nearest, LLVM's operations are what PTX asks for. In the other directions, f32 is
- * computed in f64, rounded to odd with the help of the exact error, and rounded again to f32, which
- * gives what a single rounding would; f64 goes to helpers that compute with integers.
+ * computed in f64 together with the sign of the error, and rounded to f32 by hand; f64 goes to
+ * helpers that compute with integers.
  *
  * NaNs are those of a GPU: in f32 there is one, 0x7fffffff; f64 keeps an operand's NaN, made quiet,
  * and otherwise produces 0xfff8000000000000.
@@ -63,35 +63,27 @@ nan_of_f64(struct hed_lower *l, const struct sources *s)
     return r;
 }
 
-/* Writes a result that is rounded already, after .ftz, .sat and the choice of NaN. */
-static void
-set_float_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
-                 bool flushed)
+/* The bits of a result that is rounded already, after .ftz, .sat and the choice of NaN. */
+static LLVMValueRef
+finish_float(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
+             bool any_nan)
 {
     const struct hed_real *f = hed_real_of(t);
-    const struct hed_ptx_operand *to = &l->inst->operands[0];
     LLVMValueRef bits = hed_cast(l, r, t == HED_PTX_TYPE_F64 ? l->i64 : l->i32);
 
-    if (HED_SAID(l, FTZ) && !flushed)
-        bits = hed_real_flush(l, bits, f);
     if (HED_SAID(l, SAT))
-        bits = hed_real_saturate(l, bits, f);
-    else if (t == HED_PTX_TYPE_F64)
-        bits = hed_lower_select(l, float_is_nan(l, r), nan_of_f64(l, s), bits);
-    else if (!l->shape->takes_any_nan || to->kind != HED_PTX_OPERAND_REG ||
-             !l->shape->takes_any_nan(l, to->reg))
-        bits = hed_lower_select(l, float_is_nan(l, r), hed_like(l, bits, f->nan), bits);
-    hed_lower_set(l, to, t, bits);
+        return hed_real_saturate(l, bits, f);
+    if (any_nan)
+        return bits;
+    return hed_lower_select(l, float_is_nan(l, r),
+                            t == HED_PTX_TYPE_F64 ? nan_of_f64(l, s) : hed_like(l, bits, f->nan),
+                            bits);
 }
 
-static LLVMValueRef
-float_operand(struct hed_lower *l, unsigned n, enum hed_ptx_type t)
+static enum hed_ptx_type
+source_type(const struct hed_ptx_form *f, unsigned i, unsigned n)
 {
-    LLVMValueRef bits = hed_operand(l, n, t);
-
-    if (HED_SAID(l, FTZ))
-        bits = hed_real_flush(l, bits, hed_real_of(t));
-    return hed_cast(l, bits, hed_lower_float_type(l, t));
+    return i + 1 == n ? f->types[0] : f->types[f->ntypes - 1];
 }
 
 /* ---- to nearest ------------------------------------------------------------------------------ */
@@ -163,16 +155,18 @@ zero_sum(struct hed_lower *l, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
     return hed_lower_select(l, zero, hed_cast(l, sign, l->f64), sum);
 }
 
-/* The result of f32 sources as a double that rounds to the right f32 in every direction. */
+/* The result of f32 sources in f64. *off has the sign of what rounding to f64 lost, or is NULL if
+ * that was nothing. */
 static LLVMValueRef
-in_double(struct hed_lower *l, const struct sources *s)
+in_double(struct hed_lower *l, const struct sources *s, LLVMValueRef *off)
 {
     const enum hed_ptx_op op = l->inst->form->op;
     LLVMTypeRef t = hed_lower_lanes(l, l->f64);
     LLVMValueRef a = LLVMBuildFPExt(l->b, s->v[0], t, "");
     LLVMValueRef b = s->n > 1 ? LLVMBuildFPExt(l->b, s->v[1], t, "") : NULL;
-    LLVMValueRef r, err;
+    LLVMValueRef r;
 
+    *off = NULL;
     switch (op) {
     case HED_PTX_OP_MUL:
         return LLVMBuildFMul(l->b, a, b, "");
@@ -183,12 +177,13 @@ in_double(struct hed_lower *l, const struct sources *s)
     case HED_PTX_OP_DIV:
         /* The quotient is off by rest / b, whose sign depends on that of b. */
         r = LLVMBuildFDiv(l->b, a, b, "");
-        err = hed_two(l, "llvm.copysign", hed_lower_float(l, l->f64, 1), b);
-        err = LLVMBuildFMul(l->b, fma_of(l, negate_float(l, r), b, a), err, "");
-        return hed_real_odd(l, r, err);
+        *off = hed_two(l, "llvm.copysign", hed_lower_float(l, l->f64, 1), b);
+        *off = LLVMBuildFMul(l->b, fma_of(l, negate_float(l, r), b, a), *off, "");
+        return r;
     case HED_PTX_OP_SQRT:
         r = hed_one(l, "llvm.sqrt", a);
-        return hed_real_odd(l, r, fma_of(l, negate_float(l, r), r, a));
+        *off = fma_of(l, negate_float(l, r), r, a);
+        return r;
     case HED_PTX_OP_SUB:
         b = negate_float(l, b);
         break;
@@ -199,20 +194,52 @@ in_double(struct hed_lower *l, const struct sources *s)
         b = LLVMBuildFPExt(l->b, s->v[2], t, "");
         break;
     }
-    r = hed_real_two_sum(l, a, b, &err);
-    if (rounding_mode(l->inst->form) == HED_PTX_ROUND_RM)
-        r = zero_sum(l, r, a, b);
-    return hed_real_odd(l, r, err);
+    r = hed_real_two_sum(l, a, b, off);
+    return rounding_mode(l->inst->form) == HED_PTX_ROUND_RM ? zero_sum(l, r, a, b) : r;
+}
+
+/* Rounds to f32: to nearest first, and then one step back where that went the wrong way. */
+static LLVMValueRef
+round_in_direction(struct hed_lower *l, LLVMValueRef wide, LLVMValueRef off)
+{
+    const enum hed_ptx_round mode = rounding_mode(l->inst->form);
+    LLVMValueRef nought = LLVMConstNull(LLVMTypeOf(wide));
+    LLVMValueRef near = LLVMBuildFPTrunc(l->b, wide, hed_lower_lanes(l, l->f32), "");
+    LLVMValueRef bits = hed_cast(l, near, l->i32);
+    LLVMValueRef sign = LLVMBuildAShr(l->b, bits, hed_like(l, bits, 31), "");
+    LLVMValueRef away = LLVMBuildOr(l->b, sign, hed_like(l, bits, 1), ""); /* a step up */
+    LLVMValueRef rest, below, above, step, wrong;
+
+    /* Where near is infinite and wide is not, rest is infinite and has the right sign. */
+    rest = LLVMBuildFSub(l->b, wide, LLVMBuildFPExt(l->b, near, LLVMTypeOf(wide), ""), "");
+    if (off)
+        rest = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealOEQ, rest, nought, ""), off, rest);
+    below = LLVMBuildFCmp(l->b, LLVMRealOLT, rest, nought, "");
+    above = LLVMBuildFCmp(l->b, LLVMRealOGT, rest, nought, "");
+    if (mode == HED_PTX_ROUND_RZ) {
+        step = hed_like(l, bits, UINT64_MAX);
+        wrong =
+            hed_lower_select(l, hed_icmp(l, LLVMIntSLT, bits, hed_like(l, bits, 0)), above, below);
+    } else {
+        step = mode == HED_PTX_ROUND_RP ? away : LLVMBuildNeg(l->b, away, "");
+        wrong = mode == HED_PTX_ROUND_RP ? above : below;
+    }
+    bits = hed_lower_select(l, wrong, LLVMBuildAdd(l->b, bits, step, ""), bits);
+    return hed_cast(l, bits, l->f32);
 }
 
 static LLVMValueRef
 directed_f32(struct hed_lower *l, const struct sources *s)
 {
-    const struct hed_rounding how = {.mode = rounding_mode(l->inst->form), .ftz = HED_SAID(l, FTZ)};
-    LLVMValueRef wide = hed_cast(l, in_double(l, s), l->i64);
-    LLVMValueRef bits = hed_real_narrow(l, wide, &hed_real_f64, &hed_real_f32, how);
+    const struct hed_rounding how = {.mode = rounding_mode(l->inst->form), .ftz = true};
+    LLVMValueRef off, wide = in_double(l, s, &off);
 
-    return hed_cast(l, hed_trunc(l, bits, l->i32), l->f32);
+    if (!HED_SAID(l, FTZ))
+        return round_in_direction(l, wide, off);
+    if (off)
+        wide = hed_real_odd(l, wide, off);
+    wide = hed_real_narrow(l, hed_cast(l, wide, l->i64), &hed_real_f64, &hed_real_f32, how);
+    return hed_cast(l, hed_trunc(l, wide, l->i32), l->f32);
 }
 
 static LLVMValueRef
@@ -373,44 +400,91 @@ lower_f32x2(struct hed_lower *l)
     hed_lower_set(l, &i->operands[0], HED_PTX_TYPE_F32X2, LLVMBuildOr(l->b, r[0], r[1], ""));
 }
 
-/* add.f32.f16 and the like: the first source (of fma: the factors) has the second type. */
-static LLVMValueRef
-mixed_operand(struct hed_lower *l, unsigned n)
+/* The sources of an instruction from its operands as integers. add.f32.f16 and the like: the first
+ * source (of fma: the factors) has the second type. */
+static struct sources
+float_sources(struct hed_lower *l, LLVMValueRef *in, unsigned n)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    const unsigned last = l->inst->noperands - 1u;
-    const enum hed_ptx_type t = n == last ? f->types[0] : f->types[f->ntypes - 1];
+    struct sources s = {.n = n};
 
-    if (t == f->types[0])
-        return float_operand(l, n, t);
-    return hed_real_widen16(l, hed_operand(l, n, t), hed_real_of(t));
+    for (unsigned i = 0; i < n; i++) {
+        const enum hed_ptx_type t = source_type(f, i, n);
+
+        if (t != f->types[0]) {
+            s.v[i] = hed_real_widen16(l, in[i], hed_real_of(t));
+            continue;
+        }
+        /* 2 to the power of anything tiny is 1. */
+        if (HED_SAID(l, FTZ) && f->op != HED_PTX_OP_EX2)
+            in[i] = hed_real_flush(l, in[i], hed_real_of(t));
+        s.v[i] = hed_cast(l, in[i], hed_lower_float_type(l, t));
+    }
+    return s;
 }
 
 /* ---- entry point ----------------------------------------------------------------------------- */
+
+static LLVMValueRef
+float_result(struct hed_lower *l, LLVMValueRef *in, unsigned n, bool any_nan)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const enum hed_ptx_type t = f->types[0];
+    const struct sources s = float_sources(l, in, n);
+    LLVMValueRef r;
+
+    if (HED_SAID(l, APPROX) || HED_SAID(l, FULL)) {
+        r = compute_approx(l, &s);
+        if (HED_SAID(l, FTZ))
+            r = hed_cast(l, hed_real_flush(l, hed_cast(l, r, l->i32), hed_real_of(t)), l->f32);
+    } else if (rounding_mode(f) != HED_PTX_ROUND_RN) {
+        r = t == HED_PTX_TYPE_F64 ? directed_f64(l, &s) : directed_f32(l, &s);
+    } else {
+        r = compute_nearest(l, &s);
+        if (HED_SAID(l, FTZ))
+            r = flush_nearest(l, &s, r);
+    }
+    return finish_float(l, t, r, &s, any_nan);
+}
+
+static LLVMValueRef
+long_result(struct hed_lower *l, LLVMValueRef *in, unsigned n)
+{
+    return float_result(l, in, n, false);
+}
+
+/* Is the instruction's code too long to repeat it? */
+static bool
+is_long(const struct hed_ptx_form *f)
+{
+    switch (f->op) {
+    case HED_PTX_OP_RSQRT:
+    case HED_PTX_OP_SIN:
+    case HED_PTX_OP_COS:
+    case HED_PTX_OP_LG2:
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return true;
+    default:
+        return rounding_mode(f) != HED_PTX_ROUND_RN && f->types[0] == HED_PTX_TYPE_F32;
+    }
+}
 
 static void
 lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    struct sources s = {.n = l->inst->noperands - 1u};
-    bool flushed = false;
-    LLVMValueRef r;
+    const struct hed_ptx_operand *to = &l->inst->operands[0];
+    const unsigned n = l->inst->noperands - 1u;
+    const bool any_nan = t == HED_PTX_TYPE_F32 && to->kind == HED_PTX_OPERAND_REG &&
+                         l->shape->takes_any_nan && l->shape->takes_any_nan(l, to->reg);
+    LLVMValueRef in[3];
 
-    for (unsigned i = 0; i < s.n && i < 3; i++)
-        s.v[i] = f->ntypes > 1 ? mixed_operand(l, i + 1) : float_operand(l, i + 1, t);
-    if (HED_SAID(l, APPROX) || HED_SAID(l, FULL)) {
-        r = compute_approx(l, &s);
-    } else if (rounding_mode(f) != HED_PTX_ROUND_RN) {
-        r = t == HED_PTX_TYPE_F64 ? directed_f64(l, &s) : directed_f32(l, &s);
-        flushed = true;
-    } else {
-        r = compute_nearest(l, &s);
-        if (t == HED_PTX_TYPE_F32 && HED_SAID(l, FTZ)) {
-            r = flush_nearest(l, &s, r);
-            flushed = true;
-        }
-    }
-    set_float_result(l, t, r, &s, flushed);
+    for (unsigned i = 0; i < n && i < 3; i++)
+        in[i] = hed_operand(l, i + 1, source_type(f, i, n));
+    hed_lower_set(l, to, t,
+                  is_long(f) ? hed_lower_apart(l, in, n, hed_lower_int_type(l, t), long_result)
+                             : float_result(l, in, n, any_nan));
 }
 
 void

@@ -83,9 +83,14 @@ hed_real_is_nan(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f
 LLVMValueRef
 hed_real_flush(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
-    LLVMValueRef tiny = hed_icmp(l, LLVMIntULT, real_magnitude(l, bits, f),
-                                 hed_like(l, bits, UINT64_C(1) << f->mantissa));
+    LLVMValueRef tiny;
 
+    if (f == &hed_real_f32)
+        tiny = LLVMBuildFCmp(l->b, LLVMRealOLT, hed_one(l, "llvm.fabs", hed_cast(l, bits, l->f32)),
+                             hed_lower_float(l, l->f32, 0x1p-126), "");
+    else
+        tiny = hed_icmp(l, LLVMIntULT, real_magnitude(l, bits, f),
+                        hed_like(l, bits, UINT64_C(1) << f->mantissa));
     return hed_lower_select(l, tiny, real_sign(l, bits, f), bits);
 }
 
