@@ -334,7 +334,7 @@ main(int argc, char **argv)
         return 1;
     }
     show_memory(folder);
-    show_first(folder, "scalar");
+    show_first(folder, "tiered");
     show_first(folder, "warp");
     show_rates(folder);
     return 0;

@@ -60,7 +60,7 @@ static const struct {
     {"export_tables", {"pass", "count"}},
     {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},
-    {"cpu_codegen", {"warp", "scalar", "baseline", "tiered"}},
+    {"cpu_codegen", {"tiered", "warp", "baseline", "scalar"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

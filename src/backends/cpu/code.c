@@ -209,12 +209,9 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
 }
 
 void
-hed_cpu_close(void *m, struct hed_code *pub)
+hed_code_free(struct hed_cpu_code *code)
 {
-    struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
-
-    hed_tier_forget(m, code);
-    for (size_t i = 0; code->states && i < (size_t)pub->kernel_count * HED_ROWS_COUNT; i++) {
+    for (size_t i = 0; code->states && i < (size_t)code->pub.kernel_count * HED_ROWS_COUNT; i++) {
         hed_ptx_unload(&code->states[i].loaded);
         hed_ptx_unload(&code->states[i].compiled);
         hed_interp_free(code->states[i].program);
@@ -225,4 +222,13 @@ hed_cpu_close(void *m, struct hed_code *pub)
     pthread_cond_destroy(&code->done);
     hed_lock_fini(&code->lock);
     free(code);
+}
+
+void
+hed_cpu_close(void *m, struct hed_code *pub)
+{
+    struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
+
+    if (hed_tier_forget(m, code))
+        hed_code_free(code);
 }

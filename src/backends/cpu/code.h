@@ -51,16 +51,31 @@ struct hed_cpu_code {
     struct hed_cpu_kernel *states;   /* HED_ROWS_COUNT for each of pub.kernels, one by one */
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
+    unsigned compiling;  /* threads of tier.c; guarded by their lock, like the next */
+    bool closed;
 };
 
 /* ---- tier.c ---------------------------------------------------------------------------------- */
 
+/* A launch in the baseline tier that runs. */
+struct hed_tier_launch {
+    struct hed_cpu *cpu;
+    struct hed_cpu_kernel *kernel;
+    uint64_t begin;
+};
+/* Between two blocks of it; arg is a struct hed_tier_launch. True if compiled code is there for the
+ * remaining blocks. */
+bool hed_tier_between(void *arg);
 /* A launch of a kernel in the baseline tier took ns: compiles it soon if it is hot. */
 void hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns);
 /* What a launch of the kernel runs now. */
 const struct hed_ptx_loaded *hed_tier_loaded(const struct hed_cpu_kernel *k);
-/* The code is closed: none of its kernels is compiled after this returns. */
-void hed_tier_forget(struct hed_cpu *c, const struct hed_cpu_code *code);
+/* The code is closed. True if the caller frees it now; otherwise one of its kernels is being
+ * compiled, and the thread that does that will free it. */
+bool hed_tier_forget(struct hed_cpu *c, struct hed_cpu_code *code);
+
+/* code.c */
+void hed_code_free(struct hed_cpu_code *code);
 
 /* describe.c: reads PTX and describes what is in it. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,

@@ -58,7 +58,7 @@ hed_cpu_compile_init(struct hed_cpu *c)
 }
 
 static const struct hed_ptx_compiler *
-load_compiler_locked(struct hed_cpu *c, struct hed_why *why)
+load_compiler(const struct hed_cpu *c, struct hed_why *why)
 {
     void *library = dlopen(c->compiler_path, RTLD_NOW | RTLD_LOCAL);
     const struct hed_ptx_compiler *compiler =
@@ -75,7 +75,8 @@ load_compiler_locked(struct hed_cpu *c, struct hed_why *why)
                     c->compiler_path);
         return NULL;
     }
-    hed_tier_guard_exit(c);
+    if (!hed_compiler_guard(compiler))
+        return NULL;
     hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
     return compiler;
 }
@@ -84,10 +85,14 @@ static const struct hed_ptx_compiler *
 get_compiler(struct hed_cpu *c, struct hed_why *why)
 {
     hed_lock(&c->compiler_lock);
-    if (!c->compiler)
-        c->compiler = load_compiler_locked(c, why);
+    if (!c->compiler && !(c->no_compiler && c->tiered)) {
+        c->compiler = load_compiler(c, why);
+        c->no_compiler = !c->compiler;
+        if (c->no_compiler && c->tiered)
+            hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why->text);
+    }
 
-    const struct hed_ptx_compiler *compiler = c->compiler;
+    const struct hed_ptx_compiler *compiler = c->no_compiler ? NULL : c->compiler;
 
     hed_unlock(&c->compiler_lock);
     return compiler;
@@ -143,8 +148,16 @@ compile_main(void *arg)
 {
     struct compilation *n = arg;
     const uint64_t begin = hed_now_ns();
+    sigset_t mask;
+    const int slot = hed_compiler_enter(&mask);
 
+    if (slot < 0) {
+        hed_why_set(n->why, "the process is ending");
+        n->err = HED_ESTATE;
+        return NULL;
+    }
     n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
+    hed_compiler_leave(slot, &mask);
     if (!n->err && *n->why->text)
         hed_info(CPU, "%s: kernel %s has a slower shape", n->why->text, n->kernel->name);
     if (!n->err)
@@ -172,10 +185,12 @@ compile_on_thread(struct compilation *n)
 
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
-    if (err)
+    if (err) {
         compile_main(n);
-    else
+    } else {
+        (void)pthread_setname_np(thread, "heddle-llvm");
         pthread_join(thread, NULL);
+    }
     return n->err;
 }
 

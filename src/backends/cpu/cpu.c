@@ -18,14 +18,6 @@
 #include "driver/shared.h"
 
 static void
-executor_fini(void *m)
-{
-    /* The process ends: its threads sleep, or run a kernel whose result is not needed. Calls may
-     * still come, so nothing is freed. */
-    hed_tier_stop(m);
-}
-
-static void
 executor_forked(void *m)
 {
     struct hed_cpu *c = m;
@@ -50,7 +42,8 @@ const struct hed_executor hed_cpu_executor = {
     .prepare = hed_cpu_prepare,
     .launch = hed_cpu_launch,
     .forked = executor_forked,
-    .fini = executor_fini,
+    /* No fini: when the process ends, the threads sleep, or run a kernel whose result is not
+     * needed, and exit.c stops the compiler. Calls may still come. */
 };
 
 static void
@@ -58,6 +51,7 @@ cpu_free(struct hed_cpu *c)
 {
     if (!c)
         return;
+    hed_tier_stop(c);
     hed_engine_free(c->engine);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_fini(&c->heaps[i]);

@@ -4,6 +4,7 @@
  *   memory.c   addresses and what is behind them
  *   code.c     images into code: what is in them, and kernels when they are first launched
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
+ *   exit.c     stops the compiler when the process ends
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,14 +29,16 @@ struct hed_engine;
 struct hed_ptx_func;
 struct hed_ptx_module;
 
-/* tier.c: the thread that compiles hot kernels. */
+#define HED_TIER_THREADS_MAX 8
+
+/* tier.c: the threads that compile hot kernels. */
 struct hed_tiers {
     struct hed_lock lock; /* guards the other members */
-    pthread_cond_t work, done;
-    pthread_t thread;
-    bool started, stopping;
-    struct hed_cpu_kernel *first;   /* the queue */
-    struct hed_cpu_kernel *current; /* that is being compiled */
+    pthread_cond_t work;
+    pthread_t threads[HED_TIER_THREADS_MAX];
+    unsigned most, started, idle;
+    bool stopping;
+    struct hed_cpu_kernel *first; /* the queue */
 };
 
 struct hed_cpu {
@@ -47,8 +51,9 @@ struct hed_cpu {
     struct hed_tiers tiers;
     char features[512];                             /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
-    struct hed_lock compiler_lock;                  /* guards the next */
+    struct hed_lock compiler_lock;                  /* guards the next two */
     const struct hed_ptx_compiler *compiler;
+    bool no_compiler;           /* it was not found, or must not be used */
     char compiler_path[4096];   /* constant */
     uint64_t compiler_identity; /* of the file: changes when it does; constant */
 };
@@ -84,14 +89,22 @@ struct hed_cpu_kernel *hed_cpu_kernel_of(void *m, const struct hed_code *code, u
 /* ---- tier.c ---------------------------------------------------------------------------------- */
 
 void hed_tier_init(struct hed_tiers *t);
-/* The process ends. The compiler must not run while its library takes itself down, so this waits
- * for the kernel that is being compiled; the result is in the cache for the next time. */
+/* Ends the threads; waits for kernels that are being compiled. */
 void hed_tier_stop(struct hed_cpu *c);
-/* The compiler has just been loaded: hed_tier_stop() will be called before its library takes itself
- * down. Called under compiler_lock. */
-void hed_tier_guard_exit(struct hed_cpu *c);
-/* In the child of a fork, where the thread does not exist. */
+/* In the child of a fork, where the threads do not exist. */
 void hed_tier_forked(struct hed_cpu *c);
+
+/* ---- exit.c ---------------------------------------------------------------------------------- */
+
+/* The compiler has just been loaded: from now on, the end of the process stops it. Called under
+ * compiler_lock. False, with a line in the log, if that cannot be. */
+bool hed_compiler_guard(const struct hed_ptx_compiler *compiler);
+/* A thread calls the compiler only between these two. enter returns a slot, or -1 if the process is
+ * ending; `mask` takes the thread's signal mask for leave. */
+int hed_compiler_enter(sigset_t *mask);
+void hed_compiler_leave(int slot, const sigset_t *mask);
+/* In the child of a fork: was the compiler at work? */
+bool hed_compiler_forked(void);
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 

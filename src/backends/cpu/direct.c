@@ -18,6 +18,9 @@ advance_block(struct hed_engine_worker *w, struct hed_grid *g)
     if (b->out.size)
         hed_output_add(g, b->index, &b->out);
     if (w->direct.block == w->direct.end) {
+        if (hed_grid_hands_over(g))
+            return false;
+
         /* Relaxed: as in open_next_block() of grid.c. */
         const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
 

@@ -192,6 +192,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
         g->workspace[0] = sizeof g->workspace;
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
     }
+    g->next = job->first;
     g->warps = hed_divide_up(g->threads, HED_PTX_LANES);
     g->strands = job->info.lanes == 1 ? g->threads : g->warps;
     g->direct = !(job->info.flags & HED_PTX_WAITS);
@@ -235,6 +236,8 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     hed_engine_worker_give(w);
     hed_output_write(g);
     r = (CUresult)atomic_load_explicit(&g->failed, memory_order_relaxed);
+    if (job->ran)
+        *job->ran = hed_min(atomic_load_explicit(&g->next, memory_order_relaxed), g->blocks);
     if (r != CUDA_SUCCESS)
         hed_why_set(why, "%s", g->why.text);
     pthread_cond_destroy(&g->left_cond);

@@ -69,6 +69,13 @@ struct hed_job {
     size_t printf_limit;   /* bytes */
     size_t heap_limit;     /* bytes */
     struct hed_heap *heap; /* of the device; NULL if malloc of kernels always fails */
+
+    uint64_t first; /* the block to begin with; those before it have run */
+    /* Asked between blocks, on any thread that works on the grid: if true, no block begins any
+     * more, and *ran tells how many began. Both NULL if the grid runs to its end. */
+    bool (*hands_over)(void *arg);
+    void *hands_over_arg;
+    uint64_t *ran;
 };
 
 /* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
@@ -208,6 +215,7 @@ struct hed_grid {
     size_t frame;                        /* bytes of a strand's frame, with HED_PTX_CUT */
     _Atomic uint64_t next;               /* the next block to be handed out */
     _Atomic uint32_t failed;             /* CUresult */
+    _Atomic bool handed_over;            /* no block begins any more */
     struct hed_why why;                  /* the reason; written by the thread that set failed */
     _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers */
     struct hed_lock out_lock;
@@ -278,6 +286,23 @@ hed_grid_failed(struct hed_grid *g)
 {
     /* Relaxed: a worker that sees it late only does useless work. */
     return atomic_load_explicit(&g->failed, memory_order_relaxed) != 0;
+}
+
+/* May no block begin any more? Blocks that others wait for begin nevertheless. */
+static inline bool
+hed_grid_hands_over(struct hed_grid *g)
+{
+    const struct hed_job *job = g->job;
+
+    if (!job->hands_over)
+        return false;
+    /* Relaxed: it only stops the handing out of blocks. */
+    if (atomic_load_explicit(&g->handed_over, memory_order_relaxed))
+        return true;
+    if (!job->hands_over(job->hands_over_arg))
+        return false;
+    atomic_store_explicit(&g->handed_over, true, memory_order_relaxed);
+    return true;
 }
 
 /* The first failure counts. The kernel is added to the text and, if s is given, block and

@@ -250,7 +250,7 @@ hed_grid_work(struct hed_engine_worker *w, struct hed_grid *g)
     uint64_t waited = 0; /* steps since something moved */
 
     while (!hed_grid_failed(g)) {
-        if (w->open_count == 0 && !open_next_block(w, g))
+        if (w->open_count == 0 && (hed_grid_hands_over(g) || !open_next_block(w, g)))
             break;
 
         struct hed_block *b = first_in_ring(w);

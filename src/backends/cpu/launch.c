@@ -35,6 +35,43 @@ resident_blocks(const struct hed_profile *p, const struct hed_job *job)
     return (uint32_t)(blocks ? blocks : 1) * job->sm_count;
 }
 
+static uint64_t
+blocks_of_job(const struct hed_job *job)
+{
+    return (uint64_t)job->grid[0] * job->grid[1] * job->grid[2];
+}
+
+/* Runs a grid in the baseline tier. If the kernel is compiled meanwhile, the remaining blocks run
+ * compiled; those of a cooperative grid need each other, so they stay. */
+static CUresult
+run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, struct hed_why *why)
+{
+    struct hed_tier_launch launch = {.cpu = c, .kernel = k, .begin = hed_now_ns()};
+    uint64_t ran = 0;
+
+    if (c->tiered && !job->cooperative) {
+        job->hands_over = hed_tier_between;
+        job->hands_over_arg = &launch;
+        job->ran = &ran;
+    }
+
+    const CUresult r = hed_engine_run(c->engine, job, why);
+
+    hed_tier_note(c, k, hed_now_ns() - launch.begin);
+    if (r != CUDA_SUCCESS || !job->ran || ran == blocks_of_job(job))
+        return r;
+
+    const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
+
+    job->entry = loaded->entry;
+    job->info = loaded->info;
+    job->program = NULL;
+    job->first = ran;
+    job->hands_over = NULL;
+    job->ran = NULL;
+    return hed_engine_run(c->engine, job, why);
+}
+
 CUresult
 hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
 {
@@ -43,7 +80,6 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     struct hed_cpu_kernel *k = hed_cpu_kernel_of(m, l->code, l->kernel, l->block);
     const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
     const bool in_baseline = k->program && loaded == &k->loaded;
-    const uint64_t begin = in_baseline ? hed_now_ns() : 0;
     struct hed_job job = {
         .entry = loaded->entry,
         .info = loaded->info,
@@ -72,10 +108,5 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     job.resident = resident_blocks(l->profile, &job);
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
-
-    const CUresult r = hed_engine_run(c->engine, &job, why);
-
-    if (in_baseline)
-        hed_tier_note(c, k, hed_now_ns() - begin);
-    return r;
+    return in_baseline ? run_baseline(c, k, &job, why) : hed_engine_run(c->engine, &job, why);
 }

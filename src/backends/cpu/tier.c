@@ -1,57 +1,45 @@
-/* Tiers: a kernel starts in the baseline tier, and one thread compiles those that turn out hot.
+/* Tiers: a kernel starts in the baseline tier, and threads of lower priority compile those that
+ * turn out hot.
  *
- *   COLD --its launches took HOT_NS--> QUEUED --the thread--> COMPILED | STAYS
+ *   COLD --its launches took long enough--> QUEUED --a thread--> COMPILED | STAYS
  *
- * A launch uses the compiled code from the moment it is there; both give the same bits. Code of the
- * scalar shape is not used: its threads do not run in lockstep.
+ * A launch uses the compiled code from the moment it is there, and a grid that runs in the baseline
+ * tier then hands its remaining blocks over; both give the same bits. Code of the scalar shape is
+ * not used: its threads do not run in lockstep.
  *
  * Invariants:
- * 1. A kernel is in the queue or is `current` if and only if it is QUEUED, so its module is there
- *    until hed_tier_forget() returns.
+ * 1. A kernel is in the queue or being compiled if and only if it is QUEUED.
  * 2. `compiled` is written before the kernel becomes COMPILED, and never changes after that.
+ * 3. A code with `compiling` != 0 is not freed; the thread that brings it to 0 frees a closed one.
  */
 #include <signal.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
 
-#define HOT_NS (50 * UINT64_C(1000000))
+/* A kernel is hot when its launches have taken about a tenth of the time that LLVM will take. */
+#define HOT_LEAST_NS (5 * HED_NS_PER_MS)
+#define HOT_MOST_NS (100 * HED_NS_PER_MS)
+#define HOT_NS_PER_INSTRUCTION UINT64_C(100000)
 /* The engine's threads keep all cores busy while kernels run, so a thread that ran on idle cores
- * only would never finish. This one gets about a quarter of a core then. */
+ * only would never finish. These get about a quarter of a core then. */
 #define NICENESS 5
 
 void
 hed_tier_init(struct hed_tiers *t)
 {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
     hed_lock_init(&t->lock, HED_RANK_CODE);
     pthread_cond_init(&t->work, NULL);
-    pthread_cond_init(&t->done, NULL);
-}
-
-/* The process's CPU GPU, for the end of the process. */
-static struct hed_cpu *guarded;
-
-static void
-stop_at_exit(void)
-{
-    hed_tier_stop(guarded);
-}
-
-void
-hed_tier_guard_exit(struct hed_cpu *c)
-{
-    if (!c->tiered || guarded)
-        return;
-    guarded = c;
-    if (atexit(stop_at_exit) != 0)
-        hed_warn(CPU,
-                 "no memory for the end of the process: it may fail while a kernel is compiled");
+    t->most = (unsigned)hed_clamp(cores > 0 ? (uint64_t)cores / 2 : 1, 1, HED_TIER_THREADS_MAX);
 }
 
 static void
@@ -73,6 +61,27 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     atomic_store_explicit(&k->tier, state, memory_order_release);
 }
 
+/* The kernel that has cost most so far; NULL if none waits. */
+static struct hed_cpu_kernel *
+take_hottest_locked(struct hed_tiers *t)
+{
+    struct hed_cpu_kernel **best = &t->first;
+
+    if (!t->first)
+        return NULL;
+    /* Relaxed: any recent sum will do. */
+    for (struct hed_cpu_kernel **at = &t->first; *at; at = &(*at)->next_hot) {
+        if (atomic_load_explicit(&(*at)->spent_ns, memory_order_relaxed) >
+            atomic_load_explicit(&(*best)->spent_ns, memory_order_relaxed))
+            best = at;
+    }
+
+    struct hed_cpu_kernel *k = *best;
+
+    *best = k->next_hot;
+    return k;
+}
+
 static void *
 tier_main(void *arg)
 {
@@ -82,63 +91,90 @@ tier_main(void *arg)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     hed_lock(&t->lock);
     while (!t->stopping) {
-        struct hed_cpu_kernel *k = t->first;
+        struct hed_cpu_kernel *k = take_hottest_locked(t);
 
         if (!k) {
+            t->idle++;
             (void)hed_lock_wait(&t->lock, &t->work, NULL);
+            t->idle--;
             continue;
         }
-        t->first = k->next_hot;
-        t->current = k;
+
+        struct hed_cpu_code *code = k->code;
+
+        code->compiling++;
         hed_unlock(&t->lock);
         compile_hot_kernel(c, k);
         hed_lock(&t->lock);
-        t->current = NULL;
-        pthread_cond_broadcast(&t->done);
+        if (--code->compiling == 0 && code->closed) {
+            hed_unlock(&t->lock);
+            hed_code_free(code);
+            hed_lock(&t->lock);
+        }
     }
     hed_unlock(&t->lock);
     return NULL;
 }
 
-/* The thread gets no signals that are meant for the program. */
-static bool
+/* The threads get no signals that are meant for the program. */
+static void
 start_thread_locked(struct hed_cpu *c)
 {
+    struct hed_tiers *t = &c->tiers;
     sigset_t all, old;
 
-    if (c->tiers.started)
-        return true;
+    if (t->idle || t->started == t->most)
+        return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    c->tiers.started = pthread_create(&c->tiers.thread, NULL, tier_main, c) == 0;
+    if (pthread_create(&t->threads[t->started], NULL, tier_main, c) == 0)
+        (void)pthread_setname_np(t->threads[t->started++], "heddle-compile");
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (c->tiers.started)
-        (void)pthread_setname_np(c->tiers.thread, "heddle-compile");
-    return c->tiers.started;
+}
+
+/* Puts a kernel that is COLD into the queue if it is hot. */
+static void
+consider_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t spent)
+{
+    struct hed_tiers *t = &c->tiers;
+
+    if (spent < hed_clamp(k->func->ninsts * HOT_NS_PER_INSTRUCTION, HOT_LEAST_NS, HOT_MOST_NS))
+        return;
+    hed_lock(&t->lock);
+    if (k->tier == HED_TIER_COLD && !t->stopping) {
+        start_thread_locked(c);
+        if (t->started) {
+            k->next_hot = t->first;
+            t->first = k;
+            k->tier = HED_TIER_QUEUED;
+            pthread_cond_signal(&t->work);
+        }
+    }
+    hed_unlock(&t->lock);
 }
 
 void
 hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns)
 {
-    struct hed_tiers *t = &c->tiers;
     /* Relaxed: only the sum matters. */
     const uint64_t spent = atomic_fetch_add_explicit(&k->spent_ns, ns, memory_order_relaxed) + ns;
 
-    if (!c->tiered || spent < HOT_NS ||
-        atomic_load_explicit(&k->tier, memory_order_relaxed) != HED_TIER_COLD)
-        return;
-    hed_lock(&t->lock);
-    if (k->tier == HED_TIER_COLD && !t->stopping && start_thread_locked(c)) {
-        struct hed_cpu_kernel **last = &t->first;
+    if (c->tiered && atomic_load_explicit(&k->tier, memory_order_relaxed) == HED_TIER_COLD)
+        consider_kernel(c, k, spent);
+}
 
-        while (*last)
-            last = &(*last)->next_hot;
-        k->next_hot = NULL;
-        *last = k;
-        k->tier = HED_TIER_QUEUED;
-        pthread_cond_signal(&t->work);
-    }
-    hed_unlock(&t->lock);
+bool
+hed_tier_between(void *arg)
+{
+    const struct hed_tier_launch *l = arg;
+    /* Relaxed: hed_tier_loaded() looks again. */
+    const int state = atomic_load_explicit(&l->kernel->tier, memory_order_relaxed);
+
+    if (state == HED_TIER_COLD)
+        consider_kernel(l->cpu, l->kernel,
+                        hed_now_ns() - l->begin +
+                            atomic_load_explicit(&l->kernel->spent_ns, memory_order_relaxed));
+    return state == HED_TIER_COMPILED;
 }
 
 const struct hed_ptx_loaded *
@@ -149,8 +185,8 @@ hed_tier_loaded(const struct hed_cpu_kernel *k)
                                                                                      : &k->loaded;
 }
 
-void
-hed_tier_forget(struct hed_cpu *c, const struct hed_cpu_code *code)
+bool
+hed_tier_forget(struct hed_cpu *c, struct hed_cpu_code *code)
 {
     struct hed_tiers *t = &c->tiers;
 
@@ -161,9 +197,12 @@ hed_tier_forget(struct hed_cpu *c, const struct hed_cpu_code *code)
         else
             at = &(*at)->next_hot;
     }
-    while (t->current && t->current->code == code)
-        (void)hed_lock_wait(&t->lock, &t->done, NULL);
+    code->closed = true;
+
+    const bool is_free = code->compiling == 0;
+
     hed_unlock(&t->lock);
+    return is_free;
 }
 
 void
@@ -174,14 +213,14 @@ hed_tier_stop(struct hed_cpu *c)
     hed_lock(&t->lock);
     t->stopping = true;
     t->first = NULL;
-    pthread_cond_signal(&t->work);
+    pthread_cond_broadcast(&t->work);
 
-    const bool started = t->started;
+    const unsigned started = t->started;
 
-    t->started = false;
+    t->started = 0;
     hed_unlock(&t->lock);
-    if (started)
-        pthread_join(t->thread, NULL);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(t->threads[i], NULL);
 }
 
 void
@@ -189,12 +228,14 @@ hed_tier_forked(struct hed_cpu *c)
 {
     struct hed_tiers *t = &c->tiers;
 
-    /* The thread does not exist in the child. What it was to compile can become hot again. */
-    hed_tier_init(t);
+    /* The threads do not exist in the child. What waited for them can become hot again; what they
+     * were compiling stays QUEUED. */
     for (struct hed_cpu_kernel *k = t->first; k; k = k->next_hot)
         k->tier = HED_TIER_COLD;
-    if (t->current)
-        t->current->tier = HED_TIER_STAYS;
-    t->first = t->current = NULL;
-    t->started = false;
+    memset(t, 0, sizeof *t);
+    hed_tier_init(t);
+    hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
+    /* LLVM's state is that of the moment of the fork: if it was at work, it cannot be used. */
+    if (hed_compiler_forked())
+        c->no_compiler = true;
 }

@@ -16,7 +16,8 @@ static bool
 has_blocks(struct hed_grid *g)
 {
     /* Relaxed: a stale value costs one more look. */
-    return atomic_load_explicit(&g->next, memory_order_relaxed) < g->blocks && !hed_grid_failed(g);
+    return atomic_load_explicit(&g->next, memory_order_relaxed) < g->blocks &&
+           !atomic_load_explicit(&g->handed_over, memory_order_relaxed) && !hed_grid_failed(g);
 }
 
 /* The grid that needs a worker most: the one with the fewest. */

@@ -322,4 +322,5 @@ __attribute__((visibility("default"))) const struct hed_ptx_compiler hed_ptx_com
     .abi = HED_PTX_ABI,
     .compile = hed_ptx_compile,
     .version = version,
+    .inside = (const void *)LLVMContextCreate,
 };

@@ -39,5 +39,6 @@ struct hed_ptx_compiler {
     int (*compile)(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                    const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
     const char *version;
+    const void *inside; /* a function of LLVM's library */
 };
 extern const struct hed_ptx_compiler hed_ptx_compiler_llvm;

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 3
+#define HED_PTX_ABI 4
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 

@@ -5,6 +5,7 @@
  */
 #include "conformance/conf.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -331,6 +332,126 @@ program(void)
     exit(STATUS);
 }
 
+/* ---- while a kernel is compiled -------------------------------------------------------------- */
+
+/* Reads the first line of a file of a thread. */
+static bool
+read_task(const char *task, const char *file, char *line, int size)
+{
+    char path[320];
+    FILE *f;
+    bool there;
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/%s", task, file);
+    f = fopen(path, "re");
+    there = f && fgets(line, size, f);
+    if (f)
+        fclose(f);
+    return there;
+}
+
+/* Is there a thread that compiles, and has been at it for some milliseconds? */
+static bool
+is_compiling(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *e;
+    bool found = false;
+
+    while (tasks && !found && (e = readdir(tasks)) != NULL) {
+        char name[32], ran[64];
+
+        found = read_task(e->d_name, "comm", name, sizeof name) &&
+                strcmp(name, "heddle-llvm\n") == 0 &&
+                read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5e6;
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
+/* Launches a kernel that LLVM takes seconds for, again and again. */
+static void *
+launches_long_kernel(void *arg)
+{
+    enum { LINES = 4000, ROOM = 64 };
+    char *text = malloc(LINES * ROOM);
+    const double one = 1.5;
+    void *params[] = {&memory, (void *)&one};
+    size_t n = 0;
+    CUmodule m;
+    CUfunction f;
+
+    (void)arg;
+    n += (size_t)snprintf(text, ROOM * 8,
+                          ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry long(.param .u64 p, .param .f64 x)\n{\n"
+                          ".reg .f64 %%f<8>; .reg .b64 %%d;\nld.param.u64 %%d, [p];\n");
+    for (int i = 0; i < 8; i++)
+        n += (size_t)snprintf(text + n, ROOM, "ld.param.f64 %%f%d, [x];\n", i);
+    for (int i = 0; i < LINES - 100; i++)
+        n += (size_t)snprintf(text + n, ROOM, "fma.rn.f64 %%f%d, %%f%d, %%f%d, %%f%d;\n", i * 5 % 8,
+                              i * 3 % 8, (i + 1) % 8, i * 7 % 8);
+    (void)snprintf(text + n, ROOM, "st.global.f64 [%%d], %%f1;\nret;\n}\n");
+    (void)CU(cuCtxSetCurrent)(context);
+    CHECK_IS(CU(cuModuleLoadData)(&m, text), CUDA_SUCCESS);
+    CHECK_IS(CU(cuModuleGetFunction)(&f, m, "long"), CUDA_SUCCESS);
+    for (CUresult r = CUDA_SUCCESS; r == CUDA_SUCCESS;) {
+        r = CU(cuLaunchKernel)(f, 8, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
+        if (r == CUDA_SUCCESS)
+            r = CU(cuCtxSynchronize)();
+    }
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void
+start_compiling(void)
+{
+    const char *codegen = getenv("HEDDLE_CPU_CODEGEN");
+    pthread_t thread;
+
+    if (codegen && strcmp(codegen, "baseline") == 0)
+        _exit(STATUS); /* nothing is ever compiled */
+    start_driver();
+    CHECK_IS(pthread_create(&thread, NULL, launches_long_kernel, NULL), 0);
+    WAIT_UNTIL(is_compiling());
+}
+
+/* Runs after heddle's own exit handlers. */
+static void
+still_compiles(void)
+{
+#if !defined(__SANITIZE_THREAD__)
+    if (!is_compiling())
+        _exit(1);
+#endif
+}
+
+static void
+exit_does_not_wait_for_the_compiler(void)
+{
+    CHECK_IS(atexit(still_compiles), 0);
+    start_compiling();
+    exit(STATUS);
+}
+
+static void
+children_are_refused_while_a_kernel_is_compiled(void)
+{
+    start_compiling();
+    for (int i = 0; i < 4; i++) {
+        const pid_t child = fork();
+
+        CHECK(child >= 0, "no child");
+        if (child == 0)
+            exit(is_refused() ? 0 : 1);
+        CHECK_IS(status_of(child), 0);
+    }
+    exit(STATUS);
+}
+
 /* ---- threads and the library ----------------------------------------------------------------- */
 
 static CUstream cancelled_stream;
@@ -401,6 +522,8 @@ static const struct {
     CASE(exit_while_threads_work),
     CASE(main_thread_ends_first),
     CASE(calls_are_answered_at_exit),
+    CASE(exit_does_not_wait_for_the_compiler),
+    CASE(children_are_refused_while_a_kernel_is_compiled),
     CASE(children_are_refused),
     CASE(children_of_a_busy_process_are_refused),
     CASE(both_work_when_forked_before),

@@ -80,7 +80,7 @@ defaults_are_as_described(void **state)
     assert_true(config.trace_owner == 0);
     assert_string_equal(config.export_tables, "pass");
     assert_true(config.cpu_threads == 0);
-    assert_string_equal(config.cpu_codegen, "warp");
+    assert_string_equal(config.cpu_codegen, "tiered");
     assert_string_equal(config.cache, "");
     assert_true(config.cache_size == 1 << 30);
     assert_string_equal(config.tls_ca, "");
@@ -237,7 +237,7 @@ bad_lines_are_refused_by_number(void **state)
         {"connect_timeout = 0", HED_ERANGE,
          "f.conf:1: connect_timeout: 0 is not between 1 and 600000"},
         {"cpu_codegen = fast", HED_EINVAL,
-         "f.conf:1: cpu_codegen: 'fast' is neither warp, scalar, baseline nor tiered"},
+         "f.conf:1: cpu_codegen: 'fast' is neither tiered, warp, baseline nor scalar"},
         {"gpu = gpu,null", HED_EINVAL,
          "f.conf:1: gpu: 'gpu,null' is a list; only cpu:DEVICE,DEVICE,... can be one"},
         {"layers = trace,echo", HED_EINVAL, "f.conf:1: layers: there is no 'echo'; " LAYERS},

@@ -270,6 +270,7 @@ a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier(void **state)
     while (k->tier == HED_TIER_QUEUED)
         sched_yield();
     assert_int_equal(k->tier, HED_TIER_STAYS);
+    assert_true(cpu.no_compiler); /* so it is not looked for again */
     run_add(code);
     hed_cpu_close(&cpu, code);
 }

@@ -53,6 +53,46 @@ every_thread_runs_once(void **state)
     }
 }
 
+/* True after it has been asked often enough. */
+static bool
+hand_over_soon(void *arg)
+{
+    return atomic_fetch_sub((_Atomic int *)arg, 1) <= 0;
+}
+
+/* Hands a grid over after some blocks, then runs the rest. */
+static void
+check_hand_over(uint32_t flags, uint32_t flags_after)
+{
+    enum { BLOCKS = 400, THREADS = 40 };
+    _Atomic int *seen = calloc(BLOCKS * THREADS, sizeof *seen);
+    void *params[] = {seen};
+    struct hed_job job = make_job(count_warp, 32, flags, BLOCKS, THREADS);
+    _Atomic int questions = 5;
+    uint64_t ran = 0;
+
+    job.hands_over = hand_over_soon;
+    job.hands_over_arg = &questions;
+    job.ran = &ran;
+    run_well(&job, params, 1);
+    assert_in_range(ran, 1, BLOCKS - 1);
+    for (uint64_t i = 0; i < BLOCKS * THREADS; i++)
+        assert_int_equal(seen[i], i < ran * THREADS);
+    job = make_job(count_warp, 32, flags_after, BLOCKS, THREADS);
+    job.first = ran;
+    run_well(&job, params, 1);
+    for (uint32_t i = 0; i < BLOCKS * THREADS; i++)
+        assert_int_equal(seen[i], 1);
+    free(seen);
+}
+
+static void
+a_grid_can_be_handed_over_between_blocks(void **state)
+{
+    check_hand_over(0, HED_PTX_WAITS);
+    check_hand_over(HED_PTX_WAITS, 0);
+}
+
 static void
 places(struct hed_ptx_strand *s)
 {
@@ -342,6 +382,7 @@ grids_run_side_by_side(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(every_thread_runs_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_grid_can_be_handed_over_between_blocks, setup, teardown),
     cmocka_unit_test_setup_teardown(blocks_and_threads_have_three_dimensions, setup, teardown),
     cmocka_unit_test_setup_teardown(barriers_hold_a_block_together, setup, teardown),
     cmocka_unit_test_setup_teardown(ended_threads_count_as_arrived, setup, teardown),
