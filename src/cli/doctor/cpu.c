@@ -19,18 +19,18 @@
 #define NAME "CPU GPU"
 
 /* Loads a plug-in in a child, and reports if that fails. `release` becomes the name of the library
- * that the plug-in uses and whose name begins with `wanted`. */
+ * that the plug-in uses and whose name begins with `wanted`; `without` is what happens if there is
+ * no plug-in. */
 static bool
 check_plugin(struct hed_doctor *d, const struct hed_install *install, const char *name,
-             const char *wanted, char *release, size_t size)
+             const char *without, const char *wanted, char *release, size_t size)
 {
     char path[PATH_MAX];
     char text[640];
     const char *hint;
 
     if (!hed_install_plugin(install, name, path, sizeof path)) {
-        hed_doctor_say(d, HED_FINDING_WARN, NAME,
-                       "there is no %s, so programs cannot run on the CPU", path);
+        hed_doctor_say(d, HED_FINDING_WARN, NAME, "there is no %s, so %s", path, without);
         hed_doctor_hint(d, "Build heddle with LLVM (package llvm-19-dev).");
         return false;
     }
@@ -137,12 +137,14 @@ hed_doctor_cpu(struct hed_doctor *d)
     /* A problem with the libraries has been reported already. */
     if (hed_install_find(&install, NULL) != 0)
         return;
-    d->has_cpu = check_plugin(d, &install, "backend-cpu", "libheddle", needs, sizeof needs) &&
-                 check_plugin(d, &install, "compiler-llvm", "libLLVM", llvm, sizeof llvm);
+    d->has_cpu = check_plugin(d, &install, "backend-cpu", "programs cannot run on the CPU",
+                              "libheddle", needs, sizeof needs);
     if (!d->has_cpu)
         return;
-    hed_doctor_say(d, HED_FINDING_OK, NAME, "works (--gpu cpu); the compiler is %s",
-                   llvm[0] ? llvm : "LLVM");
+    if (check_plugin(d, &install, "compiler-llvm", "kernels run on the CPU without being compiled",
+                     "libLLVM", llvm, sizeof llvm))
+        hed_doctor_say(d, HED_FINDING_OK, NAME, "works (--gpu cpu); the compiler is %s",
+                       llvm[0] ? llvm : "LLVM");
     check_profiles(d, &install);
     check_cache(d);
 }
