@@ -260,9 +260,15 @@ dot_product(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     const struct hed_ptx_form *f = l->inst->form;
     const unsigned count = f->op == HED_PTX_OP_DP4A ? 4 : 2;
     const unsigned first = f->part == HED_PTX_PART_HI ? 2 : 0;
+    const bool is_signed = hed_is_signed(f->types[0]);
+    LLVMValueRef whole = NULL;
 
+    if (count == 4 && is_signed == hed_is_signed(f->types[1]))
+        whole = hed_dot_bytes(l, a, b, c, is_signed);
+    if (whole)
+        return whole;
     for (unsigned k = 0; k < count; k++) {
-        LLVMValueRef x = signed_field(l, a, k, 32 / count, hed_is_signed(f->types[0]));
+        LLVMValueRef x = signed_field(l, a, k, 32 / count, is_signed);
         LLVMValueRef y = signed_field(l, b, first + k, 8, hed_is_signed(f->types[1]));
 
         c = LLVMBuildAdd(l->b, c, LLVMBuildMul(l->b, x, y, ""), "");

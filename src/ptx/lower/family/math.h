@@ -149,3 +149,7 @@ hed_is_int(enum hed_ptx_type t)
  * 0, or copies of the sign. */
 LLVMValueRef hed_shift_left(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by);
 LLVMValueRef hed_shift_right(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by, bool is_signed);
+
+/* dot.c: four bytes by four, plus c, by the processor's instruction; NULL if it has none. */
+LLVMValueRef hed_dot_bytes(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c,
+                           bool is_signed);
