@@ -16,9 +16,8 @@
 #include "base/err.h"
 #include "ptx/lower/mask/mask.h"
 
-/* Where to go behind block b if nobody runs it. The code goes to the builder. */
-static void
-go_on_behind(struct hed_lower *l, uint32_t b)
+void
+hed_mask_go_on_behind(struct hed_lower *l, uint32_t b)
 {
     const struct mask *m = hed_mask_state(l);
     const struct hed_flow *f = &m->flow;
@@ -64,7 +63,7 @@ hed_mask_make_gates(struct hed_lower *l)
                         LLVMBuildIsNull(l->b, LLVMBuildLoad2(l->b, l->i32, m->waiting[b], ""), ""),
                         skip, m->begins[b]);
         LLVMPositionBuilderAtEnd(l->b, skip);
-        go_on_behind(l, b);
+        hed_mask_go_on_behind(l, b);
     }
     LLVMPositionBuilderAtEnd(l->b, here);
     return 0;
@@ -204,7 +203,7 @@ go_to(struct hed_lower *l, const struct edge *e)
         (e->to == e->from + 1 && f->blocks[e->from].loop == f->blocks[e->to].loop))
         LLVMBuildBr(l->b, m->begins[e->to]);
     else
-        go_on_behind(l, e->from);
+        hed_mask_go_on_behind(l, e->from);
 }
 
 static void
@@ -270,7 +269,7 @@ end_branching(struct hed_lower *l, uint32_t from)
     load_sources(l, &edges[1]);
     take_edge(l, &edges[0]);
     take_edge(l, &edges[1]);
-    go_on_behind(l, from);
+    hed_mask_go_on_behind(l, from);
 }
 
 /* Where code goes on when no lane of this block is left. */
@@ -280,7 +279,7 @@ go_on_without(struct hed_lower *l)
     const struct mask *m = hed_mask_state(l);
 
     if (m->uniforms.partial[m->block])
-        go_on_behind(l, m->block);
+        hed_mask_go_on_behind(l, m->block);
     else
         LLVMBuildBr(l->b, m->end);
 }

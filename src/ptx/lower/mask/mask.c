@@ -132,6 +132,16 @@ make_block(struct hed_lower *l, uint32_t b)
         hed_mask_end_block(l, b);
 }
 
+/* The loop that begins with this block and runs lane by lane, or NONE. */
+static uint32_t
+loop_run_solo(const struct mask *m, uint32_t b)
+{
+    for (uint32_t l = 0; l < m->flow.nloops; l++)
+        if (m->flow.loops[l].header == b && m->runs_solo[l])
+            return l;
+    return HED_FLOW_NONE;
+}
+
 /* ---- the shape's part ------------------------------------------------------------------------ */
 
 static void
@@ -167,6 +177,10 @@ analyse(struct hed_lower *l)
         m->loose = hed_nan_init(&m->flow, &m->ssa);
         err = m->loose ? 0 : HED_ENOMEM;
     }
+    if (err == 0) {
+        m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);
+        err = m->runs_solo ? 0 : HED_ENOMEM;
+    }
     if (err == HED_ENOTSUP)
         hed_lower_refuse(l, "mask shape: %s", why);
     else if (err != 0)
@@ -196,8 +210,16 @@ mask_body(struct hed_lower *l)
                    hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes)),
                    m->waiting[0]);
     hed_mask_prepare_cuts(l);
-    for (uint32_t b = 0; b < m->flow.nblocks && !l->err; b++)
-        make_block(l, b);
+    for (uint32_t b = 0; b < m->flow.nblocks && !l->err; b++) {
+        const uint32_t loop = loop_run_solo(m, b);
+
+        if (loop == HED_FLOW_NONE) {
+            make_block(l, b);
+        } else {
+            hed_mask_make_solo(l, loop);
+            b = m->flow.loops[loop].last;
+        }
+    }
 }
 
 static void

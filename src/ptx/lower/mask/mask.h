@@ -6,6 +6,7 @@
  *   compare.c comparisons that are prefixes of the lanes
  *   access.c  loads and stores by the class of their address
  *   region.c  kernels that are cut at barriers
+ *   solo.c    loops that run lane by lane
  *
  * Its state is struct warp (lower/warp/warp.h) without a machine, so that operations among lanes
  * are the same code in both shapes.
@@ -16,6 +17,7 @@
 #include "ptx/pass/flow.h"
 #include "ptx/pass/live.h"
 #include "ptx/pass/nan.h"
+#include "ptx/pass/solo.h"
 #include "ptx/pass/ssa.h"
 #include "ptx/pass/uniform.h"
 
@@ -29,11 +31,14 @@ struct mask_value {
     LLVMValueRef wrapped; /* i32: lanes that wrapped around when this was widened; or NULL */
 };
 
+struct mask_solo;
+
 struct mask {
     struct hed_flow flow;
     struct hed_ssa ssa;
     struct hed_uniforms uniforms;
     bool *loose;               /* by value: pass/nan.h */
+    bool *runs_solo;           /* by loop: pass/solo.h */
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
     LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
@@ -50,6 +55,7 @@ struct mask {
     bool *again;         /* by value: made again behind a barrier, rather than kept */
     LLVMValueRef resume; /* the switch at the kernel's beginning */
     uint32_t cuts;
+    struct mask_solo *solo; /* solo.c: the loop whose code is being made; or NULL */
 };
 
 static inline struct mask *
@@ -95,6 +101,8 @@ void hed_mask_end_block(struct hed_lower *l, uint32_t b);
 /* Lanes end where they are: those of `gone`, i32. Ends the block if none is left. */
 void hed_mask_leave(struct hed_lower *l, LLVMValueRef gone);
 int hed_mask_make_gates(struct hed_lower *l);
+/* On to the next block for which lanes wait behind block b. Ends the code. */
+void hed_mask_go_on_behind(struct hed_lower *l, uint32_t b);
 
 /* region.c */
 /* Decides whether the kernel is cut, and makes its beginning. */
@@ -102,6 +110,13 @@ void hed_mask_prepare_cuts(struct hed_lower *l);
 /* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
 void hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i);
 bool hed_mask_is_barrier(const struct hed_ptx_inst *i);
+
+/* solo.c */
+void hed_mask_make_solo(struct hed_lower *l, uint32_t loop);
+/* While such a loop is being made: the lane's value of a register, the lane. */
+LLVMValueRef hed_mask_solo_number(struct hed_lower *l, const struct hed_ptx_reg *r);
+void hed_mask_solo_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
+LLVMValueRef hed_mask_solo_lane(struct hed_lower *l);
 
 /* mask.c */
 void hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i);

@@ -188,6 +188,8 @@ hed_mask_read(struct hed_lower *l, const struct hed_ptx_reg *r)
 {
     if (l->lanes != 1)
         return settle_read(l, r, hed_mask_lanes(l, r));
+    if (hed_mask_state(l)->solo)
+        return settle_read(l, r, hed_mask_solo_number(l, r));
     if (value_class(l, r)->kind == HED_VARIES && !is_never_written(l, r)) {
         hed_lower_refuse(l, "heddle takes %s for uniform, which is a bug", r->name);
         return LLVMConstNull(hed_lower_int_type(l, r->type));
@@ -203,6 +205,10 @@ hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
     const struct hed_uniform *c = value_class(l, r);
     LLVMValueRef slot;
 
+    if (m->solo) {
+        hed_mask_solo_write(l, r, v);
+        return;
+    }
     if (l->lanes == 1 && c->kind == HED_UNIFORM && LLVMIsConstant(v) && !m->guard)
         m->values[r->id].constant = v;
     slot = hed_mask_slot(l, r, c->kind == HED_ROWS ? m->row : 0);
@@ -322,6 +328,13 @@ hed_mask_tid(struct hed_lower *l, unsigned dimension)
 
     if (l->lanes != 1)
         return hed_lower_warp_tid(l, dimension);
+    if (m->solo) {
+        v = hed_lower_at(l, l->function->strand,
+                         offsetof(struct hed_ptx_strand, tid) +
+                             (size_t)dimension * HED_PTX_LANES * sizeof(uint32_t));
+        return LLVMBuildLoad2(l->b, l->i32,
+                              hed_lower_warp_element(l, l->i32, v, hed_mask_solo_lane(l)), "");
+    }
     v = hed_lower_field(l, l->i32, l->function->strand,
                         offsetof(struct hed_ptx_strand, tid) +
                             (dimension * HED_PTX_LANES + lane) * sizeof(uint32_t));
@@ -336,6 +349,8 @@ hed_mask_lane(struct hed_lower *l)
 {
     const struct mask *m = hed_mask_state(l);
 
+    if (m->solo)
+        return hed_mask_solo_lane(l);
     return l->lanes == 1 ? hed_lower_word(l, (uint64_t)m->row * m->uniforms.width)
                          : hed_lower_warp_lane(l);
 }
