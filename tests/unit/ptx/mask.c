@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "ptx/exec/harness.h"
 
@@ -252,9 +254,46 @@ barriers_cut_a_kernel(void **state)
     free(out);
 }
 
+/* Where some lanes run, a row may be loaded whole, but never from a page that only the others could
+ * mean. */
+static void
+idle_lanes_read_no_other_page(void **state)
+{
+    const struct kernel k = {
+        "rows between two pages", false,
+        "setp.lt.u32 %p1, %r1, 5; @%p1 bra END; setp.ge.u32 %p1, %r1, %r2; @%p1 bra END;\n"
+        "ld.global.u32 %r3, [%rd5]; st.global.u32 [%rd3], %r3; END: ret; }\n"};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t *out = calloc(WORDS, 4);
+    char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_non_null(out);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    for (size_t i = 0; i < 3 * page / 4; i++)
+        ((uint32_t *)pages)[i] = (uint32_t)i;
+    assert_int_equal(mprotect(pages, page, PROT_NONE), 0);
+    assert_int_equal(mprotect(pages + 2 * page, page, PROT_NONE), 0);
+    for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
+        for (int way = 0; way < 2; way++) {
+            /* The first word that is read begins the page, or the last one ends it: n is 83. */
+            uint32_t *in =
+                way ? (uint32_t *)(pages + page) - 5 : (uint32_t *)(pages + 2 * page) - 83;
+            const unsigned threads = launches[l].threads * launches[l].blocks;
+
+            run_kernel(&k, HED_PTX_WARP, l, in, out);
+            for (unsigned i = 0; i < threads; i++)
+                assert_int_equal(out[i], i >= 5 && i < 83 ? in[i] : 0xcccccccc);
+        }
+    }
+    munmap(pages, 3 * page);
+    free(out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_tiers_leave_the_same_memory),
     cmocka_unit_test(barriers_cut_a_kernel),
+    cmocka_unit_test(idle_lanes_read_no_other_page),
 };
 
 HED_UNIT_MAIN(tests)

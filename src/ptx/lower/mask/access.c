@@ -1,7 +1,8 @@
 /* Loads and stores by the class of their address.
  *
  *      one address        one scalar load; of a store, the last lane's value stays
- *      a row of elements  one vector load or store for each row of lanes, if all lanes run
+ *      a row of elements  one vector load or store for each row of lanes, if all lanes run; a load
+ *                         also if only some do, but the row lies in one page of memory
  *      steps              lane by lane, but without a vector of addresses
  *      anything else      lane by lane (warp/memory.c)
  */
@@ -10,6 +11,7 @@
 #include "ptx/lower/mask/mask.h"
 
 #define ELEMENTS_MAX 8
+#define PAGE 4096 /* bytes; memory that may be read begins and ends with a page, or a larger one */
 
 static const struct hed_uniform *
 address_class(const struct hed_lower *l, const struct hed_lower_place *at)
@@ -176,36 +178,82 @@ is_row_access(const struct hed_lower *l, const struct hed_lower_place *at,
            (int64_t)how->count * (int64_t)hed_lower_warp_bytes(how->type);
 }
 
-/* i32: not 0 if a lane does not run, or an address is misaligned. Sets the rows' addresses. */
+/* Sets the rows' addresses. Returns an i32 that is not 0 if one is misaligned, or NULL. */
 static LLVMValueRef
-reasons_against_rows(struct hed_lower *l, const struct hed_lower_place *at,
-                     const struct hed_lower_access *how, LLVMValueRef *rows)
+find_rows(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lower_access *how,
+          LLVMValueRef *rows)
 {
     const unsigned n = HED_PTX_LANES / hed_mask_state(l)->uniforms.width;
-    LLVMValueRef off = LLVMBuildNot(l->b, hed_lower_warp_bits(l), "");
     LLVMValueRef low = LLVMConstInt(l->i64, 0, false);
 
     for (unsigned i = 0; i < n; i++) {
         rows[i] = row_address(l, at, i);
         low = LLVMBuildOr(l->b, low, rows[i], "");
     }
-    if (how->align > 1 && l->options->check_alignment) {
-        low = LLVMBuildAnd(l->b, low, LLVMConstInt(l->i64, how->align - 1, false), "");
-        off = LLVMBuildOr(l->b, off, LLVMBuildTrunc(l->b, low, l->i32, ""), "");
-    }
-    return off;
+    if (how->align < 2 || !l->options->check_alignment)
+        return NULL;
+    low = LLVMBuildAnd(l->b, low, LLVMConstInt(l->i64, how->align - 1, false), "");
+    return LLVMBuildTrunc(l->b, low, l->i32, "");
 }
 
-/* i32: the lanes that wrapped around; NULL if none can have. */
+/* i1: may whole rows be loaded though only some lanes run? Where one lane may read, all of the page
+ * can be read, and what lanes get that do not run does not matter. */
+static LLVMValueRef
+are_rows_in_pages(struct hed_lower *l, const struct hed_lower_access *how, LLVMValueRef *rows)
+{
+    const unsigned width = hed_mask_state(l)->uniforms.width, n = HED_PTX_LANES / width;
+    const uint64_t bytes = (uint64_t)width * how->count * hed_lower_warp_bytes(how->type);
+    LLVMValueRef bits = hed_lower_warp_bits(l), all = LLVMConstInt(l->i1, bytes <= PAGE, false);
+
+    for (unsigned i = 0; i < n && bytes <= PAGE; i++) {
+        const uint64_t own = (UINT64_MAX >> (64 - width)) << (i * width);
+        LLVMValueRef at = LLVMBuildAnd(l->b, rows[i], LLVMConstInt(l->i64, PAGE - 1, false), "");
+
+        all = LLVMBuildAnd(
+            l->b, all,
+            LLVMBuildICmp(l->b, LLVMIntULE, at, LLVMConstInt(l->i64, PAGE - bytes, false), ""), "");
+        all = LLVMBuildAnd(
+            l->b, all,
+            LLVMBuildIsNotNull(l->b, LLVMBuildAnd(l->b, bits, hed_lower_word(l, own), ""), ""), "");
+    }
+    return all;
+}
+
+/* i32: the running lanes that wrapped around; NULL if none can have. */
 static LLVMValueRef
 wrapped_lanes(struct hed_lower *l, const struct hed_lower_place *at)
 {
     const struct mask *m = hed_mask_state(l);
     const uint32_t id = address_class(l, at)->wraps;
 
-    return id != HED_FLOW_NONE && m->values[id].wrapped
-               ? LLVMBuildLoad2(l->b, l->i32, m->values[id].wrapped, "")
-               : NULL;
+    if (id == HED_FLOW_NONE || !m->values[id].wrapped)
+        return NULL;
+    return LLVMBuildAnd(l->b, hed_lower_warp_bits(l),
+                        LLVMBuildLoad2(l->b, l->i32, m->values[id].wrapped, ""), "");
+}
+
+/* Goes to `fast` with the rows' addresses if they can be moved as rows, else to `slow`. */
+static void
+choose_way(struct hed_lower *l, const struct hed_lower_place *at,
+           const struct hed_lower_access *how, bool is_store, LLVMValueRef *rows,
+           LLVMBasicBlockRef fast, LLVMBasicBlockRef slow)
+{
+    LLVMBasicBlockRef some = is_store ? slow : hed_lower_block(l, "");
+    LLVMValueRef bad = find_rows(l, at, how, rows), wrapped = wrapped_lanes(l, at);
+    LLVMValueRef off = LLVMBuildNot(l->b, hed_lower_warp_bits(l), "");
+
+    bad = bad ? bad : hed_lower_word(l, 0);
+    if (wrapped)
+        bad = LLVMBuildOr(l->b, bad, wrapped, "");
+    off = LLVMBuildOr(l->b, off, bad, "");
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, off, ""), fast, some);
+    if (is_store)
+        return;
+    LLVMPositionBuilderAtEnd(l->b, some);
+    LLVMBuildCondBr(
+        l->b,
+        LLVMBuildAnd(l->b, LLVMBuildIsNull(l->b, bad, ""), are_rows_in_pages(l, how, rows), ""),
+        fast, slow);
 }
 
 /* Puts vectors of `width` lanes one behind the other. */
@@ -352,11 +400,9 @@ static void
 move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
               const struct hed_lower_access *how, bool is_store, LLVMValueRef *values)
 {
-    LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX],
-                 off;
+    LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX];
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
     LLVMBasicBlockRef fast, slow, after;
-    LLVMValueRef wrapped;
 
     if (!is_row_access(l, at, how)) {
         move_slowly(l, at, how, is_store, values);
@@ -367,10 +413,7 @@ move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
     after = hed_lower_block(l, "");
     for (unsigned i = 0; !is_store && i < how->count; i++)
         slots[i] = hed_lower_alloca(l, t, 1, 0);
-    off = reasons_against_rows(l, at, how, rows);
-    wrapped = wrapped_lanes(l, at);
-    off = wrapped ? LLVMBuildOr(l->b, off, wrapped, "") : off;
-    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, off, ""), fast, slow);
+    choose_way(l, at, how, is_store, rows, fast, slow);
     LLVMPositionBuilderAtEnd(l->b, fast);
     if (is_store)
         store_rows(l, rows, how, values);
