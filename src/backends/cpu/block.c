@@ -19,7 +19,6 @@
 #define MEMORY_SHIFT 4160
 #define MEMORY_SHIFTS 32
 #define SHARED_ALIGN 1024 /* ptx/run/abi.h */
-#define FRAME_ALIGN 64    /* there too */
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
 
 static size_t
@@ -127,7 +126,8 @@ block_free(struct hed_block *b)
     }
     give_shared(b);
     hed_buf_fini(&b->out);
-    free(b->frames);
+    if (b->frames.at)
+        hed_region_give(&e->stacks, &b->frames);
     free(b->strands);
     free(b);
 }
@@ -147,9 +147,9 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     b->strands = calloc(g->rooms, sizeof *b->strands);
     if (b->strands)
         b->strand_room = g->rooms;
-    b->frame_bytes = g->frame * g->strands;
-    b->frames = b->frame_bytes ? aligned_alloc(FRAME_ALIGN, b->frame_bytes) : NULL;
-    if (!b->strands || (b->frame_bytes && !b->frames) ||
+    /* Frames hold variables in local memory, so they lie where the stacks do. */
+    if (!b->strands ||
+        (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->strands, &b->frames) != 0) ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
         take_block_shared(b, shared_size(g)) != 0) {
         b->guard = 0;
@@ -166,7 +166,7 @@ block_fits(const struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
            b->stack_room >= g->stacks && b->strand_room >= g->rooms &&
-           b->frame_bytes >= g->frame * g->strands && shared_room(b) >= shared_size(g);
+           b->frames.size >= g->frame * g->strands && shared_room(b) >= shared_size(g);
 }
 
 void
@@ -237,7 +237,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
         if (g->job->program)
             place_strand_memory(s, b, g->direct ? 0 : i);
         s->abi.resume = 0;
-        s->abi.frame = g->frame ? b->frames + i * g->frame : NULL;
+        s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
         hed_strand_place(s, g, i);
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
     }

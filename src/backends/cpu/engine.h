@@ -161,8 +161,7 @@ struct hed_block {
     uint32_t stack_room, strand_room; /* how many there are */
     uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
-    unsigned char *frames; /* one per strand; NULL if none is needed */
-    size_t frame_bytes;    /* that they take */
+    struct hed_region frames; /* one per strand; empty if none is needed */
     struct hed_lanes warps[HED_BLOCK_THREADS_MAX / HED_PTX_LANES]; /* of the scalar shape */
 };
 

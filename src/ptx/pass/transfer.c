@@ -96,10 +96,12 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
 
 /* Every lane has its own copy of a variable in local memory, and of the arguments of a call. */
 static struct hed_uniform
-variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v)
+variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v, int64_t offset)
 {
     if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
         return uniform;
+    if (hed_locals_find(&u->locals, v))
+        return hed_uniform_constant((uint64_t)offset);
     for (const struct hed_ptx_var *own = u->f->func->sig.params; own; own = own->next)
         if (own == v)
             return uniform;
@@ -119,7 +121,7 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
     case HED_PTX_OPERAND_INT:
         return hed_uniform_constant(o->bits);
     case HED_PTX_OPERAND_VAR:
-        return variable_class(u, o->var);
+        return variable_class(u, o->var, o->offset);
     case HED_PTX_OPERAND_FLOAT:
     case HED_PTX_OPERAND_FUNC:
     case HED_PTX_OPERAND_SINK:
@@ -414,11 +416,12 @@ hed_uniform_memory(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     for (unsigned k = 0; k < i->noperands && !o; k++)
         if (i->operands[k].kind == HED_PTX_OPERAND_MEM)
             o = &i->operands[k];
-    if (!o)
+    /* The same offset into local memory is another place for each lane. */
+    if (!o || hed_locals_accessed(&u->locals, o))
         return varies;
     if (o->base == HED_PTX_OPERAND_REG)
         return o->sel ? varies : u->values[o->reg->id];
-    return o->base == HED_PTX_OPERAND_VAR ? variable_class(u, o->var) : uniform;
+    return o->base == HED_PTX_OPERAND_VAR ? variable_class(u, o->var, o->offset) : uniform;
 }
 
 /* A load from one address gives one value. What other threads may change between two lanes' loads
@@ -453,7 +456,8 @@ move_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         const unsigned space = i->form->nspaces ? i->form->spaces[0] : HED_PTX_SPACE_NONE;
 
         /* Shared addresses are cut to 32 bits on the way. */
-        if (space != HED_PTX_SPACE_GLOBAL && space != HED_PTX_SPACE_CONST)
+        if (space != HED_PTX_SPACE_GLOBAL && space != HED_PTX_SPACE_CONST &&
+            space != HED_PTX_SPACE_LOCAL)
             return worst_class(u, i);
     }
     return is_plain_number(i) && has_width(&i->operands[1], bits_of_type(i->form->types[0]))

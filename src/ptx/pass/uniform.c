@@ -245,7 +245,7 @@ hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_s
     a.reached = hed_flow_alloc(f, f->nblocks, 1);
     a.stack = hed_flow_alloc(f, f->nblocks, sizeof(uint32_t));
     if (!u->values || !u->parts || !u->joins || !u->partial || !u->leaves_singly || !a.reached ||
-        !a.stack)
+        !a.stack || hed_locals_init(&u->locals, f, ssa) != 0)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < f->nvalues; i++) {
         const struct hed_ssa_value *v = &ssa->values[i];

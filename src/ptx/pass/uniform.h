@@ -19,6 +19,7 @@
 #pragma once
 
 #include "ptx/pass/flow.h"
+#include "ptx/pass/local.h"
 #include "ptx/pass/rows.h"
 #include "ptx/pass/ssa.h"
 
@@ -44,6 +45,7 @@ enum hed_uniform_way {
 struct hed_uniforms {
     const struct hed_flow *f;
     const struct hed_ssa *ssa;
+    struct hed_locals locals;
     enum hed_rows rows;
     unsigned width;             /* lanes in a row */
     struct hed_uniform *values; /* by id */

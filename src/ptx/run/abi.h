@@ -38,7 +38,7 @@ struct hed_ptx_grid {
     uint64_t workspace;    /* %envreg1 and 2, for grid-wide barriers; 0 if not cooperative */
     uint64_t shared_first; /* [shared_first, shared_last) holds all blocks' shared memory */
     uint64_t shared_last;
-    uint64_t local_first; /* [local_first, local_last) holds all strands' stacks */
+    uint64_t local_first; /* [local_first, local_last) holds all strands' stacks and frames */
     uint64_t local_last;
     uint64_t clock_start;
     const void *program; /* of the baseline tier: struct hed_interp; else NULL */

@@ -405,17 +405,16 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
     const uint32_t piece = meets ? MEMORY_BYTES / count & ~1023u : MEMORY_BYTES;
     struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
     struct fiber *fibers = calloc(count, sizeof(*fibers));
-    unsigned char *frames = aligned_alloc(64, frame * count + 64);
     bool any = true;
     int err = 0;
 
-    assert_true(strands && frames && fibers);
+    assert_true(strands && fibers && frame * count <= MEMORY_BYTES);
     for (unsigned i = 0; i < count; i++) {
         strands[i] = (struct hed_ptx_strand){.grid = b->grid,
                                              .block = b,
                                              .memory = memory + (meets ? i * piece : 0),
                                              .memory_size = piece,
-                                             .frame = frames + i * frame};
+                                             .frame = memory + i * frame};
         set_strand(&strands[i], k->info.lanes, i * k->info.lanes, threads);
         fibers[i].entry = k->entry;
         fibers[i].strand = &strands[i];
@@ -435,7 +434,6 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
         free(fibers[i].stack);
     free(fibers);
     free(strands);
-    free(frames);
     return err;
 }
 
@@ -448,6 +446,8 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
     const unsigned blocks = launch->blocks ? launch->blocks : 1;
     const unsigned threads = launch->threads ? launch->threads : 1;
     const unsigned width = launch->width ? launch->width : threads;
+    /* Where variables in local memory lie: else on the stack. */
+    const bool in_memory = program || (k->info.flags & HED_PTX_CUT);
     struct hed_ptx_grid g = {
         .ntid = {width, threads / width, 1},
         .nctaid = {blocks, 1, 1},
@@ -462,9 +462,9 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
         .shared_first = (uintptr_t)shared,
         .shared_last = (uintptr_t)shared + SHARED_BYTES,
         .local_first =
-            program ? (uintptr_t)memory : (uintptr_t)__builtin_frame_address(0) - (1 << 20),
+            in_memory ? (uintptr_t)memory : (uintptr_t)__builtin_frame_address(0) - (1 << 20),
         .local_last =
-            program ? (uintptr_t)memory + MEMORY_BYTES : (uintptr_t)__builtin_frame_address(0),
+            in_memory ? (uintptr_t)memory + MEMORY_BYTES : (uintptr_t)__builtin_frame_address(0),
         .program = program,
     };
     int err = 0;

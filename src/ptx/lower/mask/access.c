@@ -65,9 +65,8 @@ place_pointer(struct hed_lower *l, const struct hed_lower_place *at)
     return LLVMBuildIntToPtr(l->b, at->address, l->ptr, "");
 }
 
-/* Traps if the condition, an i1 without lanes, holds. */
-static void
-trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+void
+hed_mask_trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     LLVMValueRef strand = l->function->strand;
     LLVMValueRef args[] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
@@ -91,7 +90,7 @@ trap_if_misaligned(struct hed_lower *l, LLVMValueRef address, const struct hed_l
     if (how->align < 2 || !l->options->check_alignment)
         return;
     low = LLVMBuildAnd(l->b, address, LLVMConstInt(l->i64, how->align - 1, false), "");
-    trap_if(l, LLVMBuildIsNotNull(l->b, low, ""), HED_PTX_TRAP_ALIGN);
+    hed_mask_trap_if(l, LLVMBuildIsNotNull(l->b, low, ""), HED_PTX_TRAP_ALIGN);
 }
 
 /* Loads for one lane; where a row has no running lane, nothing is loaded. */
@@ -440,6 +439,8 @@ hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
 {
     struct hed_lower_place one;
 
+    if (hed_mask_move_local(l, at, how, false, out))
+        return;
     if (l->lanes == 1)
         load_once(l, at, how, out);
     else if (has_one_address(l, at, how, &one))
@@ -456,6 +457,8 @@ hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
 {
     struct hed_lower_place one;
 
+    if (hed_mask_move_local(l, at, how, true, in))
+        return;
     if (l->lanes == 1)
         store_once(l, at, how, in);
     else if (has_one_address(l, at, how, &one))
@@ -470,7 +473,7 @@ void
 hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     if (l->lanes == 1)
-        trap_if(l, condition ? condition : LLVMConstInt(l->i1, 1, false), trap);
+        hed_mask_trap_if(l, condition ? condition : LLVMConstInt(l->i1, 1, false), trap);
     else
         hed_lower_warp_trap(l, condition, trap);
 }

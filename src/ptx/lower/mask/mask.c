@@ -159,7 +159,6 @@ mask_enter(struct hed_lower *l)
         return;
     }
     f->strand = LLVMGetParam(f->value, 0);
-    hed_lower_warp_place_variables(l);
 }
 
 static int
@@ -200,6 +199,8 @@ mask_body(struct hed_lower *l)
     refuse_blocks(l);
     if (l->err)
         return;
+    m->is_cut = hed_mask_may_be_cut(l);
+    hed_mask_place_variables(l);
     m->values = calloc((size_t)m->flow.nvalues + 1, sizeof(*m->values));
     w->bits = hed_lower_alloca(l, l->i32, 1, 0);
     if (!m->values || hed_mask_make_gates(l) != 0) {
@@ -326,7 +327,7 @@ const struct hed_lower_shape hed_lower_mask = {
     .takes_any_nan = hed_mask_takes_any_nan,
     .tid = hed_mask_tid,
     .lane = hed_mask_lane,
-    .address = hed_lower_warp_address,
+    .address = hed_mask_address,
     .load = hed_mask_load,
     .store = hed_mask_store,
     .each = hed_lower_warp_each,

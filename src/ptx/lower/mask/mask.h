@@ -5,6 +5,7 @@
  *   value.c   the values of registers: one number, one per row, or one per lane
  *   compare.c comparisons that are prefixes of the lanes
  *   access.c  loads and stores by the class of their address
+ *   local.c   variables in local memory
  *   region.c  kernels that are cut at barriers
  *   solo.c    loops that run lane by lane
  *
@@ -56,6 +57,7 @@ struct mask {
     LLVMValueRef resume; /* the switch at the kernel's beginning */
     uint32_t cuts;
     struct mask_solo *solo; /* solo.c: the loop whose code is being made; or NULL */
+    uint32_t variables;     /* bytes of variables at the beginning of the frame */
 };
 
 static inline struct mask *
@@ -105,7 +107,9 @@ int hed_mask_make_gates(struct hed_lower *l);
 void hed_mask_go_on_behind(struct hed_lower *l, uint32_t b);
 
 /* region.c */
-/* Decides whether the kernel is cut, and makes its beginning. */
+/* May the kernel return at its barriers? */
+bool hed_mask_may_be_cut(const struct hed_lower *l);
+/* Makes the kernel's beginning, cut or not. */
 void hed_mask_prepare_cuts(struct hed_lower *l);
 /* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
 void hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i);
@@ -127,3 +131,13 @@ void hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
 void hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
                     const struct hed_lower_access *how, LLVMValueRef *in);
 void hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);
+/* Traps if the condition, an i1 without lanes, holds. */
+void hed_mask_trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);
+
+/* local.c */
+void hed_mask_place_variables(struct hed_lower *l);
+LLVMValueRef hed_mask_address(struct hed_lower *l, const struct hed_lower_place *at);
+/* Loads or stores if the place is in a variable that lies element by element; else returns
+ * false. */
+bool hed_mask_move_local(struct hed_lower *l, const struct hed_lower_place *at,
+                         const struct hed_lower_access *how, bool is_store, LLVMValueRef *values);

@@ -20,7 +20,8 @@
 #include "base/number.h"
 #include "ptx/lower/mask/mask.h"
 
-#define FRAME_ALIGN 16 /* of values in the frame */
+#define FRAME_ALIGN 16     /* of values in the frame */
+#define VARIABLES_MAX 8192 /* bytes in local memory, of a thread of a kernel that is cut */
 
 /* ---- may it be cut? -------------------------------------------------------------------------- */
 
@@ -38,8 +39,20 @@ is_plain_barrier(const struct mask *m, const struct hed_ptx_inst *i)
     return id->kind == HED_PTX_OPERAND_INT && id->bits == 0;
 }
 
+/* Does the frame have room for the variables in local memory? */
 static bool
-may_be_cut(const struct hed_lower *l)
+may_keep_variables(const struct hed_ptx_func *f)
+{
+    uint64_t bytes = 0;
+
+    for (const struct hed_ptx_var *v = f->vars; v; v = v->next)
+        if (v->space == HED_PTX_SPACE_LOCAL)
+            bytes += hed_lower_warp_stride(v);
+    return bytes <= VARIABLES_MAX;
+}
+
+bool
+hed_mask_may_be_cut(const struct hed_lower *l)
 {
     const struct mask *m = hed_mask_state(l);
     bool any = false;
@@ -57,11 +70,7 @@ may_be_cut(const struct hed_lower *l)
             any = true;
         }
     }
-    /* Variables in local memory live on the stack. */
-    for (const struct hed_ptx_var *v = l->function->ptx->vars; any && v; v = v->next)
-        if (v->space == HED_PTX_SPACE_LOCAL)
-            return false;
-    return any;
+    return any && may_keep_variables(l->function->ptx);
 }
 
 /* ---- values that are made again -------------------------------------------------------------- */
@@ -251,10 +260,13 @@ move_values(struct hed_lower *l, LLVMValueRef at, const uint64_t *live, bool is_
     return f.size;
 }
 
+/* Where the values lie, behind the variables. */
 static LLVMValueRef
 frame_of(struct hed_lower *l)
 {
-    return hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, frame));
+    return hed_lower_at(
+        l, hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, frame)),
+        hed_mask_state(l)->variables);
 }
 
 void
@@ -285,7 +297,7 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     LLVMBuildStore(l->b, LLVMBuildLoad2(l->b, l->i32, frame, ""), w->bits);
     make_again(l, block, i);
     (void)move_values(l, frame, live, false);
-    l->info.frame = (uint32_t)hed_max(l->info.frame, size);
+    l->info.frame = (uint32_t)hed_max(l->info.frame, m->variables + size);
     free(live);
 }
 
@@ -296,7 +308,6 @@ hed_mask_prepare_cuts(struct hed_lower *l)
     LLVMValueRef strand = l->function->strand;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
-    m->is_cut = may_be_cut(l);
     if (m->is_cut) {
         m->again = calloc((size_t)m->flow.nvalues + 1, sizeof(bool));
         if (!m->again || hed_live_init(&m->live, &m->flow, &m->ssa) != 0) {

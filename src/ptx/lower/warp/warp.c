@@ -101,22 +101,21 @@ warp_place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValu
     }
 }
 
-void
-hed_lower_warp_place_variables(struct hed_lower *l)
+uint64_t
+hed_lower_warp_stride(const struct hed_ptx_var *v)
 {
-    struct hed_lower_function *f = l->function;
+    return hed_round_up(v->size ? v->size : 1, v->align);
+}
 
-    for (const struct hed_ptx_var *v = f->ptx->vars; v; v = v->next) {
-        const uint64_t size = v->size ? v->size : 1;
-        const uint64_t stride = hed_round_up(size, v->align);
+void
+hed_lower_warp_place_variable(struct hed_lower *l, const struct hed_ptx_var *v)
+{
+    const uint64_t stride = hed_lower_warp_stride(v);
 
-        if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
-            continue;
-        hed_lower_map_add(
-            l, f->vars, v,
-            hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, (unsigned)hed_max(v->align, 16)));
-        hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
-    }
+    hed_lower_map_add(
+        l, l->function->vars, v,
+        hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, (unsigned)hed_max(v->align, 16)));
+    hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
 }
 
 struct warp *
@@ -169,7 +168,9 @@ warp_enter(struct hed_lower *l)
         warp_place_params(l, f->ptx->sig.rets, f->rets);
         warp_place_params(l, f->ptx->sig.params, f->params);
     }
-    hed_lower_warp_place_variables(l);
+    for (const struct hed_ptx_var *v = f->ptx->vars; v; v = v->next)
+        if (v->space == HED_PTX_SPACE_LOCAL || v->space == HED_PTX_SPACE_PARAM)
+            hed_lower_warp_place_variable(l, v);
 }
 
 /* Loads the registers among the parameters from memory, or stores those among the results. */

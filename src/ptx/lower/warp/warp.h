@@ -125,8 +125,10 @@ void hed_lower_warp_find_locals(struct hed_lower *l);
 /* How the code of an instruction obeys its guard, and so whether lanes may be parked at it. */
 enum warp_guard hed_lower_warp_guard(const struct hed_ptx_inst *i);
 
-/* Gives each lane its copy of the function's variables in local memory. */
-void hed_lower_warp_place_variables(struct hed_lower *l);
+/* Gives each lane its copy of a variable in local memory, on the stack. */
+void hed_lower_warp_place_variable(struct hed_lower *l, const struct hed_ptx_var *v);
+/* Bytes from one lane's copy to the next. */
+uint64_t hed_lower_warp_stride(const struct hed_ptx_var *v);
 /* New state, with what both shapes need; NULL and l->err if there is no memory. */
 struct warp *hed_lower_warp_new(struct hed_lower *l);
 void hed_lower_warp_free(struct warp *w);
