@@ -149,7 +149,7 @@ struct hed_lower_shape {
     /* Read and write a register, if not NULL. Otherwise every register has a slot. */
     LLVMValueRef (*read)(struct hed_lower *l, const struct hed_ptx_reg *r);
     void (*write)(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
-    /* May an f32 in this register be any NaN, because nobody can tell? NULL: never. */
+    /* May a float in this register be any NaN, because nobody can tell? NULL: never. */
     bool (*takes_any_nan)(struct hed_lower *l, const struct hed_ptx_reg *r);
     LLVMValueRef (*tid)(struct hed_lower *l, unsigned dimension); /* i32 */
     LLVMValueRef (*lane)(struct hed_lower *l);                    /* i32: %laneid */
@@ -263,6 +263,9 @@ LLVMValueRef hed_lower_word(struct hed_lower *l, uint64_t value);
 LLVMValueRef hed_lower_splat(struct hed_lower *l, LLVMValueRef v);
 /* A new basic block at the end of the function. */
 LLVMBasicBlockRef hed_lower_block(struct hed_lower *l, const char *name);
+/* A conditional branch that hardly ever goes to `yes`. */
+void hed_lower_unlikely(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBlockRef yes,
+                        LLVMBasicBlockRef no);
 /* An alloca of `count` elements in the entry block; align 0 leaves the alignment to LLVM. */
 LLVMValueRef hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align);
 /* ptr + bytes. */

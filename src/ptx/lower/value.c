@@ -92,6 +92,21 @@ hed_lower_block(struct hed_lower *l, const char *name)
     return LLVMAppendBasicBlockInContext(l->context, l->function->value, name);
 }
 
+void
+hed_lower_unlikely(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBlockRef yes,
+                   LLVMBasicBlockRef no)
+{
+    LLVMValueRef branch = LLVMBuildCondBr(l->b, condition, yes, no);
+    LLVMMetadataRef weights[] = {
+        LLVMMDStringInContext2(l->context, "branch_weights", 14),
+        LLVMValueAsMetadata(hed_lower_word(l, 1)),
+        LLVMValueAsMetadata(hed_lower_word(l, 1u << 20)),
+    };
+
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->context, "prof", 4),
+                    LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, weights, 3)));
+}
+
 LLVMValueRef
 hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align)
 {

@@ -12,6 +12,8 @@ is_plain_arithmetic(const struct hed_ptx_inst *i)
     case HED_PTX_OP_MUL:
     case HED_PTX_OP_MAD:
     case HED_PTX_OP_FMA:
+    case HED_PTX_OP_ABS:
+    case HED_PTX_OP_NEG:
         return i->form->types[0] == HED_PTX_TYPE_F32 && i->form->ntypes == 1 && !i->is_refused;
     default:
         return false;

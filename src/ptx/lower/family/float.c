@@ -63,6 +63,15 @@ nan_of_f64(struct hed_lower *l, const struct sources *s)
     return r;
 }
 
+static bool
+takes_any_nan(struct hed_lower *l)
+{
+    const struct hed_ptx_operand *to = &l->inst->operands[0];
+
+    return to->kind == HED_PTX_OPERAND_REG && l->shape->takes_any_nan &&
+           l->shape->takes_any_nan(l, to->reg);
+}
+
 /* The bits of a result that is rounded already, after .ftz, .sat and the choice of NaN. */
 static LLVMValueRef
 finish_float(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
@@ -356,7 +365,8 @@ lower_sign(struct hed_lower *l, enum hed_ptx_type t, const struct hed_real *f)
     /* A GPU adds 0 to do this, so NaNs keep their sign. */
     nan = t == HED_PTX_TYPE_F32 ? hed_like(l, in, f->nan)
                                 : LLVMBuildOr(l->b, in, hed_like(l, in, UINT64_C(1) << 51), "");
-    r = hed_lower_select(l, hed_real_is_nan(l, in, f), nan, r);
+    if (!takes_any_nan(l))
+        r = hed_lower_select(l, hed_real_is_nan(l, in, f), nan, r);
     hed_lower_set(l, &l->inst->operands[0], t, r);
 }
 
@@ -476,8 +486,7 @@ lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *to = &l->inst->operands[0];
     const unsigned n = l->inst->noperands - 1u;
-    const bool any_nan = t == HED_PTX_TYPE_F32 && to->kind == HED_PTX_OPERAND_REG &&
-                         l->shape->takes_any_nan && l->shape->takes_any_nan(l, to->reg);
+    const bool any_nan = takes_any_nan(l);
     LLVMValueRef in[3];
 
     for (unsigned i = 0; i < n && i < 3; i++)

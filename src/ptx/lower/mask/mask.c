@@ -123,11 +123,16 @@ make_block(struct hed_lower *l, uint32_t b)
 
     m->block = b;
     hed_mask_begin_block(l, b);
-    for (uint32_t i = 0; i < block->ninsts && !l->err; i++)
-        if (m->is_cut && hed_mask_is_barrier(block->insts[i]))
+    for (uint32_t i = 0; i < block->ninsts && !l->err; i++) {
+        if (m->is_cut && hed_mask_is_barrier(block->insts[i])) {
+            hed_mask_settle_late(l);
             hed_mask_cut(l, b, i);
-        else
+        } else {
+            hed_mask_note_late(l, block->insts[i]);
             hed_mask_inst(l, block->insts[i]);
+        }
+    }
+    hed_mask_settle_late(l);
     if (!l->err)
         hed_mask_end_block(l, b);
 }
@@ -174,7 +179,9 @@ analyse(struct hed_lower *l)
         err = hed_uniforms_init(&m->uniforms, &m->flow, &m->ssa, l->options->rows);
     if (err == 0) {
         m->loose = hed_nan_init(&m->flow, &m->ssa);
-        err = m->loose ? 0 : HED_ENOMEM;
+        m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
+        m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
+        err = m->loose && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
     }
     if (err == 0) {
         m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);

@@ -4,6 +4,7 @@
  *   edge.c    from block to block: masks, phis
  *   value.c   the values of registers: one number, one per row, or one per lane
  *   compare.c comparisons that are prefixes of the lanes
+ *   late.c    the NaNs of f64, chosen late
  *   access.c  loads and stores by the class of their address
  *   local.c   variables in local memory
  *   region.c  kernels that are cut at barriers
@@ -34,12 +35,24 @@ struct mask_value {
 
 struct mask_solo;
 
+#define MASK_LATE_MAX 32
+
+/* Instructions whose results may be any NaN until they are tested: late.c. */
+struct mask_late {
+    struct hed_ptx_inst *insts[MASK_LATE_MAX];
+    uint32_t ninsts;
+    bool *pending;     /* by value: made by one of insts */
+    bool is_repeating; /* insts are being made for one lane, with the right NaNs */
+    LLVMValueRef *own; /* by value, then: of that lane */
+};
+
 struct mask {
     struct hed_flow flow;
     struct hed_ssa ssa;
     struct hed_uniforms uniforms;
-    bool *loose;               /* by value: pass/nan.h */
-    bool *runs_solo;           /* by loop: pass/solo.h */
+    bool *loose;     /* by value: pass/nan.h */
+    bool *runs_solo; /* by loop: pass/solo.h */
+    struct mask_late late;
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
     LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
@@ -96,6 +109,13 @@ LLVMValueRef hed_mask_bits(struct hed_lower *l, const struct hed_ptx_reg *r);
 
 /* compare.c: makes a setp if it can be done with numbers; else returns false. */
 bool hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i);
+
+/* late.c */
+/* Before instruction i is made: takes it up if its NaNs can wait, and chooses those of earlier
+ * instructions if it sees them. */
+void hed_mask_note_late(struct hed_lower *l, struct hed_ptx_inst *i);
+/* Chooses the NaNs of all that is pending. */
+void hed_mask_settle_late(struct hed_lower *l);
 
 /* edge.c */
 void hed_mask_begin_block(struct hed_lower *l, uint32_t b);

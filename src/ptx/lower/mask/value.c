@@ -156,7 +156,9 @@ hed_mask_bits(struct hed_lower *l, const struct hed_ptx_reg *r)
 bool
 hed_mask_takes_any_nan(struct hed_lower *l, const struct hed_ptx_reg *r)
 {
-    return hed_mask_state(l)->loose[r->id];
+    const struct mask *m = hed_mask_state(l);
+
+    return m->loose[r->id] || (m->late.pending[r->id] && !m->late.is_repeating);
 }
 
 LLVMValueRef
@@ -186,6 +188,8 @@ settle_read(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
 LLVMValueRef
 hed_mask_read(struct hed_lower *l, const struct hed_ptx_reg *r)
 {
+    if (hed_mask_state(l)->late.is_repeating)
+        return settle_read(l, r, hed_mask_state(l)->late.own[r->id]);
     if (l->lanes != 1)
         return settle_read(l, r, hed_mask_lanes(l, r));
     if (hed_mask_state(l)->solo)
@@ -207,6 +211,10 @@ hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
 
     if (m->solo) {
         hed_mask_solo_write(l, r, v);
+        return;
+    }
+    if (m->late.is_repeating) {
+        m->late.own[r->id] = v;
         return;
     }
     if (l->lanes == 1 && c->kind == HED_UNIFORM && LLVMIsConstant(v) && !m->guard)
