@@ -161,6 +161,33 @@ hed_mask_takes_any_nan(struct hed_lower *l, const struct hed_ptx_reg *r)
     return m->loose[r->id] || (m->late.pending[r->id] && !m->late.is_repeating);
 }
 
+/* The GPU's NaN, in all lanes. On aarch64 LLVM makes five instructions of a choice between a value
+ * and this constant, whose complement fits into an instruction, and two if it does not know it. */
+static LLVMValueRef
+nan_lanes(struct hed_lower *l)
+{
+    LLVMTypeRef four = LLVMVectorType(l->i32, 4);
+    LLVMValueRef nan = LLVMConstInt(l->i32, 0x7fffffff, false), all[HED_PTX_LANES];
+
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        all[i] = nan;
+#if defined(__aarch64__)
+    LLVMTypeRef type = LLVMFunctionType(four, &four, 1, false);
+    LLVMValueRef same =
+        LLVMGetInlineAsm(type, "", 0, "=w,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef known = LLVMConstVector(all, 4);
+
+    nan = LLVMBuildCall2(l->b, type, same, &known, 1, "");
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        all[i] = hed_lower_word(l, i % 4);
+    return LLVMBuildShuffleVector(l->b, nan, LLVMGetPoison(four),
+                                  LLVMConstVector(all, HED_PTX_LANES), "");
+#else
+    (void)four;
+    return LLVMConstVector(all, HED_PTX_LANES);
+#endif
+}
+
 LLVMValueRef
 hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struct hed_ptx_reg *to,
                 LLVMValueRef v)
@@ -168,15 +195,13 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
     const bool *loose = hed_mask_state(l)->loose;
     LLVMTypeRef t = LLVMTypeOf(v);
     const bool lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-    LLVMValueRef f, nan = LLVMConstInt(l->i32, 0x7fffffff, false), all[HED_PTX_LANES];
+    LLVMValueRef f;
 
     if (!from || !loose[from->id] || (to && loose[to->id]) || LLVMIsConstant(v))
         return v;
     f = LLVMBuildBitCast(l->b, v, lanes ? LLVMVectorType(l->f32, HED_PTX_LANES) : l->f32, "");
-    for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        all[i] = nan;
     return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, f, f, ""),
-                           lanes ? LLVMConstVector(all, HED_PTX_LANES) : nan, v, "");
+                           lanes ? nan_lanes(l) : LLVMConstInt(l->i32, 0x7fffffff, false), v, "");
 }
 
 static LLVMValueRef
