@@ -249,7 +249,6 @@ hed_block_place(struct hed_block *b, uint64_t index)
 {
     const uint32_t *n = b->grid->abi.nctaid;
 
-    b->index = index;
     b->abi.ctaid[0] = (uint32_t)(index % n[0]);
     b->abi.ctaid[1] = (uint32_t)(index / n[0] % n[1]);
     b->abi.ctaid[2] = (uint32_t)(index / n[0] / n[1]);
@@ -294,8 +293,7 @@ hed_block_close(struct hed_block *b)
 {
     struct hed_engine_worker *w = b->worker;
 
-    if (b->out.size)
-        hed_output_add(b->grid, b->index, &b->out);
+    hed_output_add(b);
     b->next = w->spare;
     w->spare = b;
     w->spare_count++;

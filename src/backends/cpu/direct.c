@@ -1,5 +1,6 @@
 /* A worker's part of a grid whose strands never wait on a stack: they run one after the other on
- * one stack. A kernel that is cut at barriers returns there; when all strands of the block have
+ * one stack. Compiled warps run block after block by themselves (HED_PTX_BLOCKS). Others run strand
+ * by strand; a kernel that is cut at barriers returns there, and when all strands of the block have
  * returned, they go on in another round.
  *
  * The position in the grid is kept in the worker, never on the stack. So if a thread ends inside a
@@ -7,28 +8,31 @@
  */
 #include "backends/cpu/engine.h"
 
+/* Takes blocks to run. False if there are none. */
+static bool
+take_blocks(struct hed_engine_worker *w, struct hed_grid *g)
+{
+    if (hed_grid_hands_over(g))
+        return false;
+
+    /* Relaxed: as in open_next_block() of grid.c. */
+    const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
+
+    if (from >= g->blocks)
+        return false;
+    w->direct.block = from;
+    w->direct.end = g->blocks - from < g->chunk ? g->blocks : from + g->chunk;
+    return true;
+}
+
 /* Goes to the next block, when a block is finished or at the beginning. False if there is none. */
 static bool
 advance_block(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
 
-    if (hed_grid_failed(g))
+    if (hed_grid_failed(g) || (w->direct.block == w->direct.end && !take_blocks(w, g)))
         return false;
-    if (b->out.size)
-        hed_output_add(g, b->index, &b->out);
-    if (w->direct.block == w->direct.end) {
-        if (hed_grid_hands_over(g))
-            return false;
-
-        /* Relaxed: as in open_next_block() of grid.c. */
-        const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
-
-        if (from >= g->blocks)
-            return false;
-        w->direct.block = from;
-        w->direct.end = g->blocks - from < g->chunk ? g->blocks : from + g->chunk;
-    }
     hed_block_place(b, w->direct.block++);
     w->direct.strand = 0;
     w->direct.rounds = 0;
@@ -76,6 +80,20 @@ run_round(struct hed_engine_worker *w, struct hed_grid *g)
     return any && !hed_grid_failed(g);
 }
 
+/* The kernel goes from strand to strand and from block to block. */
+static void
+run_whole_blocks(struct hed_engine_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b = w->direct.room;
+    struct hed_ptx_run *run = &w->direct.run;
+
+    while (!hed_grid_failed(g) && take_blocks(w, g)) {
+        hed_block_place(b, w->direct.block);
+        run->blocks = w->direct.end - w->direct.block;
+        hed_ptx_run_blocks(g->job->entry, run);
+    }
+}
+
 static void
 direct_main(void *arg)
 {
@@ -83,14 +101,17 @@ direct_main(void *arg)
     struct hed_grid *g = w->grid;
 
     hed_side_first(&w->side);
-    do {
-        if (g->job->info.flags & HED_PTX_CUT) {
-            while (w->direct.strand < g->strands && run_round(w, g))
-                ;
-        } else {
-            run_strands(w, g);
-        }
-    } while (advance_block(w, g));
+    if (g->job->info.flags & HED_PTX_BLOCKS)
+        run_whole_blocks(w, g);
+    else
+        do {
+            if (g->job->info.flags & HED_PTX_CUT) {
+                while (w->direct.strand < g->strands && run_round(w, g))
+                    ;
+            } else {
+                run_strands(w, g);
+            }
+        } while (advance_block(w, g));
     w->direct.done = true;
     hed_strand_abandon(&w->direct.room->strands[0]);
 }
@@ -108,6 +129,11 @@ hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g)
     w->direct.block = w->direct.end = 0;
     w->direct.strand = g->strands;
     w->direct.done = false;
+    w->direct.run = (struct hed_ptx_run){.block = &b->abi,
+                                         .strands = &b->strands[0].abi,
+                                         .stride = sizeof *b->strands,
+                                         .count = g->strands,
+                                         .stop = (const uint32_t *)&g->failed};
     b->live = 0;
     while (!w->direct.done && !hed_grid_failed(g)) {
         struct hed_strand *s = &b->strands[0];

@@ -144,7 +144,6 @@ struct hed_block {
     struct hed_engine_worker *worker;
     struct hed_grid *grid;
     struct hed_block *next; /* in the worker's list of open or spare blocks */
-    uint64_t index;         /* in the grid */
     uint32_t live;          /* strands that have not ended */
     uint32_t ended_threads;
     uint32_t moved;                  /* counts what happens besides yielding, for the scheduler */
@@ -152,6 +151,7 @@ struct hed_block {
     uint32_t queued;
     struct hed_barrier barriers[HED_BARRIERS];
     struct hed_buf out; /* what its threads printed */
+    uint64_t out_index; /* of the block that they belong to; hed_kernel goes on by itself */
 
     /* Kept for the next block. */
     struct hed_region shared;
@@ -195,6 +195,7 @@ struct hed_engine_worker {
         uint32_t rounds;     /* that the block has had, with HED_PTX_CUT */
         struct hed_block *room;
         bool done;
+        struct hed_ptx_run run; /* with HED_PTX_BLOCKS */
     } direct;
 };
 
@@ -353,8 +354,9 @@ void hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s);
 
 /* ---- printf.c -------------------------------------------------------------------------------- */
 
-/* Adds what a block printed to the grid; writes all of it to stdout in the order of the blocks. */
-void hed_output_add(struct hed_grid *g, uint64_t block, struct hed_buf *out);
+/* Adds what the block printed to the grid; writes all of it to stdout in the order of the blocks.
+ */
+void hed_output_add(struct hed_block *b);
 void hed_output_write(struct hed_grid *g);
 
 /* ---- rt.c ------------------------------------------------------------------------------------ */

@@ -128,7 +128,9 @@ hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s)
     w->fault.signo = 0;
     w->running = s;
     hed_side_switch(&w->side, &s->side);
-    s = w->running; /* direct.c changes it from strand to strand */
+    s = w->running; /* direct.c changes it from strand to strand, and so does hed_kernel */
+    if (w->grid->direct && w->direct.run.running)
+        s = hed_strand_of(w->direct.run.running);
     w->running = NULL;
     if (w->fault.signo)
         hed_fault_report(w, s);

@@ -199,16 +199,28 @@ print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
 
 #pragma GCC diagnostic pop
 
+static uint64_t
+block_index(const struct hed_block *b)
+{
+    const uint32_t *at = b->abi.ctaid, *n = b->grid->abi.nctaid;
+
+    return at[0] + (uint64_t)n[0] * (at[1] + (uint64_t)n[1] * at[2]);
+}
+
 uint32_t
 hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
 {
     struct hed_block *b = hed_strand_of(strand)->block;
+    const uint64_t index = block_index(b);
     struct arguments a = {.base = (const unsigned char *)(uintptr_t)args};
     const char *p = (const char *)(uintptr_t)format;
 
     /* "If the format string is NULL, -1 is returned, and if an internal error occurs, -2." */
     if (!p)
         return UINT32_MAX;
+    if (b->out_index != index)
+        hed_output_add(b);
+    b->out_index = index;
     while (*p) {
         const char *end = strchrnul(p, '%');
         struct spec s;
@@ -266,16 +278,18 @@ write_outputs(struct hed_output *list)
 }
 
 void
-hed_output_add(struct hed_grid *g, uint64_t block, struct hed_buf *out)
+hed_output_add(struct hed_block *b)
 {
-    struct hed_output *o = malloc(sizeof *o + out->size);
+    struct hed_grid *g = b->grid;
+    struct hed_buf *out = &b->out;
+    struct hed_output *o = out->size ? malloc(sizeof *o + out->size) : NULL;
     struct hed_output *early = NULL;
 
     if (!o) {
         hed_buf_reset(out);
         return;
     }
-    o->block = block;
+    o->block = b->out_index;
     o->size = out->size;
     memcpy(o->text, out->data, out->size);
     hed_buf_reset(out);

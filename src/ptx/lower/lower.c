@@ -142,8 +142,10 @@ load_strand_state(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
-    f->grid = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, grid));
-    f->block = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, block));
+    if (!f->grid)
+        f->grid = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, grid));
+    if (!f->block)
+        f->block = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, block));
     f->shared = hed_lower_field(l, l->ptr, f->block, offsetof(struct hed_ptx_block, shared));
     if (f->ptx->is_entry)
         f->params = hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, params));
@@ -298,6 +300,8 @@ hed_lower_unit(struct hed_lower *l)
         hed_lower_map_add(l, l->functions, u->funcs[i], l->shape->declare(l, u->funcs[i]));
     for (uint32_t i = 0; i < u->nfuncs && !l->err; i++)
         lower_function(l, u->funcs[i]);
+    if (!l->err && l->shape->finish)
+        l->shape->finish(l);
     if (!l->err)
         make_kernel_info(l);
     hed_lower_map_free(l->places);

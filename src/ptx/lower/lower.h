@@ -66,6 +66,7 @@ struct hed_lower_function {
     LLVMValueRef strand;                 /* ptr: struct hed_ptx_strand */
     LLVMValueRef grid;                   /* ptr: struct hed_ptx_grid */
     LLVMValueRef block;                  /* ptr: struct hed_ptx_block */
+    LLVMValueRef ctaid[3];               /* i32: the block's position; NULL: it is in the block */
     LLVMValueRef shared;                 /* ptr: the block's shared memory */
     LLVMValueRef params;                 /* ptr: for a kernel, grid->params; else up to the shape */
     LLVMValueRef rets;                   /* ptr: up to the shape */
@@ -118,7 +119,8 @@ struct hed_lower_shape {
     /* Declares the LLVM function of a PTX function, with its type. */
     LLVMValueRef (*declare)(struct hed_lower *l, const struct hed_ptx_func *f);
     /* Begins the body: the builder is in the entry block, ptx and value are set. Sets strand,
-     * params, rets, vars, state, and whatever else it needs. */
+     * params, rets, vars, state, and whatever else it needs; grid, block and ctaid if it has them.
+     */
     void (*enter)(struct hed_lower *l);
     /* Makes all of the body, if not NULL. Otherwise lower.c makes registers, calls start, and goes
      * from statement to statement. */
@@ -128,6 +130,8 @@ struct hed_lower_shape {
     /* Ends the body, whether or not its last statement was a ret, and frees state. Called after
      * enter even if something failed. */
     void (*leave)(struct hed_lower *l);
+    /* Makes what goes around the kernel, when all functions have been made; may be NULL. */
+    void (*finish)(struct hed_lower *l);
     void (*label)(struct hed_lower *l, const struct hed_ptx_label *label);
     void (*guard_begin)(struct hed_lower *l, LLVMValueRef holds);
     void (*guard_end)(struct hed_lower *l);
@@ -282,8 +286,9 @@ bool hed_lower_has_fma(const struct hed_lower *l);
 bool hed_lower_has(const struct hed_lower *l, const char *feature);
 /* Gives a function one of LLVM's attributes, by name; ignores one that LLVM does not know. */
 void hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value);
-/* Declares a PTX function in the module; the shape chooses the type. */
+/* Declares a PTX function in the module; the shape chooses the type, or name and type. */
 LLVMValueRef hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef type);
+LLVMValueRef hed_lower_declare_as(struct hed_lower *l, const char *name, LLVMTypeRef type);
 /* The declaration of a runtime function or helper, added to the module on first use. */
 LLVMValueRef hed_lower_external(struct hed_lower *l, const char *name, LLVMTypeRef type);
 /* Widens or truncates integers, with or without lanes, to the width of t. */

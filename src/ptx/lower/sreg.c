@@ -15,10 +15,18 @@ field_word(struct hed_lower *l, LLVMValueRef record, size_t offset, unsigned dim
     return hed_lower_field(l, l->i32, record, offset + dimension * sizeof(uint32_t));
 }
 
+/* In a function it is no constant for LLVM: the kernel may go from block to block. */
 static LLVMValueRef
 ctaid(struct hed_lower *l, unsigned d)
 {
-    return field_word(l, l->function->block, offsetof(struct hed_ptx_block, ctaid), d);
+    const struct hed_lower_function *f = l->function;
+    const size_t at = offsetof(struct hed_ptx_block, ctaid) + d * sizeof(uint32_t);
+
+    if (f->ctaid[d])
+        return f->ctaid[d];
+    return f->ptx->is_entry
+               ? hed_lower_field(l, l->i32, f->block, at)
+               : LLVMBuildLoad2(l->b, l->i32, hed_lower_at(l, f->block, (int64_t)at), "");
 }
 
 static LLVMValueRef

@@ -217,6 +217,17 @@ hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint6
 }
 
 LLVMValueRef
+hed_lower_declare_as(struct hed_lower *l, const char *name, LLVMTypeRef type)
+{
+    LLVMValueRef v = LLVMAddFunction(l->module, name, type);
+
+    hed_lower_attribute(l, v, "nounwind", 0);
+    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
+    return v;
+}
+
+LLVMValueRef
 hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef type)
 {
     char name[256];
@@ -224,12 +235,9 @@ hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef
 
     /* The prefix keeps LLVM from giving a name a meaning of its own ("memcpy"). */
     snprintf(name, sizeof(name), "f.%s", f->name);
-    v = LLVMAddFunction(l->module, f == l->kernel ? "hed_kernel" : name, type);
+    v = hed_lower_declare_as(l, f == l->kernel ? "hed_kernel" : name, type);
     if (f != l->kernel)
         LLVMSetLinkage(v, LLVMInternalLinkage);
-    hed_lower_attribute(l, v, "nounwind", 0);
-    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
     return v;
 }
 

@@ -1,9 +1,10 @@
 /* The contract between compiled kernels and the runner (backends/cpu): the state that a kernel
  * reads, the functions that it calls, and the contents of its object file.
  *
- * Both shapes of code have the same interface: an object file with `hed_kernel_info` and a function
- * `hed_kernel` that runs one strand of a block to its end. A strand is one thread (scalar) or one
- * warp (warp). The runner makes a grid, a block and a strand, and calls hed_kernel(strand).
+ * All shapes of code have the same interface: an object file with `hed_kernel_info` and a function
+ * `hed_kernel` that runs one strand of a block to its end, or, with HED_PTX_BLOCKS, whole blocks. A
+ * strand is one thread (scalar) or one warp. The runner makes a grid, a block and its strands, and
+ * calls hed_kernel(strand) or hed_kernel(run).
  *
  * Generic, global, const and local addresses are host addresses. A shared address is an offset into
  * the block's shared memory; adding block->shared makes it generic. The parameters of a kernel are
@@ -69,7 +70,26 @@ struct hed_ptx_strand {
     size_t memory_size;             /* bytes */
 };
 
+/* What a worker runs with one call, with HED_PTX_BLOCKS: one block after the other, in the same
+ * memory. The caller sets the block's ctaid to that of the first; hed_kernel goes on from there. */
+struct hed_ptx_run {
+    struct hed_ptx_block *block;
+    struct hed_ptx_strand *strands; /* of the block */
+    uint64_t stride;                /* bytes from one strand to the next */
+    uint64_t count;                 /* strands */
+    uint64_t blocks;                /* 1 or more */
+    const uint32_t *stop;           /* not 0: no further block need begin */
+    struct hed_ptx_strand *running; /* written by hed_kernel */
+};
+
 typedef void (*hed_ptx_entry)(struct hed_ptx_strand *s);
+
+/* With HED_PTX_BLOCKS, hed_kernel takes a run instead of a strand. */
+static inline void
+hed_ptx_run_blocks(hed_ptx_entry kernel, struct hed_ptx_run *run)
+{
+    kernel((struct hed_ptx_strand *)(void *)run);
+}
 
 enum hed_ptx_info_flag {
     HED_PTX_WAITS = 1,    /* has barriers, warp operations, or loops that may wait: a strand needs a
@@ -78,6 +98,7 @@ enum hed_ptx_info_flag {
     HED_PTX_RECURSES = 4, /* stack depth is not known */
     HED_PTX_CUT = 8,      /* at a barrier of the whole block hed_kernel returns, with strand->resume
                            * set; it is called again when all strands of the block have come */
+    HED_PTX_BLOCKS = 16,  /* hed_kernel runs whole blocks; not with HED_PTX_WAITS */
 };
 
 /* In the object file as `hed_kernel_info`. */

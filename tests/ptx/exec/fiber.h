@@ -21,6 +21,7 @@
 struct fiber {
     hed_ptx_entry entry;
     struct hed_ptx_strand *strand;
+    struct hed_ptx_run *run; /* with HED_PTX_BLOCKS, instead of the strand */
     ucontext_t context, caller;
     void *stack;     /* NULL: runs on the caller's */
     jmp_buf trapped; /* where it ends */
@@ -48,7 +49,10 @@ fiber_run(void)
     const int how = setjmp(f->trapped);
 
     while (how == 0) {
-        f->entry(f->strand);
+        if (f->run)
+            hed_ptx_run_blocks(f->entry, f->run);
+        else
+            f->entry(f->strand);
         if (!f->strand->resume || !f->stack)
             break;
         fiber_wait();

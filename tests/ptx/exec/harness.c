@@ -405,6 +405,13 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
     const uint32_t piece = meets ? MEMORY_BYTES / count & ~1023u : MEMORY_BYTES;
     struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
     struct fiber *fibers = calloc(count, sizeof(*fibers));
+    const uint32_t go_on = 0;
+    struct hed_ptx_run run = {.block = b,
+                              .strands = strands,
+                              .stride = sizeof(*strands),
+                              .count = count,
+                              .blocks = 1,
+                              .stop = &go_on};
     bool any = true;
     int err = 0;
 
@@ -418,6 +425,8 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
         set_strand(&strands[i], k->info.lanes, i * k->info.lanes, threads);
         fibers[i].entry = k->entry;
         fibers[i].strand = &strands[i];
+        fibers[i].run = k->info.flags & HED_PTX_BLOCKS ? &run : NULL;
+        fibers[i].done = fibers[i].run && i > 0;
         assert_true(!meets || fiber_begin(&fibers[i]));
     }
     while (any && err == 0) {

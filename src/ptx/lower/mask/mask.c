@@ -163,7 +163,7 @@ mask_enter(struct hed_lower *l)
         l->err = HED_ENOMEM;
         return;
     }
-    f->strand = LLVMGetParam(f->value, 0);
+    hed_mask_take_arguments(l);
 }
 
 static int
@@ -214,9 +214,13 @@ mask_body(struct hed_lower *l)
         l->err = HED_ENOMEM;
         return;
     }
-    LLVMBuildStore(l->b,
-                   hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes)),
-                   m->waiting[0]);
+    LLVMBuildStore(
+        l->b,
+        /* Rows of 32 fill their warps. */
+        l->options->rows == HED_ROWS_32
+            ? hed_lower_word(l, UINT32_MAX)
+            : hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes)),
+        m->waiting[0]);
     hed_mask_prepare_cuts(l);
     for (uint32_t b = 0; b < m->flow.nblocks && !l->err; b++) {
         const uint32_t loop = loop_run_solo(m, b);
@@ -318,10 +322,11 @@ const struct hed_lower_shape hed_lower_mask = {
     .lanes = HED_PTX_LANES,
     .checks_moves = true,
     .functions = &hed_lower_warp,
-    .declare = hed_lower_warp_declare,
+    .declare = hed_mask_declare,
     .enter = mask_enter,
     .body = mask_body,
     .leave = mask_leave,
+    .finish = hed_mask_finish,
     .guard_begin = mask_guard_begin,
     .guard_end = mask_guard_end,
     .ret = mask_ret,

@@ -9,6 +9,7 @@
  *   local.c   variables in local memory
  *   region.c  kernels that are cut at barriers
  *   solo.c    loops that run lane by lane
+ *   run.c     the loops over blocks and warps
  *
  * Its state is struct warp (lower/warp/warp.h) without a machine, so that operations among lanes
  * are the same code in both shapes.
@@ -141,6 +142,12 @@ void hed_mask_make_solo(struct hed_lower *l, uint32_t loop);
 LLVMValueRef hed_mask_solo_number(struct hed_lower *l, const struct hed_ptx_reg *r);
 void hed_mask_solo_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
 LLVMValueRef hed_mask_solo_lane(struct hed_lower *l);
+
+/* run.c */
+LLVMValueRef hed_mask_declare(struct hed_lower *l, const struct hed_ptx_func *f);
+/* Sets what the kernel's function takes from the loops around it. */
+void hed_mask_take_arguments(struct hed_lower *l);
+void hed_mask_finish(struct hed_lower *l);
 
 /* mask.c */
 void hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i);

@@ -55,9 +55,8 @@ instruction_weight(const struct hed_ptx_func *f)
     return weight;
 }
 
-/* Refuses what is left to the baseline tier. */
-static void
-refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
+void
+hed_lower_warp_refuse(struct hed_lower *l, const struct hed_ptx_func *f)
 {
     if (f == l->kernel) {
         uint64_t count = 0;
@@ -83,7 +82,7 @@ refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
 LLVMValueRef
 hed_lower_warp_declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
-    refuse_unsupported(l, f);
+    hed_lower_warp_refuse(l, f);
     return hed_lower_declare(l, f, hed_lower_warp_type(l, f == l->kernel));
 }
 

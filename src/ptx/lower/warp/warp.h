@@ -138,6 +138,8 @@ unsigned hed_lower_warp_bytes(LLVMTypeRef t);
 void hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
                          const struct hed_lower_access *how, bool is_store, LLVMValueRef data);
 
+/* Refuses what is left to the baseline tier. */
+void hed_lower_warp_refuse(struct hed_lower *l, const struct hed_ptx_func *f);
 /* See struct hed_lower_shape. */
 LLVMValueRef hed_lower_warp_declare(struct hed_lower *l, const struct hed_ptx_func *f);
 void hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);
