@@ -14,6 +14,12 @@ if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
         endforeach()
     endforeach()
 
+    # The same for a processor that has nothing but the basic instructions.
+    foreach(set i32 f16 bf16 f16x2 bf16x2 f32 trig)
+        heddle_program_test(ptx.rows.basic.${set} LABELS ptx
+            COMMAND rows_exec warp ${rows}/golden.txt ${set} ENV HED_FEATURES=)
+    endforeach()
+
     # Instructions with one operand, for a sample of all floats. For all of them, by hand:
     # every_float 1
     add_executable(every_float ${rows}/every_float.c ${rows}/harness.c)

@@ -100,7 +100,7 @@ hed_lower_apart(struct hed_lower *l, LLVMValueRef *args, unsigned n, LLVMTypeRef
     LLVMValueRef f;
     char name[128];
 
-    if (l->lanes == 1)
+    if (l->lanes < LANES_APART)
         return make(l, args, n);
     for (unsigned i = 0; i < n; i++)
         types[i] = LLVMTypeOf(args[i]);

@@ -37,7 +37,7 @@ hed_lower_float_type(struct hed_lower *l, enum hed_ptx_type t)
 static LLVMValueRef
 splat_constant(struct hed_lower *l, LLVMValueRef c)
 {
-    LLVMValueRef all[HED_PTX_LANES];
+    LLVMValueRef all[2 * HED_PTX_LANES]; /* pairs of halves are twice as many lanes */
 
     if (l->lanes == 1)
         return c;

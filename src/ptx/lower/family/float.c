@@ -465,7 +465,7 @@ long_result(struct hed_lower *l, LLVMValueRef *in, unsigned n)
 
 /* Is the instruction's code too long to repeat it? */
 static bool
-is_long(const struct hed_ptx_form *f)
+is_long_float(const struct hed_ptx_form *f)
 {
     switch (f->op) {
     case HED_PTX_OP_RSQRT:
@@ -492,8 +492,9 @@ lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
     for (unsigned i = 0; i < n && i < 3; i++)
         in[i] = hed_operand(l, i + 1, source_type(f, i, n));
     hed_lower_set(l, to, t,
-                  is_long(f) ? hed_lower_apart(l, in, n, hed_lower_int_type(l, t), long_result)
-                             : float_result(l, in, n, any_nan));
+                  is_long_float(f)
+                      ? hed_lower_apart(l, in, n, hed_lower_int_type(l, t), long_result)
+                      : float_result(l, in, n, any_nan));
 }
 
 void

@@ -1,8 +1,9 @@
 /* f16, bf16, and pairs of them; min and max of all floats.
  *
- * Sums and products are computed in f32 and rounded once more. f32 has more than twice the bits, so
- * the result is what a single rounding would give. fma takes the exact product and first rounds the
- * sum to odd.
+ * A processor that computes with f16 does so, on pairs as on twice as many lanes; its results are
+ * those of a GPU but for NaNs. Otherwise sums and products are computed in f32 and rounded once
+ * more. f32 has more than twice the bits, so the result is what a single rounding would give. fma
+ * takes the exact product and first rounds the sum to odd.
  */
 #include "ptx/lower/family/math.h"
 
@@ -101,6 +102,17 @@ fma_bf16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 }
 
 static LLVMValueRef
+fma_half(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
+{
+    LLVMValueRef args[] = {v[0], v[1], v[2]};
+
+    if (hed_lane_type(v[0]) == l->f16)
+        return hed_lower_intrinsic(l, "llvm.fma", LLVMTypeOf(v[0]), args, 3);
+    return f == &hed_real_f16 ? fma_f16(l, v[0], v[1], v[2]) : fma_bf16(l, v[0], v[1], v[2]);
+}
+
+/* v are f16 or f32, and so is the result. */
+static LLVMValueRef
 compute_in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
 {
     switch (l->inst->form->op) {
@@ -114,7 +126,28 @@ compute_in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueR
     case HED_PTX_OP_TANH:
         return hed_lower_approx(l, l->inst->form->op, v[0]);
     default:
-        return f == &hed_real_f16 ? fma_f16(l, v[0], v[1], v[2]) : fma_bf16(l, v[0], v[1], v[2]);
+        return fma_half(l, f, v);
+    }
+}
+
+/* Does the processor do this in f16 itself? */
+static bool
+is_native_half(const struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+
+    if (hed_real_of(f->types[0]) != &hed_real_f16 || HED_SAID(l, FTZ) ||
+        !hed_lower_has(l, "fullfp16"))
+        return false;
+    switch (f->op) {
+    case HED_PTX_OP_ADD:
+    case HED_PTX_OP_SUB:
+    case HED_PTX_OP_MUL:
+    case HED_PTX_OP_MAD:
+    case HED_PTX_OP_FMA:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -139,12 +172,33 @@ is_out_of_bounds(struct hed_lower *l, const LLVMValueRef *in)
                        hed_icmp(l, LLVMIntEQ, in[1], mark), "");
 }
 
-/* Computes one half; operands and result are integers of 16 bits. */
+/* The GPU's NaN for any other. */
 static LLVMValueRef
-compute_half(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigned n)
+native_bits(struct hed_lower *l, LLVMValueRef v)
 {
+    LLVMValueRef bits = hed_cast(l, v, l->i16);
+
+    return hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, ""),
+                            hed_like(l, bits, hed_real_f16.nan), bits);
+}
+
+static LLVMValueRef
+sign_of_half(struct hed_lower *l, const struct hed_real *f, LLVMValueRef in)
+{
+    const bool is_abs = l->inst->form->op == HED_PTX_OP_ABS;
+    LLVMValueRef r = is_abs ? LLVMBuildAnd(l->b, in, hed_like(l, in, 0x7fff), "")
+                            : LLVMBuildXor(l->b, in, hed_like(l, in, 0x8000), "");
+
+    return hed_lower_select(l, hed_real_is_nan(l, in, f), hed_like(l, r, f->nan), r);
+}
+
+/* Computes halves; operands and result are integers of 16 bits. */
+static LLVMValueRef
+compute_halves(struct hed_lower *l, LLVMValueRef *in, unsigned n)
+{
+    const struct hed_real *f = hed_real_of(l->inst->form->types[0]);
     const enum hed_ptx_op op = l->inst->form->op;
-    const bool ftz = HED_SAID(l, FTZ);
+    const bool ftz = HED_SAID(l, FTZ), native = is_native_half(l);
     LLVMValueRef v[3] = {NULL, NULL, NULL};
     LLVMValueRef wide, r, out;
 
@@ -154,15 +208,14 @@ compute_half(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, un
     for (unsigned i = 0; i < n; i++) {
         if (ftz)
             in[i] = hed_real_flush(l, in[i], f);
-        v[i] = hed_real_widen16(l, in[i], f);
+        v[i] = native ? hed_cast(l, in[i], l->f16) : hed_real_widen16(l, in[i], f);
     }
-    if (op == HED_PTX_OP_ABS || op == HED_PTX_OP_NEG) {
-        r = op == HED_PTX_OP_ABS ? LLVMBuildAnd(l->b, in[0], hed_like(l, in[0], 0x7fff), "")
-                                 : LLVMBuildXor(l->b, in[0], hed_like(l, in[0], 0x8000), "");
-        return hed_lower_select(l, hed_real_is_nan(l, in[0], f), hed_like(l, r, f->nan), r);
-    }
+    if (op == HED_PTX_OP_ABS || op == HED_PTX_OP_NEG)
+        return sign_of_half(l, f, in[0]);
     wide = compute_in_float(l, f, v);
-    r = ftz ? narrow_flush(l, wide, f) : hed_real_narrow16(l, wide, f);
+    r = native ? native_bits(l, wide)
+        : ftz  ? narrow_flush(l, wide, f)
+               : hed_real_narrow16(l, wide, f);
     if (HED_SAID(l, SAT))
         r = hed_real_saturate(l, r, f);
     if (HED_SAID(l, RELU))
@@ -170,30 +223,40 @@ compute_half(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, un
     return out ? hed_lower_select(l, out, hed_like(l, r, 0), r) : r;
 }
 
+/* Is the instruction's code too long to repeat it? */
+static bool
+is_long_half(const struct hed_lower *l)
+{
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return true;
+    case HED_PTX_OP_MAD:
+    case HED_PTX_OP_FMA:
+        return !is_native_half(l);
+    default:
+        return HED_SAID(l, FTZ);
+    }
+}
+
 void
 hed_lower_half(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const enum hed_ptx_type t = i->form->types[0];
-    const bool is_pair = hed_ptx_types[t].bits == 32;
-    const unsigned n = i->noperands - 1u;
-    LLVMValueRef r = NULL;
+    const unsigned n = i->noperands - 1u, lanes = l->lanes;
+    LLVMTypeRef whole = hed_lower_lanes(l, hed_lower_int_type(l, t));
+    LLVMValueRef in[3] = {NULL, NULL, NULL};
+    LLVMValueRef r;
 
-    for (unsigned h = 0; h <= is_pair; h++) {
-        LLVMValueRef in[3] = {NULL, NULL, NULL};
-        LLVMValueRef one;
-
-        for (unsigned k = 0; k < n && k < 3; k++) {
-            in[k] = hed_operand(l, k + 1, t);
-            if (h)
-                in[k] = LLVMBuildLShr(l->b, in[k], hed_like(l, in[k], 16), "");
-            if (is_pair)
-                in[k] = hed_trunc(l, in[k], l->i16);
-        }
-        one = compute_half(l, hed_real_of(t), in, n);
-        if (is_pair)
-            one = hed_zext(l, one, l->i32);
-        r = h ? LLVMBuildOr(l->b, r, LLVMBuildShl(l->b, one, hed_like(l, one, 16), ""), "") : one;
-    }
-    hed_lower_set(l, &i->operands[0], t, r);
+    for (unsigned k = 0; k < n && k < 3; k++)
+        in[k] = hed_operand(l, k + 1, t);
+    /* Pairs are twice as many lanes. */
+    l->lanes = lanes * hed_ptx_types[t].bits / 16;
+    for (unsigned k = 0; k < n && k < 3; k++)
+        in[k] = hed_cast(l, in[k], l->i16);
+    r = is_long_half(l) ? hed_lower_apart(l, in, n, l->i16, compute_halves)
+                        : compute_halves(l, in, n);
+    l->lanes = lanes;
+    hed_lower_set(l, &i->operands[0], t, LLVMBuildBitCast(l->b, r, whole, ""));
 }
