@@ -10,6 +10,8 @@
 
 #define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
 
+#define SMALL_BITS 16
+
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform uniform = {.kind = HED_UNIFORM, .wraps = HED_FLOW_NONE};
@@ -60,7 +62,15 @@ hed_uniform_join(struct hed_uniform a, struct hed_uniform b)
     r.align = (uint8_t)hed_min(a.align, b.align);
     r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;
     r.constant = r.is_constant ? a.constant : 0;
+    r.is_small = a.is_small && b.is_small;
     return r;
+}
+
+static struct hed_uniform
+make_small(struct hed_uniform c)
+{
+    c.is_small = true;
+    return c;
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -74,9 +84,9 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
     case HED_PTX_SREG_TID:
         if (u->rows == HED_ROWS_ANY)
             return varies;
-        return d == 0 ? make_rows(u, 1, trailing_zeros(u->width)) : make_rows(u, 0, 0);
+        return make_small(d == 0 ? make_rows(u, 1, trailing_zeros(u->width)) : make_rows(u, 0, 0));
     case HED_PTX_SREG_LANEID:
-        return make_rows(u, 1, trailing_zeros(u->width));
+        return make_small(make_rows(u, 1, trailing_zeros(u->width)));
     case HED_PTX_SREG_LANEMASK_EQ:
     case HED_PTX_SREG_LANEMASK_LE:
     case HED_PTX_SREG_LANEMASK_LT:
@@ -345,6 +355,9 @@ shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_uniform a = operand_class(u, i, 1, bits);
     const struct hed_uniform b = hed_uniform_operand(u, &i->operands[2]);
 
+    /* "tid / 32" of signed numbers asks for the sign first. */
+    if (i->form->op == HED_PTX_OP_SHR && a.is_small && b.is_constant && b.constant >= SMALL_BITS)
+        return hed_uniform_constant(0);
     if (b.kind != HED_UNIFORM || !b.is_constant || b.constant >= bits || a.kind != HED_ROWS)
         return worst_class(u, i);
     if (i->form->op == HED_PTX_OP_SHL)

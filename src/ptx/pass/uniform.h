@@ -28,6 +28,7 @@ enum hed_uniform_kind { HED_UNKNOWN, HED_UNIFORM, HED_ROWS, HED_VARIES };
 struct hed_uniform {
     uint8_t kind;     /* enum hed_uniform_kind */
     bool is_constant; /* UNIFORM: `constant` is its value */
+    bool is_small;    /* UNIFORM, ROWS: all lanes' numbers are below 2^16: positions in a block */
     uint8_t align;    /* the first lane's number is a multiple of 2^align */
     int64_t step;     /* of ROWS */
     uint64_t constant;

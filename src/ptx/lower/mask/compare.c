@@ -3,7 +3,7 @@
  *      i: 96 97 98 99 ...          n = 98: the first two lanes, so the answer is the bits 0..011
  *
  * As a mask of bits that is a handful of scalar instructions, and a branch wants bits. As vectors
- * it would be a comparison of 32 lanes and then packing them.
+ * it would be a comparison of 32 lanes and then packing them. "i == n" is one lane at most.
  */
 #include "ptx/lower/mask/mask.h"
 
@@ -39,6 +39,12 @@ comparison_of(const struct hed_ptx_form *f, bool *is_signed, struct below *b)
     }
 }
 
+static bool
+is_equality(const struct hed_ptx_form *f)
+{
+    return f->cmp == HED_PTX_CMP_EQ || f->cmp == HED_PTX_CMP_NE;
+}
+
 /* May the instruction be done so? The first operand must step upwards, in rows of 32. */
 static bool
 is_step_comparison(const struct hed_lower *l, const struct hed_ptx_inst *i)
@@ -49,7 +55,8 @@ is_step_comparison(const struct hed_lower *l, const struct hed_ptx_inst *i)
 
     if (f->op != HED_PTX_OP_SETP || i->guard || i->noperands != 3 || u->width != HED_PTX_LANES ||
         i->operands[0].kind != HED_PTX_OPERAND_REG || i->operands[1].kind != HED_PTX_OPERAND_REG ||
-        (f->types[0] != HED_PTX_TYPE_S32 && f->types[0] != HED_PTX_TYPE_U32) ||
+        (f->types[0] != HED_PTX_TYPE_S32 && f->types[0] != HED_PTX_TYPE_U32 &&
+         !(f->types[0] == HED_PTX_TYPE_B32 && is_equality(f))) ||
         hed_ptx_types[i->operands[1].reg->type].bits != 32)
         return false;
     a = hed_uniform_operand(u, &i->operands[1]);
@@ -78,6 +85,22 @@ lanes_below(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step
     return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
 }
 
+/* The lane whose number is n, as bits; both are i32. Lane k has the number base + k * step, and none
+ * has another's: steps are small. */
+static LLVMValueRef
+lane_equal(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step)
+{
+    LLVMValueRef distance = LLVMBuildSub(l->b, n, base, ""), by = hed_lower_word(l, (uint64_t)step);
+    LLVMValueRef lane = LLVMBuildUDiv(l->b, distance, by, "");
+    LLVMValueRef is_there = LLVMBuildAnd(
+        l->b, LLVMBuildICmp(l->b, LLVMIntULT, lane, hed_lower_word(l, HED_PTX_LANES), ""),
+        LLVMBuildIsNull(l->b, LLVMBuildURem(l->b, distance, by, ""), ""), "");
+    LLVMValueRef safe = LLVMBuildAnd(l->b, lane, hed_lower_word(l, HED_PTX_LANES - 1), "");
+
+    return LLVMBuildSelect(l->b, is_there, LLVMBuildShl(l->b, hed_lower_word(l, 1), safe, ""),
+                           hed_lower_word(l, 0), "");
+}
+
 /* The same by 32 comparisons, where the steps wrap around. */
 static LLVMValueRef
 compare_lanes(struct hed_lower *l, const struct hed_ptx_inst *i, bool is_signed, struct below how)
@@ -89,6 +112,16 @@ compare_lanes(struct hed_lower *l, const struct hed_ptx_inst *i, bool is_signed,
     LLVMValueRef bits = hed_lower_warp_pack(l, LLVMBuildICmp(l->b, less, a, b, ""));
 
     return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
+}
+
+/* The slot of the bits of a predicate. */
+static LLVMValueRef
+bits_slot(struct hed_lower *l, const struct hed_ptx_reg *r)
+{
+    LLVMValueRef *slot = &hed_mask_state(l)->values[r->id].bits;
+
+    *slot = *slot ? *slot : hed_lower_alloca(l, l->i32, 1, 0);
+    return *slot;
 }
 
 /* ---- and, or, xor, not of such answers ------------------------------------------------------- */
@@ -112,9 +145,9 @@ operand_bits(struct hed_lower *l, const struct hed_ptx_operand *o)
 static bool
 combine_bits(struct hed_lower *l, const struct hed_ptx_inst *i)
 {
-    struct mask *m = hed_mask_state(l);
+    const struct mask *m = hed_mask_state(l);
     const struct hed_ptx_operand *o = i->operands;
-    LLVMValueRef a, b, *slot;
+    LLVMValueRef a, b;
 
     if (i->form->types[0] != HED_PTX_TYPE_PRED || i->guard || o[0].kind != HED_PTX_OPERAND_REG ||
         m->uniforms.values[o[0].reg->id].kind != HED_VARIES ||
@@ -138,26 +171,25 @@ combine_bits(struct hed_lower *l, const struct hed_ptx_inst *i)
     default:
         return false;
     }
-    slot = &m->values[o[0].reg->id].bits;
-    *slot = *slot ? *slot : hed_lower_alloca(l, l->i32, 1, 0);
-    LLVMBuildStore(l->b, a, *slot);
+    LLVMBuildStore(l->b, a, bits_slot(l, o[0].reg));
     return true;
 }
 
 bool
 hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i)
 {
-    struct mask *m = hed_mask_state(l);
+    const struct mask *m = hed_mask_state(l);
     LLVMValueRef base, n, slot, wraps, bits;
     LLVMBasicBlockRef slow, fast, after;
-    struct below how;
-    bool is_signed;
+    struct below how = {false, false};
+    bool is_signed = false;
     int64_t step;
 
     if (i->form->op == HED_PTX_OP_AND || i->form->op == HED_PTX_OP_OR ||
         i->form->op == HED_PTX_OP_XOR || i->form->op == HED_PTX_OP_NOT)
         return combine_bits(l, i);
-    if (!is_step_comparison(l, i) || !comparison_of(i->form, &is_signed, &how))
+    if (!is_step_comparison(l, i) ||
+        !(is_equality(i->form) || comparison_of(i->form, &is_signed, &how)))
         return false;
     l->inst = i;
     step = m->uniforms.values[i->operands[1].reg->id].step;
@@ -165,10 +197,15 @@ hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i)
     l->lanes = 1;
     n = hed_lower_get(l, &i->operands[2], i->form->types[0]);
     l->lanes = HED_PTX_LANES;
+    slot = bits_slot(l, i->operands[0].reg);
+    if (is_equality(i->form)) {
+        bits = lane_equal(l, base, n, step);
+        LLVMBuildStore(l->b, i->form->cmp == HED_PTX_CMP_NE ? LLVMBuildNot(l->b, bits, "") : bits,
+                       slot);
+        l->inst = NULL;
+        return true;
+    }
     wraps = hed_mask_row_wraps(l, base, step * (HED_PTX_LANES - 1), is_signed);
-    slot = m->values[i->operands[0].reg->id].bits;
-    if (!slot)
-        slot = m->values[i->operands[0].reg->id].bits = hed_lower_alloca(l, l->i32, 1, 0);
     slow = hed_lower_block(l, "");
     fast = hed_lower_block(l, "");
     after = hed_lower_block(l, "");
