@@ -20,13 +20,6 @@ is_plain_arithmetic(const struct hed_ptx_inst *i)
     }
 }
 
-bool
-hed_nan_blind(const struct hed_ptx_inst *i)
-{
-    return is_plain_arithmetic(i) ||
-           (i->form->op == HED_PTX_OP_SETP && i->form->types[0] == HED_PTX_TYPE_F32);
-}
-
 /* A constant that is no NaN. */
 static bool
 is_plain_constant(const struct hed_ptx_inst *i)
@@ -42,37 +35,89 @@ is_plain_constant(const struct hed_ptx_inst *i)
 }
 
 static bool
+is_word_register(const struct hed_ptx_operand *o)
+{
+    return o->kind == HED_PTX_OPERAND_REG && !o->sel && !o->negated &&
+           hed_ptx_types[o->reg->type].bits == 32;
+}
+
+/* A number, or a register that holds one: an instruction that hands NaNs on may not take its other
+ * operands from a loose value. */
+static bool
+is_plain_number_operand(const struct hed_ptx_operand *o, const struct hed_ssa *ssa)
+{
+    const struct hed_ptx_inst *i =
+        o->kind == HED_PTX_OPERAND_REG ? ssa->values[o->reg->id].made_by : NULL;
+
+    return o->kind == HED_PTX_OPERAND_INT || (i && i->form->op == HED_PTX_OP_MOV && !i->guard &&
+                                              i->operands[1].kind == HED_PTX_OPERAND_INT);
+}
+
+/* The register that mov or shfl moves as it is, or NULL. */
+static const struct hed_ptx_reg *
+moved_register(const struct hed_ptx_inst *i, const struct hed_ssa *ssa)
+{
+    const bool is_mov = i->form->op == HED_PTX_OP_MOV;
+
+    if ((!is_mov && i->form->op != HED_PTX_OP_SHFL) || i->guard || i->is_refused ||
+        i->noperands < 2 || hed_ptx_types[i->form->types[0]].bits != 32 ||
+        !is_word_register(&i->operands[1]) || (is_mov && !is_word_register(&i->operands[0])))
+        return NULL;
+    for (unsigned k = 2; k < i->noperands; k++)
+        if (!is_plain_number_operand(&i->operands[k], ssa))
+            return NULL;
+    return i->operands[1].reg;
+}
+
+bool
+hed_nan_blind(const struct hed_ptx_inst *i, const struct hed_ssa *ssa)
+{
+    return is_plain_arithmetic(i) || moved_register(i, ssa) ||
+           (i->form->op == HED_PTX_OP_SETP && i->form->types[0] == HED_PTX_TYPE_F32);
+}
+
+static bool
 may_be_loose(const struct hed_ssa_value *values, const bool *loose, const struct hed_ptx_reg *r)
 {
     return !r || loose[r->id] || is_plain_constant(values[r->id].made_by) ||
            (!values[r->id].made_by && !values[r->id].phi);
 }
 
+/* Takes back what was said of phis and of moved values. Returns whether anything changed. */
+static bool
+tighten(const struct hed_flow *f, const struct hed_ssa *ssa, bool *loose)
+{
+    bool changed = false;
+
+    for (uint32_t v = 0; v < f->nvalues; v++) {
+        const struct hed_ptx_inst *i = ssa->values[v].made_by;
+        const struct hed_flow_phi *p = ssa->values[v].phi;
+        bool all = true;
+
+        for (uint32_t k = 0; p && k < f->blocks[ssa->values[v].block].nbefore; k++)
+            all = all && may_be_loose(ssa->values, loose, p->from[k]);
+        if (i && moved_register(i, ssa))
+            all = loose[moved_register(i, ssa)->id];
+        changed |= loose[v] && !all;
+        loose[v] = loose[v] && all;
+    }
+    return changed;
+}
+
 bool *
 hed_nan_init(struct hed_flow *f, const struct hed_ssa *ssa)
 {
     bool *loose = hed_flow_alloc(f, f->nvalues, sizeof(bool));
-    bool changed = true;
 
     for (uint32_t v = 0; loose && v < f->nvalues; v++) {
         const struct hed_ptx_inst *i = ssa->values[v].made_by;
+        const bool is_made = i && !i->guard &&
+                             (moved_register(i, ssa) ||
+                              (is_plain_arithmetic(i) && !(i->form->flags & HED_PTX_FLAG(SAT))));
 
-        loose[v] = hed_ptx_types[f->values[v]->type].bits == 32 &&
-                   (ssa->values[v].phi || (i && is_plain_arithmetic(i) && !i->guard &&
-                                           !(i->form->flags & HED_PTX_FLAG(SAT))));
+        loose[v] = hed_ptx_types[f->values[v]->type].bits == 32 && (ssa->values[v].phi || is_made);
     }
-    while (loose && changed) {
-        changed = false;
-        for (uint32_t b = 0; b < f->nblocks; b++) {
-            for (const struct hed_flow_phi *p = f->blocks[b].phis; p; p = p->next) {
-                bool all = true;
-
-                for (uint32_t k = 0; k < f->blocks[b].nbefore; k++)
-                    all = all && may_be_loose(ssa->values, loose, p->from[k]);
-                changed |= loose[p->to->id] && !all;
-                loose[p->to->id] = loose[p->to->id] && all;
-            }
-        }
-    }
+    while (loose && tighten(f, ssa, loose))
+        continue;
     return loose;
 }

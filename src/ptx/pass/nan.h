@@ -4,8 +4,8 @@
  *      add.f32 %f3, %f2, %f2       as only such instructions read the result, any NaN is as good:
  *      st.f32 [%rd], %f3           %f2 and %f3 are "loose", and st makes the GPU's NaN of %f3
  *
- * A phi is loose if all that it takes is loose or a constant. A value that was loaded is not: a
- * program may move a NaN with bits of its own from here to there.
+ * A phi is loose if all that it takes is loose or a constant, and so is what mov and shfl move. A
+ * value that was loaded is not: a program may move a NaN with bits of its own from here to there.
  */
 #pragma once
 
@@ -14,5 +14,5 @@
 
 /* By value: is it loose? The memory is the flow's; NULL if there is none. */
 bool *hed_nan_init(struct hed_flow *f, const struct hed_ssa *ssa);
-/* Does the instruction treat all NaNs alike? */
-bool hed_nan_blind(const struct hed_ptx_inst *i);
+/* Does the instruction treat all NaNs alike, or hand them on to a loose value? */
+bool hed_nan_blind(const struct hed_ptx_inst *i, const struct hed_ssa *ssa);

@@ -119,6 +119,20 @@ static const struct kernel kernels[] = {
      "cvt.u64.u32 %rd6, %r1; add.u64 %rd7, %rd1, %rd6; ld.global.u8 %r3, [%rd7];\n"
      "mul.wide.u32 %rd8, %r1, 12; add.u64 %rd9, %rd1, %rd8; ld.global.u32 %r4, [%rd9];\n"
      "add.u32 %r5, %r3, %r4; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"one lane, and each warp's number", false,
+     "setp.eq.u32 %p1, %r12, 37; setp.ne.s32 %p2, %r1, 40; mov.u32 %r3, 0; @%p1 mov.u32 %r3, 7;\n"
+     "mul.lo.u32 %r4, %r12, 12; setp.eq.u32 %p3, %r4, 60; add.u32 %r5, %r1, -9;\n"
+     "setp.eq.s32 %p4, %r5, -2; setp.eq.b32 %p5, %r4, 61; @%p2 add.u32 %r3, %r3, 10;\n"
+     "@!%p3 bra A; add.u32 %r3, %r3, 100; A: @!%p4 bra B; add.u32 %r3, %r3, 1000;\n"
+     "B: @!%p5 bra C; add.u32 %r3, %r3, 10000; C: shr.s32 %r6, %r12, 31; shr.u32 %r7, %r6, 27;\n"
+     "add.s32 %r8, %r12, %r7; shr.s32 %r9, %r8, 5; mul.wide.s32 %rd6, %r9, 4;\n"
+     "add.u64 %rd7, %rd1, %rd6; ld.global.u32 %r20, [%rd7]; add.u32 %r3, %r3, %r20;\n"
+     "st.global.u32 [%rd3], %r3; ret; }\n"},
+    {"NaNs that are moved", false,
+     "ld.global.u32 %r3, [%rd5]; or.b32 %r4, %r3, 0x7f800000; mov.b32 %f1, %r4; mov.b32 %r5, %f1;\n"
+     "add.f32 %f2, %f1, 0f3f800000; mov.b32 %r6, %f2; mov.b32 %f3, %r6; mul.f32 %f4, %f3, %f2;\n"
+     "mov.b32 %r7, %f4; mov.u32 %r8, %r7; setp.gt.u32 %p1, %r3, 99; @%p1 bra X; mov.b32 %r8, %r6;\n"
+     "X: add.u32 %r9, %r5, %r8; xor.b32 %r9, %r9, %r6; st.global.u32 [%rd3], %r9; ret; }\n"},
     {"shared memory below the first lane", true,
      "shl.b32 %r3, %r16, 2; mov.u32 %r4, sh; add.u32 %r5, %r4, %r3; st.shared.u32 [%r5], %r1;\n"
      "bar.sync 0; setp.eq.u32 %p1, %r16, 0; mov.u32 %r7, 55; @%p1 bra X;\n"

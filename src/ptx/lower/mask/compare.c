@@ -85,8 +85,8 @@ lanes_below(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step
     return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
 }
 
-/* The lane whose number is n, as bits; both are i32. Lane k has the number base + k * step, and none
- * has another's: steps are small. */
+/* The lane whose number is n, as bits; both are i32. Lane k has the number base + k * step, and
+ * none has another's: steps are small. */
 static LLVMValueRef
 lane_equal(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step)
 {
