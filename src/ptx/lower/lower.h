@@ -167,6 +167,16 @@ struct hed_lower_shape {
     void (*each)(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
                  unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
                  unsigned nresults);
+    /* The same for code that is a few instructions long and may be repeated; NULL: use each. */
+    void (*each_short)(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                       unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
+                       unsigned nresults);
+    /* Runs the code of an atomic operation, whose args are the address and the value, once for all
+     * active lanes. Returns false and makes nothing if they go to several addresses, if somebody
+     * reads the result, or if the operation has no such form. NULL: never. */
+    bool (*once)(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                 const struct hed_lower_place *at, const struct hed_ptx_operand *result,
+                 enum hed_ptx_oper op, bool is_signed);
 
     /* Barriers; id and threads are i32. barrier_reduce gives i32: 0 or 1, or the count. */
     void (*barrier)(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads);

@@ -31,3 +31,6 @@ struct hed_ssa {
  * phis, values and nvalues. The function itself stays as it is. HED_ENOTSUP with the reason for
  * vector registers; HED_ENOMEM. */
 int hed_ssa_init(struct hed_ssa *s, struct hed_flow *f, const char **why);
+/* By value: does an instruction, a guard or a phi read it? The memory is the flow's; NULL if there
+ * is none. */
+bool *hed_ssa_reads(struct hed_flow *f, const struct hed_ssa *s);

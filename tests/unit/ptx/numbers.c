@@ -12,14 +12,16 @@
 #define THREADS 512u
 #define OUT 8u /* words that a thread may store */
 
-/* %r1: the thread's number; %rd1: its three doubles, %g1 to %g3; %rd2: its words of the result. */
+/* %r1: the thread's number; %rd1: its three doubles, %g1 to %g3; %rd2: its words of the result;
+ * %rd9: all of the result. */
 #define HEAD                                                                      \
     ".version 8.0\n.target sm_90\n.address_size 64\n"                             \
     ".visible .entry k(.param .u64 in, .param .u64 out) {\n"                      \
     ".reg .pred %p<10>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %rd<20>;\n" \
     ".reg .f32 %f<20>; .reg .f64 %g<40>;\n"                                       \
-    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r2, %ctaid.x;\n" \
-    "mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.u32 %r1, %r2, %r3, %r4;\n" \
+    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u64 %rd9, %rd2;\n"    \
+    "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"         \
+    "mad.lo.u32 %r1, %r2, %r3, %r4;\n"                                            \
     "mad.wide.u32 %rd1, %r1, 24, %rd1; mad.wide.u32 %rd2, %r1, 32, %rd2;\n"       \
     "ld.global.f64 %g1, [%rd1]; ld.global.f64 %g2, [%rd1+8]; ld.global.f64 %g3, [%rd1+16];\n"
 
@@ -85,6 +87,46 @@ static const struct kernel approximations[] = {
      "sqrt.rm.f32 %f10, %f1; fma.rz.ftz.f32 %f11, %f1, %f2, %f3;\n"
      "st.global.v4.f32 [%rd2], {%f4, %f5, %f6, %f7};\n"
      "st.global.v4.f32 [%rd2+16], {%f8, %f9, %f10, %f11};\n"},
+};
+
+/* Several lanes want the same words, and get them in the order of their numbers. */
+static const struct kernel atomics[] = {
+    {"shared memory",
+     ".shared .align 8 .b8 sh[1024];\n"
+     "mul.lo.u32 %r5, %r1, 7; and.b32 %r5, %r5, 15; shl.b32 %r5, %r5, 2; mov.u32 %r6, sh;\n"
+     "add.u32 %r5, %r5, %r6; ld.global.u32 %r7, [%rd1+4]; ld.global.f32 %f1, [%rd1];\n"
+     "atom.shared.add.u32 %r10, [%r5], %r7; atom.shared.min.s32 %r11, [%r5+64], %r7;\n"
+     "atom.shared.max.u32 %r12, [%r5+128], %r1; atom.shared.xor.b32 %r13, [%r5+192], %r7;\n"
+     "atom.shared.inc.u32 %r14, [%r5+256], 5; atom.shared.dec.u32 %r15, [%r5+320], 9;\n"
+     "atom.shared.cas.b32 %r16, [%r5+384], 0xeeeeeeee, %r1;\n"
+     "atom.shared.exch.b32 %r17, [%r5+448], %r7;\n"
+     "atom.shared.add.f32 %f2, [%r5+512], %f1;\n"
+     "st.global.v4.u32 [%rd2], {%r10, %r11, %r12, %r13}; xor.b32 %r14, %r14, %r17;\n"
+     "mov.b32 %r18, %f2; st.global.v4.u32 [%rd2+16], {%r14, %r15, %r16, %r18};\n"},
+    {"wider words, and memory that all share",
+     ".shared .align 8 .b8 sh[1024];\n"
+     "and.b32 %r5, %r1, 3; shl.b32 %r5, %r5, 3; mov.u32 %r6, sh; add.u32 %r5, %r5, %r6;\n"
+     "ld.global.u64 %rd3, [%rd1]; atom.shared.add.u64 %rd4, [%r5], %rd3;\n"
+     "atom.shared.add.f64 %g4, [%r5+64], %g2; atom.shared.and.b64 %rd5, [%r5+192], %rd3;\n"
+     "atom.shared.add.noftz.f16x2 %r8, [%r5+128], %r1;\n"
+     "st.global.u64 [%rd2], %rd4; xor.b64 %rd5, %rd5, %rd4; st.global.u64 [%rd2+8], %rd5;\n"
+     "st.global.f64 [%rd2+16], %g4; st.global.u32 [%rd2+24], %r8;\n"},
+    {"one word for all lanes",
+     "ld.global.u32 %r5, [%rd1+4]; ld.global.u64 %rd3, [%rd1]; and.b32 %r6, %r1, 5;\n"
+     "setp.eq.u32 %p1, %r6, 1; setp.gt.u32 %p2, %r1, 70; red.global.add.u32 [%rd9], %r5;\n"
+     "red.global.min.s32 [%rd9+4], %r5; atom.global.max.u32 %r7, [%rd9+8], %r5;\n"
+     "@%p1 red.global.xor.b32 [%rd9+12], %r5; @%p2 atom.global.add.u32 %r8, [%rd9+16], 3;\n"
+     "@!%p1 red.global.add.u64 [%rd9+24], %rd3; red.global.and.b32 [%rd9+32], %r5;\n"
+     "red.global.or.b32 [%rd9+36], %r5; red.global.max.s32 [%rd9+40], %r5;\n"
+     "red.global.min.u32 [%rd9+44], %r5; atom.global.add.u32 %r9, [%rd9+48], 1;\n"
+     "setp.lt.u32 %p3, %r1, 5; @%p3 ret; st.global.u32 [%rd2], %r9;\n"},
+    {"one word of shared memory for all lanes",
+     ".shared .align 8 .b8 sh[64];\n"
+     "ld.global.u32 %r5, [%rd1+4]; ld.global.f32 %f1, [%rd1]; red.shared.add.u32 [sh], %r5;\n"
+     "red.shared.max.s32 [sh+4], %r5; red.shared.add.f32 [sh+8], %f1; and.b32 %r6, %r1, 31;\n"
+     "setp.ne.u32 %p1, %r6, 31; @%p1 ret; ld.shared.u32 %r7, [sh]; ld.shared.u32 %r8, [sh+4];\n"
+     "ld.shared.u32 %r9, [sh+8]; st.global.v2.u32 [%rd2], {%r7, %r8};\n"
+     "st.global.u32 [%rd2+8], %r9;\n"},
 };
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -183,7 +225,20 @@ floats_are_the_same_in_all_tiers(void **state)
     COMPARE(approximations, in);
 }
 
+static void
+atomics_are_the_same_in_all_tiers(void **state)
+{
+    static uint32_t in[THREADS * 6];
+    uint32_t seed = 11;
+
+    (void)state;
+    for (unsigned i = 0; i < THREADS * 6; i++)
+        in[i] = next_random(&seed) << 8 ^ next_random(&seed);
+    COMPARE(atomics, in);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(atomics_are_the_same_in_all_tiers),
     cmocka_unit_test(floats_are_the_same_in_all_tiers),
     cmocka_unit_test(nans_of_f64_are_the_same_in_all_tiers),
 };

@@ -1,5 +1,7 @@
 /* atom, red and fences. Each lane does its own: an atomic operation of LLVM, or a loop around a
- * compare-and-exchange.
+ * compare-and-exchange. A block runs on one thread of the system, and nobody else reaches its
+ * shared memory, so there a load and a store are enough. Where all lanes change one word and none
+ * asks for its old value, they do so together.
  */
 #include <stddef.h>
 
@@ -13,6 +15,7 @@ struct atomic {
     LLVMAtomicOrdering order;
     unsigned at; /* bytes from the address */
     enum hed_ptx_space space;
+    bool is_alone;           /* nobody else reaches the memory */
     LLVMValueRef is_flushed; /* i1: for f32, are subnormal numbers flushed at this address? */
 };
 
@@ -264,20 +267,89 @@ llvm_operation(const struct atomic *a)
     }
 }
 
+/* The new value, for operations that LLVM has. */
+static LLVMValueRef
+plain_new_value(struct hed_lower *l, int op, LLVMValueRef old, LLVMValueRef v)
+{
+    LLVMIntPredicate p;
+
+    switch (op) {
+    case LLVMAtomicRMWBinOpAdd:
+        return LLVMBuildAdd(l->b, old, v, "");
+    case LLVMAtomicRMWBinOpAnd:
+        return LLVMBuildAnd(l->b, old, v, "");
+    case LLVMAtomicRMWBinOpOr:
+        return LLVMBuildOr(l->b, old, v, "");
+    case LLVMAtomicRMWBinOpXor:
+        return LLVMBuildXor(l->b, old, v, "");
+    case LLVMAtomicRMWBinOpXchg:
+        return v;
+    case LLVMAtomicRMWBinOpFAdd:
+        v = LLVMBuildFAdd(l->b, LLVMBuildBitCast(l->b, old, l->f64, ""),
+                          LLVMBuildBitCast(l->b, v, l->f64, ""), "");
+        return LLVMBuildBitCast(l->b, v, l->i64, "");
+    default:
+        p = op == LLVMAtomicRMWBinOpMin    ? LLVMIntSLT
+            : op == LLVMAtomicRMWBinOpMax  ? LLVMIntSGT
+            : op == LLVMAtomicRMWBinOpUMin ? LLVMIntULT
+                                           : LLVMIntUGT;
+        return LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, p, old, v, ""), old, v, "");
+    }
+}
+
+/* Nobody is between the load and the store. They are atomic all the same, so that LLVM leaves them
+ * where they are: another lane may wait for the value. */
+static LLVMValueRef
+change_alone(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef v,
+             LLVMValueRef wanted)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    const unsigned bytes = LLVMGetIntTypeWidth(t) / 8;
+    const int op = llvm_operation(a);
+    LLVMValueRef old = LLVMBuildLoad2(l->b, t, p, ""), next, done;
+
+    LLVMSetOrdering(old, LLVMAtomicOrderingMonotonic);
+    LLVMSetAlignment(old, bytes);
+    if (a->oper == HED_PTX_OPER_CAS)
+        next = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, old, v, ""), wanted, old, "");
+    else
+        next = op >= 0 ? plain_new_value(l, op, old, v) : atomic_new_value(l, a, old, v);
+    done = LLVMBuildStore(l->b, next, p);
+    LLVMSetOrdering(done, LLVMAtomicOrderingMonotonic);
+    LLVMSetAlignment(done, bytes);
+    return old;
+}
+
+/* The address is an i64, or an offset into shared memory, i32. */
+static LLVMValueRef
+atomic_pointer(struct hed_lower *l, const struct atomic *a, LLVMValueRef address)
+{
+    LLVMValueRef p;
+
+    if (LLVMTypeOf(address) == l->i32) {
+        address = LLVMBuildZExt(l->b, address, l->i64, "");
+        p = LLVMBuildGEP2(l->b, l->i8, l->function->shared, &address, 1, "");
+    } else {
+        p = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
+    }
+    return hed_lower_at(l, p, a->at);
+}
+
 /* args are the address, the value and, for cas, the new value. */
 static void
 atomic_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     struct atomic *a = arg;
-    LLVMValueRef p = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
+    LLVMValueRef p = atomic_pointer(l, a, args[0]);
     LLVMTypeRef real = hed_lower_float_type(l, a->type);
     const int op = llvm_operation(a);
     LLVMValueRef v = args[1];
 
-    p = hed_lower_at(l, p, a->at);
     if (a->type == HED_PTX_TYPE_F32)
         a->is_flushed = flushes_at(l, a, args[0]);
-    if (a->oper == HED_PTX_OPER_CAS) {
+    if (a->is_alone) {
+        results[0] = change_alone(l, a, p, v, args[2]);
+    } else if (a->oper == HED_PTX_OPER_CAS) {
         results[0] = LLVMBuildExtractValue(l->b, compare_exchange(l, a, p, v, args[2]), 0, "");
     } else if (op == LLVMAtomicRMWBinOpFAdd) {
         v = LLVMBuildBitCast(l->b, v, real, "");
@@ -289,6 +361,8 @@ atomic_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef
         results[0] = exchange_loop(l, a, p, v);
     }
 }
+
+/* ---- for all lanes --------------------------------------------------------------------------- */
 
 static struct hed_ptx_operand
 atomic_element(const struct hed_ptx_operand *o, unsigned i)
@@ -328,6 +402,49 @@ atomic_exists(const struct atomic *a)
     }
 }
 
+/* Addresses as i64, or offsets into shared memory as i32, with lanes. */
+static LLVMValueRef
+atomic_addresses(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    const struct hed_ptx_operand reg = {.kind = HED_PTX_OPERAND_REG, .reg = at->reg};
+    LLVMValueRef v;
+
+    if (!at->is_shared || !at->reg)
+        return l->shape->address(l, at);
+    v = hed_lower_get(l, &reg, HED_PTX_TYPE_U32);
+    return LLVMBuildAdd(l->b, v, hed_lower_int(l, l->i32, (uint64_t)at->reg_offset), "");
+}
+
+/* May lanes act in any order, and with what they have together? */
+static bool
+may_act_once(const struct atomic *a)
+{
+    const uint8_t kind = hed_ptx_types[a->type].kind;
+
+    return kind == HED_PTX_KIND_S || kind == HED_PTX_KIND_U || kind == HED_PTX_KIND_B;
+}
+
+/* The operation on one element. `to` is NULL if it has no result. Returns the result, or NULL if
+ * nobody reads it. */
+static LLVMValueRef
+act_on_element(struct hed_lower *l, struct atomic *a, const struct hed_lower_place *at,
+               LLVMValueRef *args, const struct hed_ptx_operand *to)
+{
+    const bool is_signed = hed_ptx_types[a->type].kind == HED_PTX_KIND_S;
+    LLVMTypeRef type = hed_lower_int_type(l, a->type);
+    const unsigned n = a->oper == HED_PTX_OPER_CAS ? 3 : 2;
+    LLVMValueRef result;
+
+    if (l->shape->once && may_act_once(a) &&
+        l->shape->once(l, atomic_for_lane, a, args, at, to, a->oper, is_signed))
+        return NULL;
+    if (l->shape->each_short && (a->is_alone || llvm_operation(a) >= 0))
+        l->shape->each_short(l, atomic_for_lane, a, args, n, &type, &result, 1);
+    else
+        l->shape->each(l, atomic_for_lane, a, args, n, &type, &result, 1);
+    return result;
+}
+
 static void
 lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
              const struct hed_ptx_operand *memory, const struct hed_ptx_operand *from,
@@ -340,7 +457,6 @@ lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
                        .space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE};
     const unsigned bytes = hed_ptx_types[a.type].bits / 8;
     const unsigned count = f->vec ? f->vec : 1;
-    LLVMTypeRef type = hed_lower_int_type(l, a.type);
     struct hed_lower_place at;
     LLVMValueRef args[3], result;
 
@@ -349,19 +465,19 @@ lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
         return;
     }
     at = hed_lower_place(l, memory, a.space, bytes * count);
-    args[0] = l->shape->address(l, &at);
+    a.is_alone =
+        (a.space == HED_PTX_SPACE_SHARED || a.space == HED_PTX_SPACE_SHARED_CTA) && bytes <= 8;
+    args[0] = atomic_addresses(l, &at);
     for (unsigned i = 0; i < count && !l->err; i++) {
         const struct hed_ptx_operand in = atomic_element(from, i);
+        const struct hed_ptx_operand out = to ? atomic_element(to, i) : in;
 
         args[1] = hed_lower_get(l, &in, a.type);
         args[2] = swap ? hed_lower_get(l, swap, a.type) : NULL;
         a.at = i * bytes;
-        l->shape->each(l, atomic_for_lane, &a, args, swap ? 3 : 2, &type, &result, 1);
-        if (to) {
-            const struct hed_ptx_operand out = atomic_element(to, i);
-
+        result = act_on_element(l, &a, &at, args, to ? &out : NULL);
+        if (to && result)
             hed_lower_set(l, &out, a.type, result);
-        }
     }
 }
 

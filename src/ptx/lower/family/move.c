@@ -66,6 +66,18 @@ hed_lower_address_of(struct hed_lower *l, const struct hed_ptx_operand *o)
     return l->shape->address(l, &at);
 }
 
+/* The lower half of an address. Shared memory begins at a multiple of every alignment. */
+static LLVMValueRef
+low_address_bits(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    const struct hed_ptx_operand reg = {.kind = HED_PTX_OPERAND_REG, .reg = at->reg};
+
+    if (!at->reg || !at->is_shared)
+        return LLVMBuildTrunc(l->b, l->shape->address(l, at), hed_lower_lanes(l, l->i32), "");
+    return LLVMBuildAdd(l->b, hed_lower_get(l, &reg, HED_PTX_TYPE_U32),
+                        hed_lower_int(l, l->i32, (uint64_t)at->reg_offset), "");
+}
+
 static void
 check_alignment(struct hed_lower *l, const struct hed_lower_place *at, unsigned align)
 {
@@ -78,8 +90,9 @@ check_alignment(struct hed_lower *l, const struct hed_lower_place *at, unsigned 
         return;
     if (!at->address && !at->reg && at->offset % (int64_t)align == 0)
         return;
-    low = LLVMBuildAnd(l->b, l->shape->address(l, at), hed_lower_int(l, l->i64, align - 1), "");
-    l->shape->trap(l, LLVMBuildICmp(l->b, LLVMIntNE, low, hed_lower_int(l, l->i64, 0), ""),
+    low = low_address_bits(l, at);
+    low = LLVMBuildAnd(l->b, low, hed_lower_int(l, l->i32, align - 1), "");
+    l->shape->trap(l, LLVMBuildICmp(l->b, LLVMIntNE, low, hed_lower_int(l, l->i32, 0), ""),
                    HED_PTX_TRAP_ALIGN);
 }
 

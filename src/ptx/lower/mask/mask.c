@@ -181,7 +181,8 @@ analyse(struct hed_lower *l)
         m->loose = hed_nan_init(&m->flow, &m->ssa);
         m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
         m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
-        err = m->loose && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
+        m->is_read = hed_ssa_reads(&m->flow, &m->ssa);
+        err = m->loose && m->late.pending && m->late.own && m->is_read ? 0 : HED_ENOMEM;
     }
     if (err == 0) {
         m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);
@@ -343,6 +344,8 @@ const struct hed_lower_shape hed_lower_mask = {
     .load = hed_mask_load,
     .store = hed_mask_store,
     .each = hed_lower_warp_each,
+    .each_short = hed_mask_each_short,
+    .once = hed_mask_once,
     .barrier = hed_lower_warp_barrier,
     .barrier_arrive = hed_lower_warp_barrier_arrive,
     .barrier_reduce = hed_lower_warp_barrier_reduce,

@@ -7,6 +7,7 @@
  *   late.c    the NaNs of f64, chosen late
  *   access.c  loads and stores by the class of their address
  *   local.c   variables in local memory
+ *   each.c    short code for each lane, and for all lanes at once
  *   region.c  kernels that are cut at barriers
  *   solo.c    loops that run lane by lane
  *   run.c     the loops over blocks and warps
@@ -53,6 +54,7 @@ struct mask {
     struct hed_uniforms uniforms;
     bool *loose;     /* by value: pass/nan.h */
     bool *runs_solo; /* by loop: pass/solo.h */
+    bool *is_read;   /* by value: an instruction, a guard or a phi reads it */
     struct mask_late late;
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
@@ -110,6 +112,14 @@ LLVMValueRef hed_mask_bits(struct hed_lower *l, const struct hed_ptx_reg *r);
 
 /* compare.c: makes a setp if it can be done with numbers; else returns false. */
 bool hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i);
+
+/* each.c */
+void hed_mask_each_short(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                         unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
+                         unsigned nresults);
+bool hed_mask_once(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                   const struct hed_lower_place *at, const struct hed_ptx_operand *result,
+                   enum hed_ptx_oper op, bool is_signed);
 
 /* late.c */
 /* Before instruction i is made: takes it up if its NaNs can wait, and chooses those of earlier
