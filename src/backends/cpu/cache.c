@@ -31,11 +31,11 @@ struct header {
     char magic[8];
     struct hed_cache_key key;
     uint64_t size;
-    uint32_t crc; /* of the object */
-    uint32_t zero;
+    uint32_t crc;        /* of the object */
+    uint32_t compile_us; /* that compiling it took */
 };
 
-static const char magic[8] = "HEDKRN2";
+static const char magic[8] = "HEDKRN3";
 
 struct hed_cache {
     char folder[PATH_MAX];
@@ -94,7 +94,7 @@ is_written_by_user(const struct stat *st)
 }
 
 static bool
-read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
+read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out, uint32_t *compile_us)
 {
     struct header h;
     struct stat st;
@@ -110,6 +110,7 @@ read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
         object && hed_read_all(fd, object, h.size) == 0 && hed_crc32(0, object, h.size) == h.crc;
 
     if (right) {
+        *compile_us = h.compile_us;
         hed_buf_add(out, object, h.size);
         update_time(fd, &st);
     }
@@ -118,7 +119,8 @@ read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
 }
 
 bool
-hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_buf *out)
+hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_buf *out,
+              uint32_t *compile_us)
 {
     char path[PATH_ROOM];
 
@@ -131,7 +133,7 @@ hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_b
     if (fd < 0)
         return false;
 
-    const bool found = read_cache_entry(fd, key, out);
+    const bool found = read_cache_entry(fd, key, out, compile_us);
 
     close(fd);
     return found;
@@ -235,10 +237,11 @@ trim_folder(const struct hed_cache *c)
 }
 
 void
-hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *object, size_t size)
+hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *object, size_t size,
+              uint32_t compile_us)
 {
     char path[PATH_ROOM], temporary[PATH_ROOM + 16];
-    struct header h = {.key = *key, .size = size};
+    struct header h = {.key = *key, .size = size, .compile_us = compile_us};
 
     if (!c || size > OBJECT_MAX || size > c->limit || !make_folder(c->folder))
         return;

@@ -31,7 +31,9 @@ struct hed_cache_key {
 struct hed_cache *hed_cache_create(const char *folder, uint64_t limit);
 void hed_cache_free(struct hed_cache *c);
 
-/* Appends the object with that key to `out`; false if there is none. c may be NULL. */
-bool hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_buf *out);
+/* Appends the object with that key to `out`, and tells how long it took to compile; false if there
+ * is none. c may be NULL. */
+bool hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_buf *out,
+                   uint32_t *compile_us);
 void hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *object,
-                   size_t size);
+                   size_t size, uint32_t compile_us);

@@ -55,7 +55,8 @@ decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kerne
 
     k->code = code;
     if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, k->rows, &k->compiled) == 0)
-        k->tier = k->compiled.info.lanes == HED_PTX_LANES ? HED_TIER_COMPILED : HED_TIER_STAYS;
+        k->tier =
+            k->compiled.loaded.info.lanes == HED_PTX_LANES ? HED_TIER_COMPILED : HED_TIER_STAYS;
     if (k->tier == HED_TIER_COMPILED)
         return 0;
     err = hed_interp_create(&code->module, k->func, &k->program, why);
@@ -77,12 +78,17 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
     } else if (c->baseline) {
         err = decode_kernel(c, code, k, why);
     } else {
-        err = hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->loaded, why);
+        err = hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, why);
+        k->tier = err ? HED_TIER_STAYS : HED_TIER_COMPILED;
         /* The baseline tier runs what the compiler refuses. */
         if (err == HED_ENOTSUP) {
             hed_info(CPU, "%s: kernel %s runs in the baseline tier", why->text, k->func->name);
             err = decode_kernel(c, code, k, why);
         }
+    }
+    if (!err) {
+        k->shown = hed_board_add_kernel(c->board, code->shown, k->rows, k->func->name);
+        hed_show_tier(k);
     }
     return result_of_error(err);
 }
@@ -204,6 +210,7 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
         hed_cpu_close(m, &code->pub);
         return err;
     }
+    code->shown = hed_board_add_module(((struct hed_cpu *)m)->board, source->data, source->size);
     *out = &code->pub;
     return 0;
 }
@@ -212,8 +219,7 @@ void
 hed_code_free(struct hed_cpu_code *code)
 {
     for (size_t i = 0; code->states && i < (size_t)code->pub.kernel_count * HED_ROWS_COUNT; i++) {
-        hed_ptx_unload(&code->states[i].loaded);
-        hed_ptx_unload(&code->states[i].compiled);
+        hed_ptx_unload(&code->states[i].compiled.loaded);
         hed_interp_free(code->states[i].program);
     }
     free(code->states);

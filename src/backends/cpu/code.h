@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "backends/cpu/cache.h"
+#include "backends/cpu/cpu.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/lock.h"
@@ -13,6 +14,7 @@
 #include "ptx/interp/interp.h"
 #include "ptx/pass/rows.h"
 #include "ptx/ptx.h"
+#include "ptx/run/board.h"
 #include "ptx/run/load.h"
 
 #define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes of descriptions */
@@ -26,18 +28,18 @@ enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIE
 struct hed_cpu_kernel {
     const struct hed_ptx_func *func;
     enum hed_rows rows;
-    _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
-    CUresult result;   /* valid if READY or FAILED, like the next members */
-    struct hed_ptx_loaded loaded;
-    struct hed_interp *program; /* of the baseline tier; NULL if the kernel is compiled */
+    _Atomic int state;              /* enum hed_cpu_kernel_state; changed under the code's lock */
+    CUresult result;                /* valid if READY or FAILED, like the next members */
+    struct hed_ptx_loaded loaded;   /* of the baseline tier */
+    struct hed_interp *program;     /* the same; NULL if the kernel is compiled from the start */
+    struct hed_board_kernel *shown; /* on the board, or NULL */
     struct hed_why why;
 
-    /* Only of a kernel with a program. */
     struct hed_cpu_code *code;
-    _Atomic int tier;                /* enum hed_tier_state */
-    _Atomic uint64_t spent_ns;       /* by its launches in the baseline tier */
-    struct hed_ptx_loaded compiled;  /* valid if COMPILED */
-    struct hed_cpu_kernel *next_hot; /* in the queue; guarded by the lock of struct hed_tiers */
+    _Atomic int tier;                 /* enum hed_tier_state */
+    _Atomic uint64_t spent_ns;        /* by its launches in the baseline tier */
+    struct hed_cpu_compiled compiled; /* valid if COMPILED */
+    struct hed_cpu_kernel *next_hot;  /* in the queue; guarded by the lock of struct hed_tiers */
 };
 
 struct hed_cpu;
@@ -47,6 +49,7 @@ struct hed_cpu_code {
     struct hed_arena arena; /* holds what pub points to */
     struct hed_ptx_module module;
     struct hed_cache_key text;       /* the hash of the PTX */
+    uint32_t shown;                  /* id of the module on the board, or 0 */
     const struct hed_ptx_var **vars; /* by index in pub.vars */
     struct hed_cpu_kernel *states;   /* HED_ROWS_COUNT for each of pub.kernels, one by one */
     struct hed_lock lock;
@@ -76,6 +79,11 @@ bool hed_tier_forget(struct hed_cpu *c, struct hed_cpu_code *code);
 
 /* code.c */
 void hed_code_free(struct hed_cpu_code *code);
+
+/* show.c: what a launch of the kernel did. */
+void hed_show_launch(const struct hed_cpu_kernel *k, uint64_t baseline_ns);
+/* The kernel's tier has changed. */
+void hed_show_tier(const struct hed_cpu_kernel *k);
 
 /* describe.c: reads PTX and describes what is in it. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,

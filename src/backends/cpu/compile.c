@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "ptx/ptx.h"
 #include "ptx/run/features.h"
@@ -140,6 +141,7 @@ struct compilation {
     struct hed_ptx_options *options;
     struct hed_buf *object;
     struct hed_why *why;
+    uint32_t us; /* that it took */
     int err;
 };
 
@@ -162,8 +164,8 @@ compile_main(void *arg)
         hed_info(CPU, "%s: kernel %s has a slower shape", n->why->text, n->kernel->name);
     if (!n->err)
         n->err = n->object->err;
-    hed_debug(CPU, "kernel %s compiled in %llu us", n->kernel->name,
-              (unsigned long long)((hed_now_ns() - begin) / 1000));
+    n->us = (uint32_t)hed_min((hed_now_ns() - begin) / 1000, UINT32_MAX);
+    hed_debug(CPU, "kernel %s compiled in %u us", n->kernel->name, n->us);
     return NULL;
 }
 
@@ -209,7 +211,7 @@ compile_options(const struct hed_cpu *c, enum hed_rows rows)
 int
 hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
                       const struct hed_cache_key *text, enum hed_rows rows,
-                      struct hed_ptx_loaded *out)
+                      struct hed_cpu_compiled *out)
 {
     const struct hed_ptx_options o = compile_options(c, rows);
     const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
@@ -217,7 +219,9 @@ hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
     int err = HED_ENOTFOUND;
 
     hed_buf_init(&object, OBJECT_MAX);
-    if (hed_cache_get(c->cache, &key, &object) && load_object(&object, out, NULL) == 0) {
+    if (hed_cache_get(c->cache, &key, &object, &out->compile_us) &&
+        load_object(&object, &out->loaded, NULL) == 0) {
+        out->is_cached = true;
         hed_debug(CPU, "kernel %s found in the cache", kernel->name);
         err = 0;
     }
@@ -228,7 +232,7 @@ hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
 int
 hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
                 const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                enum hed_rows rows, struct hed_ptx_loaded *out, struct hed_why *why)
+                enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why)
 {
     struct hed_ptx_options o = compile_options(c, rows);
     const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
@@ -250,9 +254,11 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
 
     err = n.compiler ? compile_on_thread(&n) : HED_ENOTFOUND;
     if (!err)
-        err = load_object(&object, out, why);
-    if (!err)
-        hed_cache_put(c->cache, &key, object.data, object.size);
+        err = load_object(&object, &out->loaded, why);
+    if (!err) {
+        out->compile_us = n.us;
+        hed_cache_put(c->cache, &key, object.data, object.size, n.us);
+    }
     hed_buf_fini(&object);
     return err;
 }

@@ -16,6 +16,7 @@
 #include "core/plugin.h"
 #include "driver/driver.h"
 #include "driver/shared.h"
+#include "ptx/run/board.h"
 
 static void
 executor_forked(void *m)
@@ -24,6 +25,7 @@ executor_forked(void *m)
 
     hed_engine_forked(c->engine);
     hed_tier_forked(c);
+    c->board = NULL; /* it is the parent's */
 }
 
 const struct hed_executor hed_cpu_executor = {
@@ -56,6 +58,7 @@ cpu_free(struct hed_cpu *c)
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_fini(&c->heaps[i]);
     hed_cache_free(c->cache);
+    hed_board_free(c->board);
     free(c);
 }
 
@@ -75,6 +78,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     c->baseline = c->tiered || strcmp(config->cpu_codegen, "baseline") == 0;
     c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
     c->cache = hed_cache_create(config->cache, config->cache_size);
+    c->board = hed_board_create();
     hed_cpu_compile_init(c);
 
     const unsigned threads = config->cpu_threads < HED_ENGINE_THREADS_MAX

@@ -24,6 +24,7 @@
 #include "ptx/lower/compile.h"
 #include "ptx/run/load.h"
 
+struct hed_board;
 struct hed_cpu_kernel;
 struct hed_engine;
 struct hed_ptx_func;
@@ -49,7 +50,8 @@ struct hed_cpu {
     bool baseline; /* kernels start in the baseline tier */
     bool tiered;   /* and are compiled when they are hot */
     struct hed_tiers tiers;
-    char features[512];                             /* of this processor, for LLVM */
+    struct hed_board *board; /* what the process shows of its kernels; NULL: nothing */
+    char features[512];      /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
     struct hed_lock compiler_lock;                  /* guards the next two */
     const struct hed_ptx_compiler *compiler;
@@ -111,16 +113,23 @@ bool hed_compiler_forked(void);
 /* Notes the processor's features and the compiler's file, and makes the queue of hot kernels. */
 void hed_cpu_compile_init(struct hed_cpu *c);
 
+/* Compiled code, and where it comes from. */
+struct hed_cpu_compiled {
+    struct hed_ptx_loaded loaded;
+    uint32_t compile_us; /* now, or when it was put into the cache */
+    bool is_cached;
+};
+
 /* A kernel of a module whose text has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
  * compiled; HED_ENOTFOUND: there is no compiler. */
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
                     const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                    enum hed_rows rows, struct hed_ptx_loaded *out, struct hed_why *why);
+                    enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
 int hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
                           const struct hed_cache_key *text, enum hed_rows rows,
-                          struct hed_ptx_loaded *out);
+                          struct hed_cpu_compiled *out);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 

@@ -57,7 +57,10 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, s
 
     const CUresult r = hed_engine_run(c->engine, job, why);
 
-    hed_tier_note(c, k, hed_now_ns() - launch.begin);
+    const uint64_t ns = hed_now_ns() - launch.begin;
+
+    hed_show_launch(k, ns);
+    hed_tier_note(c, k, ns);
     if (r != CUDA_SUCCESS || !job->ran || ran == blocks_of_job(job))
         return r;
 
@@ -108,5 +111,8 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     job.resident = resident_blocks(l->profile, &job);
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
-    return in_baseline ? run_baseline(c, k, &job, why) : hed_engine_run(c->engine, &job, why);
+    if (in_baseline)
+        return run_baseline(c, k, &job, why);
+    hed_show_launch(k, 0);
+    return hed_engine_run(c->engine, &job, why);
 }

@@ -52,13 +52,14 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     why.text[0] = 0;
     if (hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, &why) != 0)
         hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->func->name);
-    else if (k->compiled.info.lanes == HED_PTX_LANES)
+    else if (k->compiled.loaded.info.lanes == HED_PTX_LANES)
         state = HED_TIER_COMPILED;
     hed_debug(CPU, "kernel %s: %s", k->func->name,
               state == HED_TIER_COMPILED ? "launches use compiled code from now on"
                                          : "stays in the baseline tier");
     /* Release: pairs with the acquire in hed_tier_loaded(), which uses `compiled`. */
     atomic_store_explicit(&k->tier, state, memory_order_release);
+    hed_show_tier(k);
 }
 
 /* The kernel that has cost most so far; NULL if none waits. */
@@ -147,6 +148,7 @@ consider_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t spent)
             k->next_hot = t->first;
             t->first = k;
             k->tier = HED_TIER_QUEUED;
+            hed_show_tier(k);
             pthread_cond_signal(&t->work);
         }
     }
@@ -181,8 +183,9 @@ const struct hed_ptx_loaded *
 hed_tier_loaded(const struct hed_cpu_kernel *k)
 {
     /* Acquire: pairs with the release in compile_hot_kernel(). */
-    return atomic_load_explicit(&k->tier, memory_order_acquire) == HED_TIER_COMPILED ? &k->compiled
-                                                                                     : &k->loaded;
+    return atomic_load_explicit(&k->tier, memory_order_acquire) == HED_TIER_COMPILED
+               ? &k->compiled.loaded
+               : &k->loaded;
 }
 
 bool

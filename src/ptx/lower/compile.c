@@ -246,6 +246,8 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     make_types(&l);
     gave_up[0] = 0;
     err = compile_module_guarded(&l, machine, object);
+    if (err == 0 && o->info)
+        *o->info = l.info;
     if (gave_up[0])
         return err; /* LLVM's objects may be in any state: leak them */
     LLVMDisposeBuilder(l.b);

@@ -8,6 +8,7 @@
 
 struct hed_buf;
 struct hed_ptx_func;
+struct hed_ptx_info;
 struct hed_ptx_module;
 struct hed_why;
 
@@ -18,12 +19,13 @@ enum hed_ptx_shape {
 
 struct hed_ptx_options {
     enum hed_ptx_shape shape;
-    enum hed_rows rows;   /* how the launch lays threads out in warps */
-    int level;            /* of optimisation: 0 to 3 */
-    bool check_alignment; /* misaligned accesses trap, as on a GPU */
-    const char *cpu;      /* LLVM's name; "" or NULL: generic */
-    const char *features; /* LLVM's: "+fp16,+lse"; NULL: none */
-    const char *dump;     /* a folder for LLVM's text of the code, for people; or NULL */
+    enum hed_rows rows;        /* how the launch lays threads out in warps */
+    int level;                 /* of optimisation: 0 to 3 */
+    bool check_alignment;      /* misaligned accesses trap, as on a GPU */
+    const char *cpu;           /* LLVM's name; "" or NULL: generic */
+    const char *features;      /* LLVM's: "+fp16,+lse"; NULL: none */
+    const char *dump;          /* a folder for LLVM's text of the code, for people; or NULL */
+    struct hed_ptx_info *info; /* takes what the object says of itself; or NULL */
 };
 
 /* Appends the ELF object file; ptx/run/abi.h describes its contents. Returns HED_ENOTSUP, with the

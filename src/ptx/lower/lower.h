@@ -113,6 +113,7 @@ typedef void (*hed_lower_each)(struct hed_lower *l, void *arg, LLVMValueRef *arg
  */
 struct hed_lower_shape {
     unsigned lanes;
+    enum hed_ptx_made made;
     bool checks_moves; /* load and store check the alignment of addresses themselves */
     const struct hed_lower_shape *functions; /* for functions other than the kernel; NULL: this */
 

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 4
+#define HED_PTX_ABI 5
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
@@ -101,6 +101,14 @@ enum hed_ptx_info_flag {
     HED_PTX_BLOCKS = 16,  /* hed_kernel runs whole blocks; not with HED_PTX_WAITS */
 };
 
+/* How compiled code runs threads, for people. */
+enum hed_ptx_made {
+    HED_PTX_MADE_UNKNOWN,
+    HED_PTX_MADE_SCALAR,  /* one thread after the other */
+    HED_PTX_MADE_MACHINE, /* warps; which lanes run next is decided at run time */
+    HED_PTX_MADE_MASKS,   /* warps under masks, in an order that was fixed before */
+};
+
 /* In the object file as `hed_kernel_info`. */
 struct hed_ptx_info {
     uint32_t abi;          /* HED_PTX_ABI */
@@ -110,6 +118,7 @@ struct hed_ptx_info {
     uint32_t shared_align; /* dynamic shared memory begins at the next multiple of this */
     uint32_t stack;        /* bytes of stack per strand, as far as known */
     uint32_t frame;        /* bytes that a strand keeps at a barrier, with HED_PTX_CUT */
+    uint32_t made;         /* enum hed_ptx_made */
 };
 
 enum hed_ptx_trap {

@@ -65,7 +65,7 @@ store_kernel(uint64_t n, size_t size)
     unsigned char *bytes = malloc(size);
 
     memset(bytes, (int)n, size);
-    hed_cache_put(cache, key(n), bytes, size);
+    hed_cache_put(cache, key(n), bytes, size, (uint32_t)n + 1);
     free(bytes);
 }
 
@@ -73,12 +73,14 @@ static bool
 find_kernel(uint64_t n, size_t size)
 {
     struct hed_buf out;
+    uint32_t us = 0;
     bool right;
 
     hed_buf_init(&out, 1 << 20);
-    right = hed_cache_get(cache, key(n), &out);
+    right = hed_cache_get(cache, key(n), &out, &us);
     if (right) {
         assert_int_equal(out.size, size);
+        assert_int_equal(us, (uint32_t)n + 1);
         for (size_t i = 0; i < size; i++)
             assert_int_equal(out.data[i], n & 0xff);
     }
@@ -177,12 +179,13 @@ a_folder_that_cannot_be_made_means_no_cache(void **state)
 
     struct hed_cache *c = hed_cache_create("/proc/nowhere", 1000);
     struct hed_buf out;
+    uint32_t us;
 
     hed_buf_init(&out, 100);
-    hed_cache_put(c, key(1), "x", 1);
-    assert_false(hed_cache_get(c, key(1), &out));
-    assert_false(hed_cache_get(NULL, key(1), &out));
-    hed_cache_put(NULL, key(1), "x", 1);
+    hed_cache_put(c, key(1), "x", 1, 0);
+    assert_false(hed_cache_get(c, key(1), &out, &us));
+    assert_false(hed_cache_get(NULL, key(1), &out, &us));
+    hed_cache_put(NULL, key(1), "x", 1, 0);
     hed_cache_free(c);
 }
 

@@ -229,7 +229,7 @@ a_hot_kernel_is_compiled_while_it_runs(void **state)
     while (k->tier == HED_TIER_QUEUED)
         sched_yield();
     assert_int_equal(k->tier, HED_TIER_COMPILED);
-    assert_ptr_equal(hed_tier_loaded(k), &k->compiled);
+    assert_ptr_equal(hed_tier_loaded(k), &k->compiled.loaded);
     run_add(code);
     hed_cpu_close(&cpu, code);
 

@@ -406,6 +406,7 @@ scalar_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *arg
 
 const struct hed_lower_shape hed_lower_scalar = {
     .lanes = 1,
+    .made = HED_PTX_MADE_SCALAR,
     .declare = scalar_declare,
     .enter = scalar_enter,
     .start = scalar_start,
