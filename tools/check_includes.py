@@ -42,7 +42,7 @@ TABLE = {
     "server": "base",
     "server/listener": "server wire base gen",
     "server/worker": "server core wire base gen fatbin",
-    "cli": "base core fatbin gen locate wire trace sched meet",
+    "cli": "base core fatbin gen locate ptx wire trace sched meet",
 }
 
 # The only file outside the rooms. It may include everything.

@@ -90,7 +90,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run serve sched trace fatbin cert devices doctor version help"
+    local commands="run serve sched trace fatbin cpu cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -111,6 +111,7 @@ _heddle() {
     sched) _heddle_sched "$cur" "$prev" ;;
     trace) _heddle_trace "$cur" "$prev" ;;
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
+    cpu) _heddle_cpu "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
     esac
 }
@@ -247,6 +248,19 @@ _heddle_fatbin() {
         fi
         ;;
     esac
+}
+
+_heddle_cpu() {
+    local cur=$1 prev=$2
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "explain --help" "$cur"
+    elif [[ $prev == --block ]]; then
+        COMPREPLY=()
+    elif [[ $cur == -* ]]; then
+        _heddle_words "--block --lines --compile --no-compile --json --help" "$cur"
+    else
+        _heddle_files "$cur"
+    fi
 }
 
 complete -F _heddle heddle

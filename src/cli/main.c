@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
 #include "core/config.h"
 
@@ -19,6 +20,7 @@ static const struct command {
     {"sched", hed_cli_sched, "show and control programs that share a GPU"},
     {"trace", hed_cli_trace, "read the CUDA calls that a program made"},
     {"fatbin", hed_cli_fatbin, "find, list and extract the GPU code in a file"},
+    {"cpu", hed_cli_cpu, "explain how kernels run on the CPU"},
     {"cert", hed_cli_cert, "create certificates for servers and clients"},
     {"devices", hed_cli_devices, "list the GPUs that programs would see"},
     {"doctor", hed_cli_doctor, "find out what is wrong and how to fix it"},

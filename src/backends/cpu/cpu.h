@@ -5,6 +5,7 @@
  *   code.c     images into code: what is in them, and kernels when they are first launched
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   exit.c     stops the compiler when the process ends
+ *   show.c     what other processes see of kernels
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it

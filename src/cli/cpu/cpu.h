@@ -1,0 +1,79 @@
+/* heddle cpu: what its files share.
+ *
+ *   explain.c  the command: options, which kernels, one after the other
+ *   source.c   where kernels come from: a file, or a running process
+ *   made.c     compiles a kernel to see what becomes of it
+ *   page.c     a kernel as a page of text, or as a line of a table
+ *   json.c     a kernel as JSON
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ptx/pass/explain.h"
+#include "ptx/ptx.h"
+#include "ptx/run/abi.h"
+#include "ptx/run/board.h"
+
+struct hed_cpu_source;
+
+int hed_cli_cpu(int argc, char **argv);
+int hed_cli_cpu_explain(int argc, char **argv);
+
+/* What became of a kernel. */
+struct hed_cpu_made {
+    bool is_known;
+    struct hed_ptx_info info; /* made, flags, frame */
+    uint32_t us;              /* that compiling took */
+    bool is_cached;           /* the code came from the cache */
+    size_t bytes;             /* of the object file; 0 if unknown */
+    struct hed_why why;       /* why it was not made, or why not in a better shape; may be "" */
+};
+
+/* A kernel to explain. */
+struct hed_cpu_subject {
+    const char *source; /* the file, or "process 123" */
+    uint64_t image;     /* its number in the file, or of the process's module */
+    const struct hed_ptx_module *module;
+    const struct hed_ptx_func *func;
+    const struct hed_board_kernel *shown; /* of a process; or NULL */
+    enum hed_rows rows;
+    struct hed_cpu_made made;
+    struct hed_explain explained;
+};
+
+struct hed_cpu_asked {
+    const char *target; /* a file or a process */
+    const char *kernel; /* NULL: all */
+    uint32_t block[3];  /* --block; x is 0: not given */
+    bool json, lines;
+    bool is_quiet; /* kernels are only counted */
+    bool *is_said; /* set if a file cannot be read, which was said nevertheless */
+    bool compiles, compiles_not;
+};
+
+/* ---- source.c -------------------------------------------------------------------------------- */
+
+/* Calls fn for each kernel; `explained` and `made` are not set unless a process says so. Returns an
+ * exit code; the reason of a failure was printed. */
+typedef bool (*hed_cpu_subject_fn)(void *arg, struct hed_cpu_subject *s);
+int hed_cpu_each_subject(const struct hed_cpu_asked *asked, hed_cpu_subject_fn fn, void *arg);
+
+/* ---- made.c ---------------------------------------------------------------------------------- */
+
+/* Compiles the kernel as the CPU GPU does. */
+void hed_cpu_make(struct hed_cpu_subject *s);
+
+/* ---- page.c, json.c -------------------------------------------------------------------------- */
+
+void hed_cpu_print_page(const struct hed_cpu_subject *s, bool lines);
+void hed_cpu_print_head(void);
+void hed_cpu_print_row(const struct hed_cpu_subject *s);
+void hed_cpu_print_json(const struct hed_cpu_subject *s, bool lines);
+
+/* The instruction as the text has it: without the numbers of values. */
+const char *hed_cpu_inst_text(const struct hed_ptx_inst *i, char *out, size_t size);
+const char *hed_cpu_tier_text(const struct hed_board_kernel *k);
+const char *hed_cpu_shape_word(uint32_t made); /* "masks", "machine", "threads", "unknown" */

@@ -1,0 +1,221 @@
+/* Tests of what the passes tell people of a kernel, and of the board on which processes show
+ * theirs. */
+#include "harness/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "ptx/pass/explain.h"
+#include "ptx/run/board.h"
+#include "ptx/run/layout.h"
+#include "ptx/text/parse.h"
+
+#define HEAD                                                                    \
+    ".version 8.0\n.target sm_80\n.address_size 64\n"                           \
+    ".visible .entry k(.param .u64 in, .param .u32 n) {\n"                      \
+    ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<9>;\n" \
+    "ld.param.u64 %rd1, [in]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"    \
+    "mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2;\n"
+
+struct explained {
+    struct hed_ptx_module module;
+    struct hed_ptx_unit unit;
+    struct hed_explain e;
+};
+
+static void
+explain(struct explained *x, const char *text, enum hed_rows rows)
+{
+    hed_ptx_module_init(&x->module, HED_PTX_CEILING);
+    assert_int_equal(hed_ptx_parse(&x->module, text, strlen(text)), 0);
+    assert_int_equal(hed_ptx_unit_init(&x->unit, &x->module, x->module.funcs), 0);
+    assert_int_equal(hed_explain_init(&x->e, &x->unit, x->module.funcs, rows), 0);
+}
+
+static void
+forget(struct explained *x)
+{
+    hed_explain_fini(&x->e);
+    hed_ptx_unit_fini(&x->unit);
+    hed_ptx_module_fini(&x->module);
+}
+
+/* The only instruction that accesses memory, parameters aside. */
+static const struct hed_explain_line *
+only_access(const struct hed_explain *e)
+{
+    const struct hed_explain_line *found = NULL;
+
+    for (uint32_t i = 0; i < e->nlines; i++) {
+        if (e->lines[i].access != HED_ACCESS_NONE) {
+            assert_null(found);
+            found = &e->lines[i];
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static void
+accesses_are_told_apart(void **state)
+{
+    static const struct {
+        const char *body;
+        enum hed_rows rows;
+        enum hed_access access;
+        int64_t step;
+        const char *cause;
+    } cases[] = {
+        {"ld.global.f32 %f1, [%rd1]; ret; }\n", HED_ROWS_32, HED_ACCESS_ONE, 0, NULL},
+        {"ld.global.f32 %f1, [%rd3]; ret; }\n", HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
+        {"ld.global.f64 %rd5, [%rd3]; ret; }\n", HED_ROWS_32, HED_ACCESS_STEPS, 4, NULL},
+        {"mul.lo.u64 %rd4, %rd2, 8; add.u64 %rd4, %rd1, %rd4; st.global.f32 [%rd4], %f1; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_STEPS, 32, NULL},
+        {"mul.lo.u64 %rd4, %rd2, %rd2; add.u64 %rd4, %rd1, %rd4; ld.global.f32 %f1, [%rd4]; ret; "
+         "}\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, "keeps no fixed step from lane to lane"},
+        {"setp.gt.u32 %p1, %r2, 5; mov.u64 %rd4, %rd1; @%p1 bra B; add.u64 %rd4, %rd4, 64;\n"
+         "B: ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, "lanes come by different ways"},
+        {"mov.u64 %rd4, %rd1; mov.u32 %r3, 0;\nL: add.u64 %rd4, %rd4, 64; add.u32 %r3, %r3, 1;\n"
+         "setp.lt.u32 %p1, %r3, %r2; @%p1 bra L; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, "lanes leave a loop one by one"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct explained x;
+        char text[2048];
+
+        snprintf(text, sizeof(text), "%s%s", HEAD, cases[i].body);
+        explain(&x, text, cases[i].rows);
+
+        const struct hed_explain_line *l = only_access(&x.e);
+
+        assert_int_equal(l->access, cases[i].access);
+        assert_int_equal(l->step, cases[i].step);
+        if (cases[i].cause)
+            assert_string_equal(l->cause, cases[i].cause);
+        forget(&x);
+    }
+}
+
+static void
+barriers_and_loops_are_found(void **state)
+{
+    struct explained x;
+
+    explain(&x,
+            HEAD "mov.u32 %r3, 0;\n"
+                 "L: add.u32 %r3, %r3, 1;\n"
+                 "bar.sync 0;\n"
+                 "setp.lt.u32 %p1, %r3, %r1; @%p1 bra L;\n"
+                 "setp.lt.u32 %p2, %r2, 5; @%p2 bar.sync 1;\n"
+                 "st.global.u32 [%rd3], %r3; ret; }\n",
+            HED_ROWS_32);
+    assert_int_equal(x.e.barriers, 2);
+    assert_int_equal(x.e.splits, 1);
+    assert_int_equal(x.e.nloops, 1);
+    assert_int_equal(x.e.loops[0].first, 9);
+    assert_int_equal(x.e.loops[0].last, 11);
+    assert_false(x.e.loops[0].leaves_singly);
+    assert_true(x.e.loops[0].cost.numbers > 0);
+    forget(&x);
+}
+
+static void
+what_cannot_run_under_masks_has_a_reason(void **state)
+{
+    struct explained x;
+
+    explain(&x,
+            HEAD "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
+                 "ret; }\n",
+            HED_ROWS_32);
+    assert_string_equal(x.e.why, "a loop may wait for another thread");
+    forget(&x);
+}
+
+/* ---- the board ------------------------------------------------------------------------------- */
+
+/* The descriptor of this process's newest board. */
+static int
+own_board(void)
+{
+    char path[64], link[64];
+    int found = -1;
+
+    for (int fd = 0; fd < 256; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+
+        const ssize_t n = readlink(path, link, sizeof(link) - 1);
+
+        if (n > 0 && strncmp(link, "/memfd:" HED_BOARD_NAME, sizeof(HED_BOARD_NAME) + 6) == 0)
+            found = fd;
+    }
+    return found;
+}
+
+static void
+a_board_shows_what_was_added(void **state)
+{
+    struct hed_board *b = hed_board_create();
+    const uint32_t one = hed_board_add_module(b, "first text", 10);
+    const uint32_t two = hed_board_add_module(b, "", 0);
+    struct hed_board_kernel *k = hed_board_add_kernel(b, one, HED_ROWS_16, "kernel");
+    const struct hed_board_record *r;
+    struct hed_board_copy c;
+    size_t at = 0;
+
+    assert_int_equal(two, one + 1);
+    k->launches = 7;
+    assert_int_equal(hed_board_read(own_board(), (uint32_t)getpid() + 1, &c), HED_EFORMAT);
+    assert_int_equal(hed_board_read(own_board(), (uint32_t)getpid(), &c), 0);
+    r = hed_board_next(&c, &at);
+    assert_int_equal(r->kind, HED_BOARD_MODULE);
+    assert_memory_equal(((const struct hed_board_module *)r)->text, "first text", 10);
+    assert_int_equal(hed_board_next(&c, &at)->kind, HED_BOARD_MODULE);
+    r = hed_board_next(&c, &at);
+    assert_int_equal(r->kind, HED_BOARD_KERNEL);
+    assert_string_equal(((const struct hed_board_kernel *)r)->name, "kernel");
+    assert_int_equal(((const struct hed_board_kernel *)r)->launches, 7);
+    assert_null(hed_board_next(&c, &at));
+    hed_board_copy_free(&c);
+    hed_board_free(b);
+}
+
+static void
+a_full_board_leaves_out_texts_then_modules(void **state)
+{
+    const size_t size = HED_BOARD_MAX / 2;
+    char *text = calloc(1, size);
+    struct hed_board *b = hed_board_create();
+    struct hed_board_copy c;
+    size_t at = 0;
+
+    assert_int_equal(hed_board_add_module(b, text, size), 1);
+    assert_int_equal(hed_board_add_module(b, text, size), 2);
+    while (hed_board_add_module(b, text, 4096))
+        ;
+    assert_null(hed_board_add_kernel(b, 1, 0, "kernel"));
+    assert_int_equal(hed_board_read(own_board(), (uint32_t)getpid(), &c), 0);
+    assert_int_equal(((const struct hed_board_module *)hed_board_next(&c, &at))->has_text, 1);
+    assert_int_equal(((const struct hed_board_module *)hed_board_next(&c, &at))->has_text, 0);
+    assert_true(hed_board_left_out(&c) >= 3);
+    hed_board_copy_free(&c);
+    hed_board_free(b);
+    free(text);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(accesses_are_told_apart),
+    cmocka_unit_test(barriers_and_loops_are_found),
+    cmocka_unit_test(what_cannot_run_under_masks_has_a_reason),
+    cmocka_unit_test(a_board_shows_what_was_added),
+    cmocka_unit_test(a_full_board_leaves_out_texts_then_modules),
+};
+
+HED_UNIT_MAIN(tests)
