@@ -44,7 +44,9 @@ hed_cpu_inst_text(const struct hed_ptx_inst *i, char *out, size_t size)
 const char *
 hed_cpu_tier_text(const struct hed_board_kernel *k)
 {
-    switch (k->tier) {
+    const uint32_t tier = k->tier;
+
+    switch (tier) {
     case HED_BOARD_BASELINE:
         return "baseline";
     case HED_BOARD_QUEUED:

@@ -363,7 +363,7 @@ is_compiling(void)
 
         found = read_task(e->d_name, "comm", name, sizeof name) &&
                 strcmp(name, "heddle-llvm\n") == 0 &&
-                read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5e6;
+                read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5000000;
     }
     if (tasks)
         closedir(tasks);

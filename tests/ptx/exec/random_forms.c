@@ -168,10 +168,10 @@ static const char *const accesses[] = {
     "atom.global.cas.b64 @d, [%own+24], @d, @d",
     "red.global.max.s32 [%own+8], @r",
     "atom.global.add.f32 @f, [%own+12], @f",
-    "and.b32 %s6, @r, 60; cvt.u64.u32 %a3, %s6; add.u64 %a3, %a3, %depot; "
-    "st.local.u32 [%a3], @r",
-    "and.b32 %s6, @r, 60; cvt.u64.u32 %a3, %s6; add.u64 %a3, %a3, %depot; "
-    "ld.local.u32 @r, [%a3]",
+    ("and.b32 %s6, @r, 60; cvt.u64.u32 %a3, %s6; add.u64 %a3, %a3, %depot; "
+     "st.local.u32 [%a3], @r"),
+    ("and.b32 %s6, @r, 60; cvt.u64.u32 %a3, %s6; add.u64 %a3, %a3, %depot; "
+     "ld.local.u32 @r, [%a3]"),
     "st.shared.f32 [%mine+4], @f",
     "ld.shared.u32 @r, [%mine+4]",
     "st.shared.u8 [%mine+1], @r",
