@@ -367,7 +367,11 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
         err = hed_uniforms_init(&e->uniforms, &e->flow, &e->ssa, rows);
     if (err == 0)
         err = hed_live_init(&e->live, &e->flow, &e->ssa);
-    return err ? err : explain_blocks(e);
+    if (err == 0)
+        err = explain_blocks(e);
+    if (err == 0 && e->splits && !e->why)
+        e->why = "a barrier that some lanes do not reach";
+    return err;
 }
 
 void

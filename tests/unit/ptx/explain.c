@@ -118,6 +118,7 @@ barriers_and_loops_are_found(void **state)
             HED_ROWS_32);
     assert_int_equal(x.e.barriers, 2);
     assert_int_equal(x.e.splits, 1);
+    assert_string_equal(x.e.why, "a barrier that some lanes do not reach");
     assert_int_equal(x.e.nloops, 1);
     assert_int_equal(x.e.loops[0].first, 9);
     assert_int_equal(x.e.loops[0].last, 11);
