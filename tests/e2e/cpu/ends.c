@@ -361,9 +361,9 @@ is_compiling(void)
     while (tasks && !found && (e = readdir(tasks)) != NULL) {
         char name[32], ran[64];
 
-        found = read_task(e->d_name, "comm", name, sizeof name) &&
-                strcmp(name, "heddle-llvm\n") == 0 &&
-                read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5000000;
+        found =
+            read_task(e->d_name, "comm", name, sizeof name) && strcmp(name, "heddle-llvm\n") == 0 &&
+            read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5000000;
     }
     if (tasks)
         closedir(tasks);
