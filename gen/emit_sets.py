@@ -5,6 +5,7 @@ these are is said once, in the spec.
 """
 
 from gen.effects import DOES, WORK
+from gen.model import Alias, Enum, Handle, Scalar
 from gen.roles import Roles, c_roles
 from gen.writer import Writer, c_kind
 
@@ -45,6 +46,7 @@ def emit(spec):
         for one in classes if len(classes) > 1 else []:
             _roles(w, f"HED_{api}_{name}_{one.upper()}", f"the same, as {one}",
                    [(c, roles) for c, roles in having if roles.name == one])
+    _questions(w, f"HED_{api}_QUESTIONS", calls)
     return {f"{spec.name}_sets.h": w.text()}
 
 
@@ -56,6 +58,34 @@ def _roles(w, name, text, calls):
     for i, (c, roles) in enumerate(calls):
         items = ", ".join([c.name, roles.name, *c_roles(c, roles)])
         w(f"    X({items})" + (" \\" if i < len(calls) - 1 else ""))
+
+
+QUESTION_WORDS = 3  # HED_TRACE_QUESTION_WORDS
+
+
+def _questions(w, name, calls):
+    """X(call, given, words...): whether all outputs are there, then question and answer."""
+    calls = [c for c in calls if _is_question(c)]
+    w()
+    w("/* only asks, and question and answer are a few plain values */")
+    w(f"#define {name}(X)" + (" \\" if calls else ""))
+    for i, c in enumerate(calls):
+        given = " && ".join(f"a->{a.name}" for a in c.args if a.dir == "out")
+        words = [_word(a) for a in c.args] + ["0"] * (QUESTION_WORDS - len(c.args))
+        w(f"    X({', '.join([c.name, given, *words])})" + (" \\" if i < len(calls) - 1 else ""))
+
+
+def _is_question(c):
+    return (c.effects.does == "ask" and c.ptds is None and bool(c.outs)
+            and len(c.args) <= QUESTION_WORDS
+            and not any(a.dir == "inout" or a.by_hand or a.opt for a in c.args)
+            and all(isinstance(a.type, (Scalar, Enum, Handle, Alias)) for a in c.args)
+            and not any(a.type.code.startswith("f") for a in c.args))
+
+
+def _word(a):
+    value = f"*a->{a.name}" if a.dir == "out" else f"a->{a.name}"
+    return f"(uint64_t)(uintptr_t){value}" if a.type.size == 8 else f"(uint64_t){value}"
 
 
 def _set(w, name, text, calls):

@@ -56,11 +56,9 @@ static const struct {
     const char *key;
     const char *words[5]; /* ends with NULL */
 } choices[] = {
-    {"trace_full", {"block", "drop"}},
-    {"export_tables", {"pass", "count"}},
-    {"insecure", {"no", "yes"}},
-    {"sticky_launch", {"no", "yes"}},
-    {"cpu_codegen", {"tiered", "warp", "baseline", "scalar"}},
+    {"trace_full", {"block", "drop"}},    {"trace_repeats", {"count", "all"}},
+    {"export_tables", {"pass", "count"}}, {"insecure", {"no", "yes"}},
+    {"sticky_launch", {"no", "yes"}},     {"cpu_codegen", {"tiered", "warp", "baseline", "scalar"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

@@ -28,6 +28,7 @@
     X(TEXT, trace, "", "file to write a trace to; turns the trace layer on")                       \
     X(SIZE, trace_buffer, "1M", "memory for the trace of each thread: 64k to 16M")                 \
     X(WORD, trace_full, "block", "if the disk is too slow for the trace: block or drop")           \
+    X(WORD, trace_repeats, "count", "questions asked again: count them, or record all")            \
     X(SIZE, trace_data, "0", "bytes of copied data to keep in each trace record")                  \
     X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")    \
     X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")            \

@@ -10,7 +10,7 @@
 
 #define HED_TRACE_MAGIC "HEDTRACE"
 #define HED_TRACE_MAJOR 2
-#define HED_TRACE_MINOR 0
+#define HED_TRACE_MINOR 1
 #define HED_TRACE_FILE_HEADER 16 /* bytes */
 
 #define HED_TRACE_BLOCK_MAGIC "HBLK"
@@ -51,9 +51,16 @@ enum hed_trace_record_kind {
 };
 
 enum hed_trace_record_flags {
-    HED_TRACE_CUT = 1,    /* the body is incomplete */
-    HED_TRACE_LINKED = 4, /* the record's last HED_TRACE_LINK bytes are its correlation id */
+    HED_TRACE_CUT = 1,     /* the body is incomplete */
+    HED_TRACE_LINKED = 4,  /* the record's last HED_TRACE_LINK bytes are its correlation id */
+    HED_TRACE_REPEATS = 8, /* its last 4 bytes count the calls that it stands for */
 };
+
+/* A bit of that count: no call will be added any more. Set in every file. */
+#define HED_TRACE_COUNT_CLOSED 0x80000000u
+
+/* The APIs' numbers in records, in the order of their schemas. */
+enum hed_trace_api { HED_TRACE_API_CUDA, HED_TRACE_API_NVML };
 
 /* A record begins with one of two headers. The short one is for a call that succeeded; a size of 0
  * where it has its own says that this is a long one. Until the writer converts them, start and

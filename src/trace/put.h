@@ -16,15 +16,64 @@
 #define HED_TRACE_ITEMS_MAX 64    /* items of an array that are kept in a record */
 #define HED_TRACE_TEXT_MAX 1024   /* bytes of a string that are kept */
 #define HED_TRACE_FETCH_AHEAD 192 /* bytes from a record to what is fetched for later ones */
+#define HED_TRACE_OPEN_MAX 4      /* records of a thread whose questions are still counted */
+#define HED_TRACE_QUESTION_WORDS 3
+
+/* A record that counts how often its question is asked (trace/repeat.h). */
+struct hed_trace_open {
+    uint32_t id;                              /* enum hed_cuda_call */
+    uint64_t words[HED_TRACE_QUESTION_WORDS]; /* question and answer */
+    _Atomic uint32_t *count;                  /* in the ring */
+};
 
 /* What the trace keeps for a thread. */
 struct hed_trace_own {
     struct hed_trace_writer *writer; /* NULL: the thread has no ring */
     struct hed_trace_ring *ring;
+    bool left;          /* the thread had a seat in hed_trace_seats and gets no other */
     volatile bool busy; /* between begin and end; a signal handler may look at it */
+    uint32_t open_count;
+    struct hed_trace_open open[HED_TRACE_OPEN_MAX];
 };
 
 extern __thread struct hed_trace_own hed_trace_own __attribute__((visibility("hidden")));
+
+/* A thread-local variable of a library that is loaded late is found by a call that touches six
+ * cache lines. Threads with a ring are also found in this table, by the address of their
+ * thread-local memory, which is in a register: that is one line. Only the thread with that address
+ * writes a seat it has taken, and it leaves it when it ends. */
+#define HED_TRACE_SEATS 64
+
+struct hed_trace_seat {
+    _Atomic uintptr_t thread;  /* 0: free */
+    struct hed_trace_own *own; /* of that thread */
+};
+
+extern struct hed_trace_seat hed_trace_seats[HED_TRACE_SEATS] __attribute__((visibility("hidden")));
+
+static inline uintptr_t
+hed_trace_thread_address(void)
+{
+    return (uintptr_t)__builtin_thread_pointer();
+}
+
+static inline struct hed_trace_seat *
+hed_trace_seat_of(uintptr_t thread)
+{
+    return &hed_trace_seats[(thread >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+/* What the trace keeps for the calling thread. */
+static inline struct hed_trace_own *
+hed_trace_self(void)
+{
+    const uintptr_t thread = hed_trace_thread_address();
+    const struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+
+    if (__builtin_expect(atomic_load_explicit(&seat->thread, memory_order_relaxed) == thread, 1))
+        return seat->own;
+    return &hed_trace_own;
+}
 
 /* The cases that are not for the inline path: the thread has no ring of this writer, its ring is
  * full, or records were dropped. NULL: the record is dropped, and counted. */
@@ -53,7 +102,7 @@ hed_trace_reserve(struct hed_trace_writer *w, const struct hed_trace_own *own)
 static inline bool
 hed_trace_put_begin(struct hed_trace_writer *w, struct hed_trace_put *put)
 {
-    struct hed_trace_own *own = &hed_trace_own;
+    struct hed_trace_own *own = hed_trace_self();
 
     /* A signal handler that makes calls may have met this thread in the middle of a record. */
     if (__builtin_expect(own->busy, 0)) {
@@ -90,6 +139,8 @@ hed_trace_commit(struct hed_trace_writer *w, struct hed_trace_own *own, size_t s
     struct hed_trace_ring *r = own->ring;
 
     hed_trace_ring_commit(r, size);
+    if (__builtin_expect(r->at == 0, 0))
+        own->open_count = 0; /* a new lap: the ring will come round to the counts */
     if (hed_trace_ring_should_wake(r))
         hed_trace_wake(w);
     atomic_signal_fence(memory_order_seq_cst);

@@ -60,6 +60,8 @@ struct hed_trace_record {
     uint32_t body_size;   /* bytes, the correlation id not counted */
     const uint8_t *body;  /* in the mapping */
     uint64_t correlation; /* the id by which GPU activity names the call; 0: none */
+    uint32_t calls;       /* how many calls with these arguments and results it stands for; start
+                             and duration are the first one's */
 };
 
 /* Opens a file. HED_EFORMAT: not a trace; HED_EVERSION: too new; else the system's error. */

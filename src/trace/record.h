@@ -21,7 +21,8 @@ struct hed_trace_header_1 {
 
 _Static_assert(sizeof(struct hed_trace_header_1) == 32, "a record's header has no padding");
 
-/* A record's body begins after `header` bytes; its correlation id, if there is one, ends it. */
+/* A record's body begins after `header` bytes. Behind it are a count and a correlation id, if the
+ * record has them. */
 static inline void
 hed_trace_set_body(struct hed_trace_record *r, const uint8_t *p, size_t header)
 {
@@ -31,6 +32,13 @@ hed_trace_set_body(struct hed_trace_record *r, const uint8_t *p, size_t header)
     if ((r->flags & HED_TRACE_LINKED) && r->body_size >= HED_TRACE_LINK) {
         r->body_size -= HED_TRACE_LINK;
         memcpy(&r->correlation, r->body + r->body_size, sizeof(r->correlation));
+    }
+    r->calls = 1;
+    if ((r->flags & HED_TRACE_REPEATS) && r->body_size >= sizeof(r->calls)) {
+        r->body_size -= (uint32_t)sizeof(r->calls);
+        memcpy(&r->calls, r->body + r->body_size, sizeof(r->calls));
+        r->calls &= ~HED_TRACE_COUNT_CLOSED;
+        r->calls += r->calls == 0; /* no writer makes that */
     }
 }
 

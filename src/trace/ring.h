@@ -10,7 +10,7 @@
  *
  * Invariants:
  * 1. tail <= head <= tail + size. Bytes between them belong to the consumer, all others to the
- *    producer.
+ *    producer. The only exception are counts that both change atomically (trace/repeat.h).
  * 2. A reservation is handed out only when head + slack <= tail + size, so neither a record nor the
  *    slack of the lap before is overwritten.
  * 3. full_at and wake_at follow from a tail that the producer has seen. The real tail is never

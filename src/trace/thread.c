@@ -19,17 +19,50 @@
 
 /* close_ring() is called when the thread ends. */
 __thread struct hed_trace_own hed_trace_own;
+struct hed_trace_seat hed_trace_seats[HED_TRACE_SEATS];
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+
+/* Takes the thread's seat, if it is free. A thread that is ending may still make calls after it has
+ * left its seat; it gets no other, because nothing would make it leave that one. */
+static void
+take_seat(void)
+{
+    const uintptr_t thread = hed_trace_thread_address();
+    struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+    uintptr_t free = 0;
+
+    /* 1 is no thread's address: nobody else takes the seat, and nobody finds it yet. */
+    if (hed_trace_own.left ||
+        !atomic_compare_exchange_strong_explicit(&seat->thread, &free, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return;
+    seat->own = &hed_trace_own;
+    atomic_store_explicit(&seat->thread, thread, memory_order_relaxed);
+}
+
+static void
+leave_seat(void)
+{
+    const uintptr_t thread = hed_trace_thread_address();
+    struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+
+    /* Release: pairs with the acquire of the thread that takes it next. */
+    if (atomic_load_explicit(&seat->thread, memory_order_relaxed) == thread)
+        atomic_store_explicit(&seat->thread, 0, memory_order_release);
+}
 
 static void
 close_ring(void *p)
 {
     struct hed_trace_ring *r = p;
 
+    leave_seat();
+    hed_trace_own.left = true;
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
+    hed_trace_own.open_count = 0;
     /* Release: the drainer that sees it closed sees all its records. */
     atomic_store_explicit(&r->closed, true, memory_order_release);
 }
@@ -42,13 +75,23 @@ make_exit_key(void)
 }
 
 void
+hed_trace_threads_forked(void)
+{
+    /* Later threads may get the addresses of those that do not exist here. */
+    for (size_t i = 0; i < HED_TRACE_SEATS; i++)
+        atomic_store_explicit(&hed_trace_seats[i].thread, 0, memory_order_relaxed);
+}
+
+void
 hed_trace_thread_forget(struct hed_trace_writer *w)
 {
     (void)pthread_once(&exit_once, make_exit_key);
     if (hed_trace_own.writer != w)
         return;
+    leave_seat();
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
+    hed_trace_own.open_count = 0;
     (void)pthread_setspecific(exit_key, NULL);
 }
 
@@ -75,8 +118,8 @@ create_ring(struct hed_trace_writer *w)
         w->ring_bytes += r->size;
     }
     hed_unlock(&w->lock);
-    if (r)
-        (void)pthread_setspecific(exit_key, r);
+    if (r && pthread_setspecific(exit_key, r) == 0)
+        take_seat();
     return r;
 }
 
@@ -143,6 +186,7 @@ hed_trace_reserve_slowly(struct hed_trace_writer *w)
 {
     if (hed_trace_own.writer != w) {
         hed_trace_own.ring = create_ring(w);
+        hed_trace_own.open_count = 0;
         hed_trace_own.writer = hed_trace_own.ring ? w : NULL;
         if (!hed_trace_own.ring) {
             atomic_fetch_add_explicit(&w->lost, 1, memory_order_relaxed);

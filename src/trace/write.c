@@ -18,6 +18,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "trace/format.h"
+#include "trace/repeat.h"
 #include "trace/writer.h"
 
 /* Bytes that are written at once. The producer gets them back when all are written, so a large ring
@@ -69,6 +70,7 @@ drain_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 
     while ((p = hed_trace_ring_peek(r, &n)) != NULL) {
         n = limit_run(p, n);
+        hed_trace_close_counts(p, n);
         hed_trace_clock_convert(&w->clock, p, n);
         if (!r->named)
             hed_trace_file_block(&w->file, HED_TRACE_THREAD, r->thread, r->name, strlen(r->name));
@@ -275,6 +277,7 @@ hed_trace_writer_forked(struct hed_trace_writer *w)
     /* Threads that do not exist here may hold the locks, so only the descriptor is touched. The
      * rings stay allocated: the child never frees what the parent's threads were using. */
     hed_trace_thread_forget(w);
+    hed_trace_threads_forked();
     hed_trace_file_close(&w->file);
 }
 

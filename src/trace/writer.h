@@ -64,5 +64,8 @@ void hed_trace_drain(struct hed_trace_writer *w);
 /* Makes the writer thread drain now instead of at the end of its sleep. */
 void hed_trace_wake(struct hed_trace_writer *w);
 
+/* In the child of a fork: only the calling thread is left. */
+void hed_trace_threads_forked(void);
+
 /* The calling thread has no ring of this writer any more; the ring itself is left alone. */
 void hed_trace_thread_forget(struct hed_trace_writer *w);

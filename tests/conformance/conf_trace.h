@@ -44,7 +44,7 @@ conf_trace_open(const char *path)
     return t;
 }
 
-/* Counts the records of a kind; of calls, those with a name (NULL: any). */
+/* Counts the records of a kind; of calls, all calls with a name (NULL: any). */
 static inline unsigned
 conf_trace_count(const struct hed_trace *t, unsigned kind, const char *text)
 {
@@ -62,7 +62,7 @@ conf_trace_count(const struct hed_trace *t, unsigned kind, const char *text)
             hed_trace_print_name(t, &r, &b);
         else
             hed_buf_add(&b, r.body, r.body_size);
-        n += !text || strcmp(hed_buf_cstr(&b), text) == 0;
+        n += !text || strcmp(hed_buf_cstr(&b), text) == 0 ? r.calls : 0;
         hed_buf_fini(&b);
     }
     return n;

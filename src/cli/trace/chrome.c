@@ -150,6 +150,8 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     add_slice(c, r, &f, duration);
     hed_buf_addf(&c->out.event, ",\"args\":{");
     add_result(c, r);
+    if (r->calls > 1)
+        hed_buf_addf(&c->out.event, ",\"calls\":%" PRIu32, r->calls);
     hed_buf_addf(&c->out.event, ",");
 
     /* The members of this object go into "args": its opening brace is removed, and its closing

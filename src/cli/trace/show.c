@@ -155,6 +155,8 @@ text_call(struct show *s, const struct hed_trace_record *r)
     paint(s, hed_trace_is_error(s->trace, r) ? "1;31" : "32");
     hed_trace_print_result(s->trace, r, &s->line);
     paint(s, "0");
+    if (r->calls > 1)
+        hed_buf_addf(&s->line, " (%" PRIu32 " times)", r->calls);
     if (r->correlation)
         hed_buf_addf(&s->line, " [%" PRIu64 "]", r->correlation);
 }
@@ -236,6 +238,8 @@ json_call(struct show *s, const struct hed_trace_record *r)
     hed_buf_addf(b, ",\"result\":%" PRId32 ",\"result_name\":\"", r->result);
     hed_trace_print_result(s->trace, r, b);
     hed_buf_addf(b, "\"");
+    if (r->calls > 1)
+        hed_buf_addf(b, ",\"calls\":%" PRIu32, r->calls);
     if (r->correlation)
         hed_buf_addf(b, ",\"correlation\":%" PRIu64, r->correlation);
 }

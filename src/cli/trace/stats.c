@@ -112,6 +112,31 @@ hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, boo
     return true;
 }
 
+void
+hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n)
+{
+    struct hed_call_stats_line *l = &s->lines[line];
+
+    if (__builtin_add_overflow(l->repeats, n, &l->repeats))
+        l->repeats = UINT64_MAX;
+}
+
+uint64_t
+hed_call_stats_calls(const struct hed_call_stats_line *l)
+{
+    uint64_t n;
+
+    return __builtin_add_overflow(l->count, l->repeats, &n) ? UINT64_MAX : n;
+}
+
+uint64_t
+hed_call_stats_total(const struct hed_call_stats_line *l)
+{
+    const double rest = hed_call_stats_mean(l) * (double)l->repeats;
+
+    return (double)l->total + rest < 0x1p63 ? l->total + (uint64_t)rest : UINT64_MAX;
+}
+
 static int
 by_value(const void *a, const void *b)
 {

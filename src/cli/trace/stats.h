@@ -17,9 +17,10 @@
 #define HED_STATS_LINES 1048576     /* lines at most; calls of more are not counted */
 
 struct hed_call_stats_line {
-    char *name;   /* owned */
-    char *thread; /* owned; NULL unless by thread */
-    uint64_t count;
+    char *name;       /* owned */
+    char *thread;     /* owned; NULL unless by thread */
+    uint64_t count;   /* calls with a time of their own */
+    uint64_t repeats; /* further calls, which were only counted */
     uint64_t errors;
     uint64_t total; /* ns */
     uint64_t min;   /* ns */
@@ -47,6 +48,16 @@ bool hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration
 
 /* Computes the percentiles. */
 void hed_call_stats_finish(struct hed_call_stats *s);
+
+/* Counts n further calls of a line, whose times are not known. */
+void hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n);
+
+/* All calls of a line. */
+uint64_t hed_call_stats_calls(const struct hed_call_stats_line *l);
+
+/* ns: the time of all calls of a line. Those that were only counted are taken to have lasted as
+ * long as the others on average. */
+uint64_t hed_call_stats_total(const struct hed_call_stats_line *l);
 
 double hed_call_stats_mean(const struct hed_call_stats_line *l);
 

@@ -74,6 +74,17 @@ struct totals {
     struct hed_gpu_devices gpus;
 };
 
+/* False if there is no memory. */
+static bool
+add_record(struct summary *s, size_t line, const struct hed_trace_record *r, bool error)
+{
+    /* A question whose answer had changed was not timed: docs/trace-format.md. */
+    const bool timed = !(r->flags & HED_TRACE_REPEATS) || r->duration > 0;
+
+    hed_call_stats_repeat(&s->table.stats, line, r->calls - timed);
+    return !timed || hed_call_stats_add(&s->table.stats, line, r->duration, error);
+}
+
 static void
 count_calls(struct summary *s, const struct hed_trace *t, struct totals *totals)
 {
@@ -96,9 +107,9 @@ count_calls(struct summary *s, const struct hed_trace *t, struct totals *totals)
         const bool error = hed_trace_is_error(t, &r);
         const uint32_t line = line_of_call(s, &known, t, &r, thread);
 
-        totals->calls++;
+        totals->calls += r.calls;
         totals->errors += error;
-        if (!line || !hed_call_stats_add(&s->table.stats, line - 1, r.duration, error))
+        if (!line || !add_record(s, line - 1, &r, error))
             s->full = true;
     }
     hed_cli_map_fini(&known);
@@ -222,12 +233,14 @@ cell_text(const struct hed_call_stats_line *l, enum column c, double total, char
 
     switch (c) {
     case CALLS:
-        snprintf(out, size, "%" PRIu64, l->count);
+        snprintf(out, size, "%" PRIu64, hed_call_stats_calls(l));
         return out;
     case TOTAL:
-        return hed_cli_duration(l->total, out, size);
+        hed_cli_duration(hed_call_stats_total(l), took, sizeof(took));
+        snprintf(out, size, "%s%s", l->repeats ? "~" : "", took);
+        return out;
     case PERCENT:
-        snprintf(out, size, "%.1f", total > 0 ? 100 * (double)l->total / total : 0);
+        snprintf(out, size, "%.1f", total > 0 ? 100 * (double)hed_call_stats_total(l) / total : 0);
         return out;
     case MEAN:
         return hed_cli_duration((uint64_t)(hed_call_stats_mean(l) + 0.5), out, size);
@@ -265,7 +278,7 @@ fit_columns(struct table *t, const struct hed_call_stats *s)
 
         t->name_width = n > t->name_width ? n : t->name_width;
         t->thread_width = m > t->thread_width ? m : t->thread_width;
-        t->total += (double)s->lines[i].total;
+        t->total += (double)hed_call_stats_total(&s->lines[i]);
     }
     for (int c = 0; c < COLUMNS; c++)
         t->shown[c] = true;
@@ -326,10 +339,11 @@ print_summary_json(const struct summary *s)
             hed_cli_json_text(&b, l->thread);
         }
         hed_buf_addf(&b,
-                     ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64
+                     ",\"count\":%" PRIu64 ",\"timed\":%" PRIu64 ",\"total_ns\":%" PRIu64
                      ",\"mean_ns\":%.1f,\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
                      ",\"max_ns\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"approximate\":%s}",
-                     l->count, l->total, hed_call_stats_mean(l), l->p50, l->p99, l->max, l->errors,
+                     hed_call_stats_calls(l), l->count, hed_call_stats_total(l),
+                     hed_call_stats_mean(l), l->p50, l->p99, l->max, l->errors,
                      l->buckets ? "true" : "false");
         fputs(hed_buf_cstr(&b), stdout);
     }

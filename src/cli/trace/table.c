@@ -55,10 +55,10 @@ compare_lines(const void *a, const void *b, void *context)
 
     switch (*(const enum hed_table_sort *)context) {
     case HED_SORT_TOTAL:
-        order = (double)y->total - (double)x->total;
+        order = (double)hed_call_stats_total(y) - (double)hed_call_stats_total(x);
         break;
     case HED_SORT_COUNT:
-        order = (double)y->count - (double)x->count;
+        order = (double)hed_call_stats_calls(y) - (double)hed_call_stats_calls(x);
         break;
     case HED_SORT_MEAN:
         order = hed_call_stats_mean(y) - hed_call_stats_mean(x);

@@ -13,22 +13,38 @@
 #include "core/session.h"
 #include "core/stats.h"
 #include "gen/cuda_names.h"
+#include "gen/cuda_sets.h"
 #include "gen/nvml_names.h"
 #include "trace/call.h"
 #include "trace/format.h"
+#include "trace/repeat.h"
 #include "trace/write.h"
 
+/* How a call is recorded. Kept in small tables of our own, because the description of a call is far
+ * larger, and looking at it costs a cache line for each call. */
+enum way {
+    WORK,   /* it only puts something on a stream */
+    CHANGE, /* it may change what questions are answered: repeats are not counted beyond it */
+    INOUT,  /* the same, and it overwrites arguments: they are encoded before the call */
+};
+
+static uint8_t
+way_of(const struct hed_call_info *info)
+{
+    if (info->flags & HED_CALL_INOUT)
+        return INOUT;
+    return info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_POLL ? WORK : CHANGE;
+}
+
 /* The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
- * it needs. The calls that overwrite arguments are kept as a small set of our own, because the
- * description of a call is far larger, and looking at it costs a cache line for each call. */
+ * it needs. */
 #define TRACE_ANY(api, API, result_t)                                                          \
-    static uint64_t inout_##api[HED_##API##_CALLS / 64 + 1]; /* constant after init */         \
+    static uint8_t ways_##api[HED_##API##_CALLS]; /* enum way; constant after init */          \
                                                                                                \
-    static void set_inout_##api(void)                                                          \
+    static void set_ways_##api(void)                                                           \
     {                                                                                          \
         for (uint32_t id = 0; id < HED_##API##_CALLS; id++)                                    \
-            if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                   \
-                inout_##api[id / 64] |= UINT64_C(1) << id % 64;                                \
+            ways_##api[id] = way_of(&hed_##api##_info[id]);                                    \
     }                                                                                          \
                                                                                                \
     static void put_##api(struct hed_layer *self, enum hed_##api##_call id, const void *args,  \
@@ -59,7 +75,9 @@
     {                                                                                          \
         if (__builtin_expect(!hed_session_recording(), 0))                                     \
             return hed_##api##_invoke(self->next, id, args);                                   \
-        if (__builtin_expect(inout_##api[id / 64] >> (id % 64) & 1, 0))                        \
+        if (ways_##api[id] != WORK)                                                            \
+            hed_trace_end_counting();                                                          \
+        if (ways_##api[id] == INOUT)                                                           \
             return trace_##api##_inout(self, id, args);                                        \
                                                                                                \
         const uint64_t start = hed_trace_ticks(self->state);                                   \
@@ -72,6 +90,69 @@
 TRACE_ANY(cuda, CUDA, CUresult)
 TRACE_ANY(nvml, NVML, nvmlReturn_t)
 
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static bool counts_repeats; /* constant after init */
+
+/* A question that was made without an open record, or whose answer is another one than before: then
+ * it was not timed, and the record says when it returned. */
+static void
+put_question(struct hed_layer *self, enum hed_cuda_call id, const void *args, uint64_t start,
+             const uint64_t *words)
+{
+    const uint64_t now = hed_trace_ticks(self->state);
+
+    hed_trace_put_first(self->state,
+                        &(struct hed_trace_call){id, 0, args, start ? start : now,
+                                                 start ? now - start : 0, 0, NULL},
+                        words);
+}
+
+/* Reading the time costs more than counting, so a call that will probably be counted is not timed.
+ */
+#define TRACE_QUESTION(call, given, ...)                                              \
+    static __attribute__((noinline, cold))                                            \
+    CUresult first_##call(struct hed_layer *self, struct hed_##call *a)               \
+    {                                                                                 \
+        if (!hed_session_recording() || !counts_repeats)                              \
+            return trace_cuda_any(self, HED_##call, a);                               \
+                                                                                      \
+        const uint64_t start = hed_trace_ticks(self->state);                          \
+        const CUresult r = self->next->cuda->call(self->next, a);                     \
+                                                                                      \
+        if (r == CUDA_SUCCESS && (given))                                             \
+            put_question(self, HED_##call, a, start, (uint64_t[]){__VA_ARGS__});      \
+        else                                                                          \
+            put_cuda(self, HED_##call, a, r, start, NULL);                            \
+        return r;                                                                     \
+    }                                                                                 \
+                                                                                      \
+    static CUresult trace_##call(struct hed_layer *self, struct hed_##call *a)        \
+    {                                                                                 \
+        const struct hed_trace_open *o = hed_trace_find_open(HED_##call);             \
+                                                                                      \
+        if (__builtin_expect(!o || !hed_session_recording(), 0))                      \
+            return first_##call(self, a);                                             \
+                                                                                      \
+        const CUresult r = self->next->cuda->call(self->next, a);                     \
+                                                                                      \
+        if (__builtin_expect(r != CUDA_SUCCESS || !(given), 0))                       \
+            put_cuda(self, HED_##call, a, r, hed_trace_ticks(self->state), NULL);     \
+        else if (__builtin_expect(!hed_trace_count(o, (uint64_t[]){__VA_ARGS__}), 0)) \
+            put_question(self, HED_##call, a, 0, (uint64_t[]){__VA_ARGS__});          \
+        return r;                                                                     \
+    }
+
+HED_CUDA_QUESTIONS(TRACE_QUESTION)
+
+static const struct hed_cuda_ops questions = {
+#define QUESTION(call, ...) .call = trace_##call,
+    HED_CUDA_QUESTIONS(QUESTION)
+#undef QUESTION
+};
+
+/* ---- the layer ------------------------------------------------------------------------------- */
+
 static int
 trace_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
@@ -82,8 +163,10 @@ trace_note(struct hed_layer *self, enum hed_note note, const char *text)
         [HED_NOTE_CLIENT] = HED_TRACE_CLIENT,
     };
 
-    if (hed_session_recording())
-        hed_trace_put_note(self->state, kinds[note], text);
+    if (!hed_session_recording())
+        return 0;
+    hed_trace_end_counting();
+    hed_trace_put_note(self->state, kinds[note], text);
     return 0;
 }
 
@@ -113,8 +196,9 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     if (err)
         return err;
     self->state = w;
-    set_inout_cuda();
-    set_inout_nvml();
+    counts_repeats = strcmp(config->trace_repeats, "count") == 0;
+    set_ways_cuda();
+    set_ways_nvml();
     hed_info(TRACE, "writing %s", hed_trace_writer_path(w));
     return 0;
 }
@@ -146,6 +230,7 @@ trace_count(struct hed_layer *self, struct hed_counts *out)
 
 const struct hed_layer_type hed_trace_layer = {
     .name = "trace",
+    .cuda = &questions,
     .cuda_any = trace_cuda_any,
     .nvml_any = trace_nvml_any,
     .init = trace_init,

@@ -125,7 +125,7 @@ unknown_flags_change_nothing(void **state)
     put_number(&m, 1, 1);
     put_number(&m, 64, 8);
     put_number(&m, 0x302000000, 8);
-    print_record(1, 0, ~(uint32_t)(HED_TRACE_CUT | HED_TRACE_LINKED), NULL);
+    print_record(1, 0, ~(uint32_t)(HED_TRACE_CUT | HED_TRACE_LINKED | HED_TRACE_REPEATS), NULL);
     check("alloc(bytesize=64) -> dptr=0x302000000",
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
 }

@@ -1,0 +1,82 @@
+/* Counting questions that are asked again (trace/repeat.h): what happens less often. */
+#include "trace/repeat.h"
+
+#include <string.h>
+
+#include "gen/cuda_wire.h"
+#include "trace/call.h"
+
+/* Makes a record with a count of 1; its body has been encoded behind a short header. Its size. */
+static size_t
+make_first(struct hed_trace_put *put, const struct hed_trace_call *call)
+{
+    const uint8_t *body = put->record + sizeof(struct hed_trace_short);
+    const size_t body_size = (size_t)(put->enc.at - body);
+    const uint32_t one = 1;
+    struct hed_trace_long head = {
+        .call = (uint16_t)call->id,
+        .start = call->start,
+        .duration = call->duration,
+        .kind = HED_TRACE_CALL,
+        .api = HED_TRACE_API_CUDA,
+        .flags = HED_TRACE_REPEATS,
+    };
+    uint8_t *end = put->record + sizeof head + body_size;
+
+    memmove(put->record + sizeof head, body, body_size);
+    /* Readers ignore bytes after the reply, so these can align the count. */
+    while ((uintptr_t)end % sizeof one)
+        *end++ = 0;
+    memcpy(end, &one, sizeof one);
+    head.size = (uint32_t)(end + sizeof one - put->record);
+    memcpy(put->record, &head, sizeof head);
+    return head.size;
+}
+
+/* The place for an open record of that call: the one it has, or the next. */
+static struct hed_trace_open *
+choose_open(struct hed_trace_own *own, uint32_t id)
+{
+    for (uint32_t i = 0; i < own->open_count; i++) {
+        if (own->open[i].id == id)
+            return &own->open[i];
+    }
+    if (own->open_count == HED_TRACE_OPEN_MAX)
+        own->open_count = 0;
+    return &own->open[own->open_count++];
+}
+
+void
+hed_trace_put_first(struct hed_trace_writer *w, const struct hed_trace_call *call,
+                    const uint64_t *words)
+{
+    struct hed_trace_put put;
+
+    if (!hed_trace_put_begin(w, &put))
+        return; /* counted as dropped */
+    hed_cuda_put_call(&put.enc, (enum hed_cuda_call)call->id, call->args);
+
+    const size_t size = make_first(&put, call);
+    struct hed_trace_open *o = choose_open(put.own, call->id);
+
+    o->id = call->id;
+    memcpy(o->words, words, sizeof o->words);
+    o->count = (_Atomic uint32_t *)(void *)(put.record + size - sizeof *o->count);
+    hed_trace_commit(w, put.own, size);
+}
+
+void
+hed_trace_close_counts(uint8_t *p, size_t n)
+{
+    struct hed_trace_long head;
+    size_t size;
+
+    for (size_t at = 0; at < n && (size = hed_trace_record_size(p + at, n - at)) != 0; at += size) {
+        if (hed_trace_is_short(p + at))
+            continue;
+        memcpy(&head, p + at, sizeof head);
+        if (head.flags & HED_TRACE_REPEATS)
+            atomic_fetch_or_explicit((_Atomic uint32_t *)(void *)(p + at + size - sizeof(uint32_t)),
+                                     HED_TRACE_COUNT_CLOSED, memory_order_acquire);
+    }
+}
