@@ -11,6 +11,7 @@
 #define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
 
 #define SMALL_BITS 16
+#define WARP 32 /* lanes */
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
@@ -478,6 +479,44 @@ move_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
                : worst_class(u, i);
 }
 
+/* Is a number that steps from lane to lane on the same side of c in all lanes? Its first one is a
+ * multiple of some power of two, and the others stay below the next multiple. */
+static bool
+is_on_one_side(const struct hed_uniforms *u, struct hed_uniform a, uint64_t c)
+{
+    const uint64_t unit = UINT64_C(1) << a.align;
+    const uint64_t span = (u->width - 1) * (uint64_t)a.step;
+
+    return a.is_small && a.step > 0 && c <= INT32_MAX && span < unit &&
+           (c % unit == 0 || c % unit > span);
+}
+
+/* %tid.x < 64 is the same for all lanes of a warp, if its first thread has a multiple of 32. */
+static struct hed_uniform
+compare_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
+    const struct hed_uniform b = hed_uniform_operand(u, &i->operands[2]);
+
+    if (i->noperands != 3 || u->width != WARP || a.kind != HED_ROWS || !b.is_constant ||
+        !is_integer(i->form->types[0]) || bits_of_type(i->form->types[0]) != 32)
+        return worst_class(u, i);
+    switch (i->form->cmp) {
+    case HED_PTX_CMP_LT:
+    case HED_PTX_CMP_LO:
+    case HED_PTX_CMP_GE:
+    case HED_PTX_CMP_HS:
+        return is_on_one_side(u, a, b.constant) ? uniform : worst_class(u, i);
+    case HED_PTX_CMP_LE:
+    case HED_PTX_CMP_LS:
+    case HED_PTX_CMP_GT:
+    case HED_PTX_CMP_HI:
+        return is_on_one_side(u, a, b.constant + 1) ? uniform : worst_class(u, i);
+    default:
+        return worst_class(u, i);
+    }
+}
+
 struct hed_uniform
 hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
@@ -493,6 +532,8 @@ hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     case HED_PTX_OP_MAD:
         return is_plain_number(i) || i->form->part == HED_PTX_PART_WIDE ? arithmetic_class(u, i)
                                                                         : worst_class(u, i);
+    case HED_PTX_OP_SETP:
+        return compare_class(u, i);
     case HED_PTX_OP_SHL:
     case HED_PTX_OP_SHR:
         return shift_class(u, i);

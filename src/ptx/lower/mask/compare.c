@@ -57,7 +57,8 @@ is_step_comparison(const struct hed_lower *l, const struct hed_ptx_inst *i)
         i->operands[0].kind != HED_PTX_OPERAND_REG || i->operands[1].kind != HED_PTX_OPERAND_REG ||
         (f->types[0] != HED_PTX_TYPE_S32 && f->types[0] != HED_PTX_TYPE_U32 &&
          !(f->types[0] == HED_PTX_TYPE_B32 && is_equality(f))) ||
-        hed_ptx_types[i->operands[1].reg->type].bits != 32)
+        hed_ptx_types[i->operands[1].reg->type].bits != 32 ||
+        u->values[i->operands[0].reg->id].kind == HED_UNIFORM)
         return false;
     a = hed_uniform_operand(u, &i->operands[1]);
     b = hed_uniform_operand(u, &i->operands[2]);
