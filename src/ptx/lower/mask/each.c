@@ -12,7 +12,7 @@ make_for_all(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *ar
              LLVMValueRef *results, unsigned nresults)
 {
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
-        LLVMValueRef one[OPERANDS_MAX], got[OPERANDS_MAX];
+        LLVMValueRef one[OPERANDS_MAX] = {NULL}, got[OPERANDS_MAX];
 
         for (unsigned k = 0; k < nargs; k++)
             one[k] = LLVMBuildExtractElement(l->b, args[k], hed_lower_word(l, i), "");
@@ -58,6 +58,8 @@ hed_mask_each_short(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
 
         results[k] = LLVMBuildPhi(l->b, LLVMTypeOf(both[0]), "");
         LLVMAddIncoming(results[k], both, ends, 2);
+        /* Lanes that do not run have any value, but always the same. */
+        results[k] = LLVMBuildFreeze(l->b, results[k], "");
     }
 }
 

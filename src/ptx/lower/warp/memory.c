@@ -97,11 +97,13 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
 
 #define ELEMENTS_MAX 8
 
-/* void f(addresses, bits, data, strand, line): data is `count` arrays of 32 elements. Instead of
- * addresses there may be the first one, and a step that the function knows. */
+/* void f(addresses, bits, data, strand, line, shared): data is `count` arrays of 32 elements.
+ * Instead of addresses there may be the first one, and a step that the function knows; or offsets
+ * of 32 bits into shared memory. */
 struct mover {
     LLVMValueRef addresses, bits, data, strand, line;
-    LLVMValueRef first; /* i64, or NULL */
+    LLVMValueRef first;  /* i64, or NULL */
+    LLVMValueRef shared; /* ptr, or NULL */
     int64_t step;
     const struct hed_lower_access *how;
     bool is_store;
@@ -143,6 +145,11 @@ lane_address(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
 {
     LLVMValueRef wide;
 
+    if (m->shared) {
+        wide = LLVMBuildGEP2(l->b, l->i32, m->addresses, &lane, 1, "");
+        wide = LLVMBuildZExt(l->b, LLVMBuildLoad2(l->b, l->i32, wide, ""), l->i64, "");
+        return LLVMBuildAdd(l->b, LLVMBuildPtrToInt(l->b, m->shared, l->i64, ""), wide, "");
+    }
     if (!m->first)
         return LLVMBuildLoad2(l->b, l->i64, LLVMBuildGEP2(l->b, l->i64, m->addresses, &lane, 1, ""),
                               "");
@@ -184,7 +191,7 @@ move_lane_by_lane(struct hed_lower *l, const struct mover *m)
 static void
 move_all_lanes(struct hed_lower *l, const struct mover *m)
 {
-    LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
+    LLVMTypeRef each = m->shared ? l->i32 : l->i64, vector = LLVMVectorType(each, HED_PTX_LANES);
     struct mover unchecked = *m;
     const unsigned align = m->how->align;
 
@@ -194,9 +201,9 @@ move_all_lanes(struct hed_lower *l, const struct mover *m)
         LLVMBasicBlockRef bad = hed_lower_block(l, "");
         LLVMBasicBlockRef good = hed_lower_block(l, "");
 
-        LLVMSetAlignment(a, 8);
+        LLVMSetAlignment(a, hed_lower_warp_bytes(each));
         any = hed_lower_intrinsic(l, "llvm.vector.reduce.or", vector, &a, 1);
-        any = LLVMBuildAnd(l->b, any, LLVMConstInt(l->i64, align - 1, false), "");
+        any = LLVMBuildAnd(l->b, any, LLVMConstInt(each, align - 1, false), "");
         LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), good, bad);
         LLVMPositionBuilderAtEnd(l->b, bad);
         move_lane_by_lane(l, m); /* finds the misaligned lane and traps */
@@ -246,23 +253,25 @@ move_consecutive(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
     LLVMSetAlignment(LLVMBuildStore(l->b, v, at), m->how->align ? m->how->align : 1);
 }
 
-/* The body for steps: all lanes one after the other, or those that run. */
+/* The body for steps and for shared memory: all lanes one after the other, or those that run. */
 static void
-make_step_body(struct hed_lower *l, struct mover m)
+make_plain_body(struct hed_lower *l, struct mover m)
 {
     LLVMBasicBlockRef full = hed_lower_block(l, "");
     LLVMBasicBlockRef part = hed_lower_block(l, "");
     const unsigned align = m.how->align ? m.how->align : 1;
 
     /* If the steps keep the alignment, the first address says it for all. */
-    if (m.step % (int64_t)align == 0) {
+    if (m.first && m.step % (int64_t)align == 0) {
         check_aligned(l, &m, m.first, hed_lower_warp_lowest(l, m.bits));
         m.checked = true;
     }
     LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, m.bits, hed_lower_word(l, UINT32_MAX), ""),
                     full, part);
     LLVMPositionBuilderAtEnd(l->b, full);
-    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+    if (m.shared)
+        move_all_lanes(l, &m);
+    for (unsigned i = 0; i < HED_PTX_LANES && !m.shared; i++)
         move_lane(l, &m, hed_lower_word(l, i));
     LLVMBuildRetVoid(l->b);
     LLVMPositionBuilderAtEnd(l->b, part);
@@ -317,21 +326,39 @@ make_mover_body(struct hed_lower *l, const struct mover *m)
     LLVMBuildRetVoid(l->b);
 }
 
+/* Are the addresses passed as offsets into shared memory? */
+static bool
+has_shared_offsets(const struct hed_lower_place *at)
+{
+    return at->is_shared && at->reg && !at->address && !at->first;
+}
+
+/* i32, lanes. */
+static LLVMValueRef
+shared_offsets(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    const struct hed_ptx_operand reg = {.kind = HED_PTX_OPERAND_REG, .reg = at->reg};
+
+    return LLVMBuildAdd(l->b, hed_lower_get(l, &reg, HED_PTX_TYPE_U32),
+                        hed_lower_int(l, l->i32, (uint64_t)at->reg_offset), "");
+}
+
 /* The function for a kind of access, made on first use. */
 static LLVMValueRef
 find_mover(struct hed_lower *l, const struct hed_lower_place *at,
            const struct hed_lower_access *how, bool is_store, LLVMTypeRef *type)
 {
-    LLVMTypeRef types[] = {at->first ? l->i64 : l->ptr, l->i32, l->ptr, l->ptr, l->i32};
+    LLVMTypeRef types[] = {at->first ? l->i64 : l->ptr, l->i32, l->ptr, l->ptr, l->i32, l->ptr};
     struct hed_lower_function *caller = l->function;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
     char name[64];
     LLVMValueRef f;
 
-    *type = LLVMFunctionType(l->nothing, types, 5, false);
-    snprintf(name, sizeof(name), "%s.%ux%u.%u.%u.%u.%lld", is_store ? "scatter" : "gather",
-             how->count, LLVMGetIntTypeWidth(how->type), how->align, (unsigned)how->order,
-             (unsigned)how->is_volatile, at->first ? (long long)at->step : 0);
+    *type = LLVMFunctionType(l->nothing, types, 6, false);
+    snprintf(name, sizeof(name), "%s%s.%ux%u.%u.%u.%u.%lld", is_store ? "scatter" : "gather",
+             has_shared_offsets(at) ? ".shared" : "", how->count, LLVMGetIntTypeWidth(how->type),
+             how->align, (unsigned)how->order, (unsigned)how->is_volatile,
+             at->first ? (long long)at->step : 0);
     f = LLVMGetNamedFunction(l->module, name);
     if (f)
         return f;
@@ -348,14 +375,15 @@ find_mover(struct hed_lower *l, const struct hed_lower_place *at,
                             .data = LLVMGetParam(f, 2),
                             .strand = LLVMGetParam(f, 3),
                             .line = LLVMGetParam(f, 4),
+                            .shared = has_shared_offsets(at) ? LLVMGetParam(f, 5) : NULL,
                             .how = how,
                             .is_store = is_store};
 
     own.entry = LLVMAppendBasicBlockInContext(l->context, f, "entry");
     l->function = &own;
     LLVMPositionBuilderAtEnd(l->b, own.entry);
-    if (m.first)
-        make_step_body(l, m);
+    if (m.first || m.shared)
+        make_plain_body(l, m);
     else
         make_mover_body(l, &m);
     l->function = caller;
@@ -381,12 +409,17 @@ hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMTypeRef type;
     LLVMValueRef f = find_mover(l, at, how, is_store, &type);
     LLVMValueRef args[] = {at->first ? at->first : mover_scratch(l, &w->addresses),
-                           hed_lower_warp_bits(l), data, l->function->strand,
-                           hed_lower_word(l, l->inst ? l->inst->stmt.line : 0)};
+                           hed_lower_warp_bits(l),
+                           data,
+                           l->function->strand,
+                           hed_lower_word(l, l->inst ? l->inst->stmt.line : 0),
+                           l->function->shared};
 
-    if (!at->first)
+    if (has_shared_offsets(at))
+        LLVMSetAlignment(LLVMBuildStore(l->b, shared_offsets(l, at), args[0]), 16);
+    else if (!at->first)
         LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
-    LLVMBuildCall2(l->b, type, f, args, 5, "");
+    LLVMBuildCall2(l->b, type, f, args, 6, "");
 }
 
 /* ---- loads and stores ---------------------------------------------------------------------- */
