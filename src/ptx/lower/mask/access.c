@@ -2,7 +2,8 @@
  *
  *      one address        one scalar load; of a store, the last lane's value stays
  *      a row of elements  one vector load or store for each row of lanes, if all lanes run; a load
- *                         also if only some do, but the row lies in one page of memory
+ *                         also if only some do, but the row lies in one page of memory; a store
+ *                         also if it lies in shared memory
  *      steps              lane by lane, but without a vector of addresses
  *      anything else      lane by lane (warp/memory.c)
  */
@@ -231,28 +232,45 @@ wrapped_lanes(struct hed_lower *l, const struct hed_lower_place *at)
                         LLVMBuildLoad2(l->b, l->i32, m->values[id].wrapped, ""), "");
 }
 
-/* Goes to `fast` with the rows' addresses if they can be moved as rows, else to `slow`. */
+/* i1: does the row lie in the block's shared memory? */
+static LLVMValueRef
+is_row_shared(struct hed_lower *l, const struct hed_lower_access *how, LLVMValueRef row)
+{
+    const uint64_t bytes = (uint64_t)HED_PTX_LANES * how->count * hed_lower_warp_bytes(how->type);
+    LLVMValueRef first = LLVMBuildPtrToInt(l->b, l->function->shared, l->i64, "");
+    LLVMValueRef total =
+        hed_lower_field(l, l->i32, l->function->grid, offsetof(struct hed_ptx_grid, total_shared));
+    LLVMValueRef room = LLVMBuildSub(l->b, hed_lower_resize(l, total, l->i64, false),
+                                     LLVMConstInt(l->i64, bytes, false), "");
+
+    /* Both are below 2^32, unless the row begins before the memory, or that is smaller. */
+    return LLVMBuildAnd(
+        l->b, LLVMBuildICmp(l->b, LLVMIntULE, LLVMBuildSub(l->b, row, first, ""), room, ""),
+        LLVMBuildICmp(l->b, LLVMIntSGE, room, LLVMConstInt(l->i64, 0, false), ""), "");
+}
+
+/* Goes to `fast` with the rows' addresses if they can be moved as rows, else to `slow`. Where only
+ * some lanes run, a store may go to `blend` if that is not NULL. */
 static void
 choose_way(struct hed_lower *l, const struct hed_lower_place *at,
            const struct hed_lower_access *how, bool is_store, LLVMValueRef *rows,
-           LLVMBasicBlockRef fast, LLVMBasicBlockRef slow)
+           LLVMBasicBlockRef fast, LLVMBasicBlockRef blend, LLVMBasicBlockRef slow)
 {
-    LLVMBasicBlockRef some = is_store ? slow : hed_lower_block(l, "");
+    LLVMBasicBlockRef some = is_store && !blend ? slow : hed_lower_block(l, "");
     LLVMValueRef bad = find_rows(l, at, how, rows), wrapped = wrapped_lanes(l, at);
-    LLVMValueRef off = LLVMBuildNot(l->b, hed_lower_warp_bits(l), "");
+    LLVMValueRef off = LLVMBuildNot(l->b, hed_lower_warp_bits(l), ""), good;
 
     bad = bad ? bad : hed_lower_word(l, 0);
     if (wrapped)
         bad = LLVMBuildOr(l->b, bad, wrapped, "");
     off = LLVMBuildOr(l->b, off, bad, "");
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, off, ""), fast, some);
-    if (is_store)
+    if (some == slow)
         return;
     LLVMPositionBuilderAtEnd(l->b, some);
-    LLVMBuildCondBr(
-        l->b,
-        LLVMBuildAnd(l->b, LLVMBuildIsNull(l->b, bad, ""), are_rows_in_pages(l, how, rows), ""),
-        fast, slow);
+    good = is_store ? is_row_shared(l, how, rows[0]) : are_rows_in_pages(l, how, rows);
+    good = LLVMBuildAnd(l->b, LLVMBuildIsNull(l->b, bad, ""), good, "");
+    LLVMBuildCondBr(l->b, good, is_store ? blend : fast, slow);
 }
 
 /* Puts vectors of `width` lanes one behind the other. */
@@ -325,6 +343,20 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
         LLVMSetAlignment(LLVMBuildStore(l->b, part, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, "")),
                          how->align ? how->align : 1);
     }
+}
+
+/* Stores a row of shared memory of which some lanes run. No other thread of the machine touches the
+ * memory of the block at the same time. */
+static void
+blend_row(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access *how,
+          LLVMValueRef *in)
+{
+    LLVMValueRef both[ELEMENTS_MAX] = {NULL}, mask = hed_lower_warp_mask(l);
+
+    load_rows(l, rows, how, both);
+    for (unsigned i = 0; i < how->count; i++)
+        both[i] = LLVMBuildSelect(l->b, mask, in[i], both[i], "");
+    store_rows(l, rows, how, both);
 }
 
 /* ---- the shape's part ------------------------------------------------------------------------ */
@@ -401,7 +433,7 @@ move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
 {
     LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX];
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
-    LLVMBasicBlockRef fast, slow, after;
+    LLVMBasicBlockRef fast, slow, after, blend = NULL;
 
     if (!is_row_access(l, at, how)) {
         move_slowly(l, at, how, is_store, values);
@@ -412,7 +444,14 @@ move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
     after = hed_lower_block(l, "");
     for (unsigned i = 0; !is_store && i < how->count; i++)
         slots[i] = hed_lower_alloca(l, t, 1, 0);
-    choose_way(l, at, how, is_store, rows, fast, slow);
+    if (is_store && at->is_shared && hed_mask_state(l)->uniforms.width == HED_PTX_LANES)
+        blend = hed_lower_block(l, "");
+    choose_way(l, at, how, is_store, rows, fast, blend, slow);
+    if (blend) {
+        LLVMPositionBuilderAtEnd(l->b, blend);
+        blend_row(l, rows, how, values);
+        LLVMBuildBr(l->b, after);
+    }
     LLVMPositionBuilderAtEnd(l->b, fast);
     if (is_store)
         store_rows(l, rows, how, values);
