@@ -129,20 +129,25 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
     struct hed_uniforms *u = a->u;
     const struct hed_flow_block *block = &u->f->blocks[b];
     struct hed_uniform now = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
-    const struct hed_ptx_reg *only = block->nbefore ? p->from[0] : NULL;
-    bool same = true, singly = false;
+    const struct hed_ptx_reg *only = NULL;
+    bool any = false, same = true, singly = false;
 
     for (uint32_t k = 0; k < block->nbefore; k++) {
         const struct hed_ptx_reg *from = p->from[k];
 
-        same &= from == only;
-        singly |= hed_uniform_leaves_singly(u, block->before[k], b);
+        if (hed_flow_in_loop(u->f, block->before[k], u->loop)) {
+            only = any ? only : from;
+            same &= from == only;
+            singly |= hed_uniform_leaves_singly(u, block->before[k], b);
+            any = true;
+        }
         if (from)
             now = hed_uniform_join(now, u->values[from->id]);
         else /* a register that was never written is 0 */
             now = hed_uniform_join(now, hed_uniform_constant(0));
     }
-    if ((u->joins[b] && !same) || singly)
+    /* Lanes come to u->loop together, whatever was before. */
+    if (((u->joins[b] && !same) || singly) && hed_flow_in_loop(u->f, b, u->loop))
         now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
     if (now.kind != HED_UNKNOWN)
         lower_value(a, p->to, now);
@@ -234,9 +239,17 @@ int
 hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
                   enum hed_rows rows)
 {
+    return hed_uniforms_init_in(u, f, ssa, rows, HED_FLOW_NONE);
+}
+
+int
+hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
+                     enum hed_rows rows, uint32_t loop)
+{
     struct analysis a = {.u = u};
 
-    *u = (struct hed_uniforms){.f = f, .ssa = ssa, .rows = rows, .width = hed_rows_width(rows)};
+    *u = (struct hed_uniforms){
+        .f = f, .ssa = ssa, .rows = rows, .width = hed_rows_width(rows), .loop = loop};
     u->values = hed_flow_alloc(f, f->nvalues, sizeof(*u->values));
     u->parts = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->joins = hed_flow_alloc(f, f->nblocks, sizeof(bool));

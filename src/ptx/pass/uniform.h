@@ -49,6 +49,7 @@ struct hed_uniforms {
     struct hed_locals locals;
     enum hed_rows rows;
     unsigned width;             /* lanes in a row */
+    uint32_t loop;              /* see hed_uniforms_init_in(); or NONE */
     struct hed_uniform *values; /* by id */
     bool *parts;                /* by block: at its end lanes may go different ways */
     bool *joins;                /* by block: lanes that parted may meet here */
@@ -59,6 +60,10 @@ struct hed_uniforms {
 /* HED_ENOMEM. The memory is the flow's. */
 int hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
                       enum hed_rows rows);
+/* The same for one loop, as if lanes had met again when they come to it: outside of it, phis are
+ * taken for what they join. guess.h says when that holds. */
+int hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
+                         enum hed_rows rows, uint32_t loop);
 enum hed_uniform_way hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
 
 /* Do lanes leave a loop one by one along the edge from one block to another? */

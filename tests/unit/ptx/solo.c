@@ -1,4 +1,5 @@
-/* Tests of loops that run lane by lane: which ones do, and that they leave the same memory. */
+/* Tests of loops that run lane by lane or are made twice: which ones, and that they leave the same
+ * memory. */
 #include "harness/unit.h"
 
 #include <stdio.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "ptx/exec/harness.h"
+#include "ptx/pass/guess.h"
 #include "ptx/pass/solo.h"
 #include "ptx/text/parse.h"
 
@@ -36,53 +38,90 @@
 #define MORE "add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r4; @%p1 bra L;\n"
 #define PUT "st.global.u32 [%rd3], %r20; ret; }\n"
 
+/* %r30: a grid-stride loop's index; %r31: its stride. REST goes round %r21 times, or once. */
+#define STRIDE "mov.u32 %r30, %r1; mov.u32 %r31, %nctaid.x; mul.lo.u32 %r31, %r31, %r15;\n"
+#define WORD "mul.wide.u32 %rd6, %r30, 4; add.u64 %rd7, %rd1, %rd6; ld.global.u32 %r6, [%rd7];\n"
+#define REST                                                                                  \
+    "F: " WORD "add.u32 %r20, %r20, %r6; add.u32 %r30, %r30, %r31; add.u32 %r21, %r21, -1;\n" \
+    "setp.gt.s32 %p1, %r21, 0; @%p1 bra F;\n"
+
 static const struct kernel {
     const char *name;
-    bool is_solo; /* its first loop */
+    bool is_solo;    /* its first loop */
+    bool is_guessed; /* its last loop */
     const char *body;
 } kernels[] = {
-    {"a list of each thread's own length", true,
+    {"a list of each thread's own length", true, false,
      "setp.ge.u32 %p1, %r3, %r4; @%p1 bra X;\n"
      "L: " LIST NODE "add.u32 %r20, %r20, %r6;\n" MORE "X: add.u32 %r20, %r20, %r3;\n" PUT},
-    {"threads end in the loop, and store in it", true,
+    {"threads end in the loop, and store in it", true, false,
      "L: " LIST "shr.u32 %r6, %r5, 1; and.b32 %r6, %r6, 1; setp.eq.u32 %p2, %r6, 0;\n"
      "@%p2 bra S; st.global.u32 [%rd3], %r5; S:\n" MORE "ret; }\n"},
-    {"two exits, and values of several kinds", true,
+    {"two exits, and values of several kinds", true, false,
      "setp.gt.u32 %p3, %r3, 100; mov.u32 %r21, %r2; mov.u32 %r22, %r1;\n"
      "L: " LIST NODE "xor.b32 %r20, %r20, %r6; setp.gt.u32 %p4, %r6, 200; add.u32 %r22, %r22, 2;\n"
      "@%p4 bra A; add.u32 %r21, %r21, 3; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r4;\n"
      "xor.pred %p3, %p3, %p1; @%p1 bra L; add.u32 %r20, %r20, 7;\n"
      "A: selp.u32 %r7, 1000, 5, %p3; add.u32 %r20, %r20, %r7; add.u32 %r20, %r20, %r21;\n"
      "xor.b32 %r20, %r20, %r22;\n" PUT},
-    {"a loop in a loop", true,
+    {"a loop in a loop", true, false,
      "L: " LIST "and.b32 %r6, %r5, 7; mov.u32 %r7, %r3;\n"
      "I: " INNER "mad.lo.u32 %r20, %r20, 3, %r8; add.u32 %r7, %r7, %r8;\n"
      "add.u32 %r6, %r6, -1; setp.gt.s32 %p2, %r6, 0; @%p2 bra I;\n" MORE
      "add.u32 %r20, %r20, %r7;\n" PUT},
-    {"guards, special registers, two latches", true,
+    {"guards, special registers, two latches", true, false,
      "L: " LIST NODE THEN "mov.u32 %r21, %tid.x; mov.u32 %r22, %laneid; mov.u32 %r9, 5;\n"
      "setp.gt.u32 %p2, %r7, 128; @%p2 add.u32 %r20, %r20, %r21; @!%p2 mov.u32 %r9, %r22;\n"
      "add.u32 %r20, %r20, %r9; add.u32 %r3, %r3, 1; setp.ge.u32 %p1, %r3, %r4;\n"
      "@%p2 bra E; @!%p1 bra L; bra X; E: " INNER "add.u32 %r20, %r20, %r8; @!%p1 bra L;\n"
      "X: " PUT},
-    {"rows of one length, from where each thread says", true,
+    {"rows of one length, from where each thread says", true, false,
      "mov.u32 %r9, 0; mov.u32 %r21, %r1; mul.lo.u32 %r3, %r1, %r2;\n"
      "L: " LIST NODE THEN INNER "add.u32 %r20, %r20, %r8; add.u32 %r3, %r3, 1;\n"
      "add.u32 %r9, %r9, 1; add.u32 %r21, %r21, 4; setp.lt.u32 %p1, %r9, 9; @%p1 bra L;\n"
      "add.u32 %r20, %r20, %r9; add.u32 %r20, %r20, %r21;\n" PUT},
-    {"sums of floats, some of which are no numbers", true,
+    {"sums of floats, some of which are no numbers", true, false,
      "L: " LIST NODE "mul.lo.u32 %r6, %r6, 0xff3571; mov.b32 %f2, %r6;\n"
      "fma.rn.f32 %f1, %f2, %f2, %f1;\n" MORE "mov.b32 %r20, %f1;\n" PUT},
-    {"an index that wraps around", true,
+    {"an index that wraps around", true, false,
      "add.u32 %r21, %r1, -17; cvt.u64.u32 %rd6, %r21;\n"
      "L: " LIST NODE THEN "cvt.u32.u64 %r9, %rd6; shr.u64 %rd7, %rd6, 30; cvt.u32.u64 %r8, %rd7;\n"
      "add.u32 %r20, %r20, %r8; add.u64 %rd6, %rd6, 5; add.u32 %r20, %r20, %r9;\n" MORE
      "shr.u64 %rd7, %rd6, 29; cvt.u32.u64 %r8, %rd7; add.u32 %r20, %r20, %r8;\n" PUT},
-    {"arithmetic", false, "L: mad.lo.u32 %r20, %r20, %r3, 7; xor.b32 %r20, %r20, %r1;\n" MORE PUT},
-    {"shared memory that is written", false,
+    {"a grid-stride loop in two", false, true,
+     STRIDE "and.b32 %r21, %r2, 3; setp.eq.u32 %p1, %r1, 200; @%p1 mov.u32 %r21, 3;\n" REST
+            "setp.ge.u32 %p1, %r30, 900; @%p1 bra X;\n"
+            "M: " WORD
+            "add.u32 %r20, %r20, %r6; add.u32 %r30, %r30, %r31; setp.lt.u32 %p1, %r30, 900;\n"
+            "@%p1 bra M; X: add.u32 %r20, %r20, %r30;\n" PUT},
+    {"a grid-stride loop in two, whose lanes take different rests", false, true,
+     STRIDE "and.b32 %r21, %r1, 31; shr.u32 %r21, %r21, 3;\n" REST
+            "setp.ge.u32 %p1, %r30, 900; @%p1 bra X;\n"
+            "M: " WORD
+            "add.u32 %r20, %r20, %r6; add.u32 %r30, %r30, %r31; setp.lt.u32 %p1, %r30, 900;\n"
+            "@%p1 bra M; X: add.u32 %r20, %r20, %r30;\n" PUT},
+    {"pointers that step, and an exit in the middle", false, true,
+     STRIDE
+     "and.b32 %r21, %r3, 1; setp.gt.u32 %p2, %r10, 0; @%p2 mov.u32 %r21, 1;\n" REST
+     "mul.wide.u32 %rd6, %r30, 4; add.u64 %rd7, %rd1, %rd6; mov.u32 %r9, 0;\n"
+     "M: ld.global.u32 %r6, [%rd7+8]; add.u32 %r20, %r20, %r6; setp.gt.u32 %p2, %r20, 1000;\n"
+     "@%p2 bra X; add.u64 %rd7, %rd7, 256; add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 5;\n"
+     "@%p1 bra M; add.u32 %r20, %r20, 5; X: sub.u64 %rd9, %rd7, %rd1; cvt.u32.u64 %r7, %rd9;\n"
+     "add.u32 %r20, %r20, %r7; mad.lo.u32 %r20, %r9, 10000, %r20;\n" PUT},
+    {"an index of which lanes wrap around", false, true,
+     "and.b32 %r21, %r3, 1; setp.gt.u32 %p2, %r10, 0; @%p2 mov.u32 %r21, 1; mov.u32 %r9, 0;\n"
+     "add.u32 %r30, %r1, -40; F: add.u32 %r30, %r30, 8; add.u32 %r21, %r21, -1;\n"
+     "setp.gt.s32 %p1, %r21, 0; @%p1 bra F;\n"
+     "M: mul.wide.u32 %rd6, %r30, 4; add.u64 %rd7, %rd1, %rd6; setp.gt.u32 %p2, %r30, 900;\n"
+     "@%p2 bra S; ld.global.u32 %r6, [%rd7]; add.u32 %r20, %r20, %r6; S: shr.u64 %rd9, %rd6, 16;\n"
+     "cvt.u32.u64 %r7, %rd9; add.u32 %r20, %r20, %r7; add.u32 %r30, %r30, 32;\n"
+     "add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 6; @%p1 bra M;\n" PUT},
+    {"arithmetic", false, false,
+     "L: mad.lo.u32 %r20, %r20, %r3, 7; xor.b32 %r20, %r20, %r1;\n" MORE PUT},
+    {"shared memory that is written", false, false,
      "L: " LIST NODE THEN "shl.b32 %r8, %r16, 2; mov.u32 %r9, sh; add.u32 %r8, %r8, %r9;\n"
      "st.shared.u32 [%r8], %r7; add.u32 %r20, %r20, %r7;\n" MORE PUT},
-    {"a volatile load", false,
+    {"a volatile load", false, false,
      "L: " LIST NODE THEN
      "ld.volatile.global.u32 %r8, [%rd21]; add.u32 %r20, %r20, %r8;\n" MORE PUT},
 };
@@ -105,6 +144,7 @@ scattered_loads_run_solo(void **state)
         struct hed_uniforms u;
         struct hed_flow flow;
         struct hed_ssa ssa;
+        struct hed_guess **guesses;
         const bool *solo;
 
         text_of(&kernels[i], text, sizeof(text));
@@ -114,10 +154,14 @@ scattered_loads_run_solo(void **state)
         assert_int_equal(hed_ssa_init(&ssa, &flow, &why), 0);
         assert_int_equal(hed_uniforms_init(&u, &flow, &ssa, HED_ROWS_32), 0);
         solo = hed_solo_init(&flow, &u);
-        assert_non_null(solo);
+        guesses = hed_guess_init(&flow, &u);
+        assert_true(solo && guesses);
         if (flow.nloops == 0 || solo[0] != kernels[i].is_solo)
-            fail_msg("%s: %u loops, the first %s solo", kernels[i].name, flow.nloops,
-                     flow.nloops && solo[0] ? "runs" : "does not run");
+            fail_msg("%s: %u loops, the first is %s", kernels[i].name, flow.nloops,
+                     flow.nloops && solo[0] ? "solo" : "not solo");
+        if (!guesses[flow.nloops - 1] != !kernels[i].is_guessed)
+            fail_msg("%s: the last loop is %s", kernels[i].name,
+                     kernels[i].is_guessed ? "not guessed" : "guessed");
         hed_flow_fini(&flow);
         hed_ptx_module_fini(&m);
     }

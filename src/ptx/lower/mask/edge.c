@@ -36,26 +36,20 @@ hed_mask_go_on_behind(struct hed_lower *l, uint32_t b)
     LLVMBuildBr(l->b, b + 1 < f->nblocks ? m->gates[b + 1] : m->end);
 }
 
-int
-hed_mask_make_gates(struct hed_lower *l)
+/* Blocks first..last: where they begin, and their gates. No lane waits for them yet. */
+static void
+make_gates_of(struct hed_lower *l, uint32_t first, uint32_t last)
 {
-    struct mask *m = hed_mask_state(l);
-    const uint32_t n = m->flow.nblocks;
+    const struct mask *m = hed_mask_state(l);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
-    m->begins = calloc(n + 1, sizeof(LLVMBasicBlockRef));
-    m->gates = calloc(n + 1, sizeof(LLVMBasicBlockRef));
-    m->waiting = calloc(n + 1, sizeof(LLVMValueRef));
-    if (!m->begins || !m->gates || !m->waiting)
-        return HED_ENOMEM;
-    m->end = hed_lower_block(l, "end");
-    for (uint32_t b = 0; b < n; b++) {
+    for (uint32_t b = first; b <= last; b++) {
         m->begins[b] = hed_lower_block(l, "");
         m->gates[b] = hed_lower_block(l, "");
         m->waiting[b] = hed_lower_alloca(l, l->i32, 1, 0);
         LLVMBuildStore(l->b, hed_lower_word(l, 0), m->waiting[b]);
     }
-    for (uint32_t b = 0; b < n; b++) {
+    for (uint32_t b = first; b <= last; b++) {
         LLVMBasicBlockRef skip = hed_lower_block(l, "");
 
         LLVMPositionBuilderAtEnd(l->b, m->gates[b]);
@@ -66,6 +60,29 @@ hed_mask_make_gates(struct hed_lower *l)
         hed_mask_go_on_behind(l, b);
     }
     LLVMPositionBuilderAtEnd(l->b, here);
+}
+
+void
+hed_mask_make_loop_gates(struct hed_lower *l, uint32_t loop)
+{
+    const struct hed_flow_loop *f = &hed_mask_state(l)->flow.loops[loop];
+
+    make_gates_of(l, f->header, f->last);
+}
+
+int
+hed_mask_make_gates(struct hed_lower *l)
+{
+    struct mask *m = hed_mask_state(l);
+    const uint32_t n = m->flow.nblocks;
+
+    m->begins = calloc(n + 1, sizeof(LLVMBasicBlockRef));
+    m->gates = calloc(n + 1, sizeof(LLVMBasicBlockRef));
+    m->waiting = calloc(n + 1, sizeof(LLVMValueRef));
+    if (!m->begins || !m->gates || !m->waiting)
+        return HED_ENOMEM;
+    m->end = hed_lower_block(l, "end");
+    make_gates_of(l, 0, n - 1);
     return 0;
 }
 

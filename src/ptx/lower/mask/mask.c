@@ -115,8 +115,8 @@ hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i)
         hed_mask_note_wraps(l, i);
 }
 
-static void
-make_block(struct hed_lower *l, uint32_t b)
+void
+hed_mask_make_block(struct hed_lower *l, uint32_t b)
 {
     struct mask *m = hed_mask_state(l);
     const struct hed_flow_block *block = &m->flow.blocks[b];
@@ -137,14 +137,31 @@ make_block(struct hed_lower *l, uint32_t b)
         hed_mask_end_block(l, b);
 }
 
-/* The loop that begins with this block and runs lane by lane, or NONE. */
-static uint32_t
-loop_run_solo(const struct mask *m, uint32_t b)
+/* Makes the code of all blocks; loops in the way, or the ways, that the passes chose. */
+static void
+make_blocks(struct hed_lower *l)
 {
-    for (uint32_t l = 0; l < m->flow.nloops; l++)
-        if (m->flow.loops[l].header == b && m->runs_solo[l])
-            return l;
-    return HED_FLOW_NONE;
+    const struct mask *m = hed_mask_state(l);
+    const struct hed_flow *f = &m->flow;
+
+    for (uint32_t b = 0; b < f->nblocks && !l->err; b++) {
+        uint32_t solo = HED_FLOW_NONE;
+
+        for (uint32_t i = 0; i < f->nloops && !l->err; i++) {
+            if (f->loops[i].header == b && m->guesses[i])
+                hed_mask_make_guess(l, i);
+            if (f->loops[i].header == b && m->runs_solo[i] && solo == HED_FLOW_NONE)
+                solo = i;
+        }
+        if (l->err)
+            return;
+        if (solo == HED_FLOW_NONE) {
+            hed_mask_make_block(l, b);
+        } else {
+            hed_mask_make_solo(l, solo);
+            b = f->loops[solo].last;
+        }
+    }
 }
 
 /* ---- the shape's part ------------------------------------------------------------------------ */
@@ -186,7 +203,8 @@ analyse(struct hed_lower *l)
     }
     if (err == 0) {
         m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);
-        err = m->runs_solo ? 0 : HED_ENOMEM;
+        m->guesses = hed_guess_init(&m->flow, &m->uniforms);
+        err = m->runs_solo && m->guesses ? 0 : HED_ENOMEM;
     }
     if (err == HED_ENOTSUP)
         hed_lower_refuse(l, "mask shape: %s", why);
@@ -223,16 +241,7 @@ mask_body(struct hed_lower *l)
             : hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes)),
         m->waiting[0]);
     hed_mask_prepare_cuts(l);
-    for (uint32_t b = 0; b < m->flow.nblocks && !l->err; b++) {
-        const uint32_t loop = loop_run_solo(m, b);
-
-        if (loop == HED_FLOW_NONE) {
-            make_block(l, b);
-        } else {
-            hed_mask_make_solo(l, loop);
-            b = m->flow.loops[loop].last;
-        }
-    }
+    make_blocks(l);
 }
 
 static void

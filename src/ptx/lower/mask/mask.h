@@ -10,6 +10,7 @@
  *   each.c    short code for each lane, and for all lanes at once
  *   region.c  kernels that are cut at barriers
  *   solo.c    loops that run lane by lane
+ *   guess.c   loops that are made twice
  *   run.c     the loops over blocks and warps
  *
  * Its state is struct warp (lower/warp/warp.h) without a machine, so that operations among lanes
@@ -19,6 +20,7 @@
 
 #include "ptx/lower/warp/warp.h"
 #include "ptx/pass/flow.h"
+#include "ptx/pass/guess.h"
 #include "ptx/pass/live.h"
 #include "ptx/pass/nan.h"
 #include "ptx/pass/solo.h"
@@ -52,9 +54,10 @@ struct mask {
     struct hed_flow flow;
     struct hed_ssa ssa;
     struct hed_uniforms uniforms;
-    bool *loose;     /* by value: pass/nan.h */
-    bool *runs_solo; /* by loop: pass/solo.h */
-    bool *is_read;   /* by value: an instruction, a guard or a phi reads it */
+    bool *loose;                /* by value: pass/nan.h */
+    bool *runs_solo;            /* by loop: pass/solo.h */
+    struct hed_guess **guesses; /* by loop: pass/guess.h */
+    bool *is_read;              /* by value: an instruction, a guard or a phi reads it */
     struct mask_late late;
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
@@ -134,6 +137,8 @@ void hed_mask_end_block(struct hed_lower *l, uint32_t b);
 /* Lanes end where they are: those of `gone`, i32. Ends the block if none is left. */
 void hed_mask_leave(struct hed_lower *l, LLVMValueRef gone);
 int hed_mask_make_gates(struct hed_lower *l);
+/* New gates for the blocks of a loop. */
+void hed_mask_make_loop_gates(struct hed_lower *l, uint32_t loop);
 /* On to the next block for which lanes wait behind block b. Ends the code. */
 void hed_mask_go_on_behind(struct hed_lower *l, uint32_t b);
 
@@ -159,7 +164,12 @@ LLVMValueRef hed_mask_declare(struct hed_lower *l, const struct hed_ptx_func *f)
 void hed_mask_take_arguments(struct hed_lower *l);
 void hed_mask_finish(struct hed_lower *l);
 
+/* guess.c: makes the version of a loop for which its guess holds. Lanes go on at the header's
+ * `begins`, which is another one then, where it does not. */
+void hed_mask_make_guess(struct hed_lower *l, uint32_t loop);
+
 /* mask.c */
+void hed_mask_make_block(struct hed_lower *l, uint32_t b);
 void hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i);
 
 /* access.c */
