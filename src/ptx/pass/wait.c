@@ -7,6 +7,12 @@
  * the thread's own is followed, as a single location, since unoptimised code keeps everything
  * there. A call taints its results and that memory if any function that can be reached has such an
  * instruction.
+ *
+ * An update that is tried again until nobody came between does not wait: it fails only if another
+ * thread's update succeeded.
+ *
+ *      L: add.f32 %f2, %f1, 1.0;  atom.cas.b32 %r3, [%rd1], %r2, ...;
+ *         setp.ne.s32 %p1, %r2, %r3;  mov.u32 %r2, %r3;  @%p1 bra L;
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +25,7 @@ struct wait {
     bool *waits;     /* by label id: the result */
     bool *seen;      /* by label id: the label is above the current statement */
     bool *tainted;   /* by register id */
+    uint32_t *same;  /* by register id: the lowest id of the registers it is copied from or to */
     bool own_memory; /* a tainted value was stored to the thread's own memory */
     bool changed;
 };
@@ -47,6 +54,71 @@ is_taint_source(const struct hed_ptx_inst *i)
         return false;
     }
 }
+
+/* ---- updates that are tried again ------------------------------------------------------------ */
+
+static bool
+is_plain_copy(const struct hed_ptx_inst *i)
+{
+    return i->form->op == HED_PTX_OP_MOV && !i->is_refused &&
+           i->operands[0].kind == HED_PTX_OPERAND_REG && i->operands[1].kind == HED_PTX_OPERAND_REG;
+}
+
+/* Finds the registers that are copies of each other, wherever in the text. */
+static void
+find_copies(struct wait *w, const struct hed_ptx_func *f)
+{
+    bool changed = true;
+
+    for (uint32_t r = 0; r < f->nregs; r++)
+        w->same[r] = r;
+    while (changed) {
+        changed = false;
+        for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+            const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+            if (s->kind != HED_PTX_STMT_INST || !is_plain_copy(i))
+                continue;
+
+            uint32_t *a = &w->same[i->operands[0].reg->id], *b = &w->same[i->operands[1].reg->id];
+
+            changed |= *a != *b;
+            *a = *b = *a < *b ? *a : *b;
+        }
+    }
+}
+
+/* Does an instruction compare two copies of a register for equality? */
+static bool
+compares_copies(const struct wait *w, const struct hed_ptx_inst *i, uint32_t of)
+{
+    return i->form->op == HED_PTX_OP_SETP && !i->is_refused &&
+           (i->form->cmp == HED_PTX_CMP_EQ || i->form->cmp == HED_PTX_CMP_NE ||
+            i->form->cmp == HED_PTX_CMP_NEU) &&
+           i->operands[1].kind == HED_PTX_OPERAND_REG &&
+           i->operands[2].kind == HED_PTX_OPERAND_REG && i->operands[1].reg != i->operands[2].reg &&
+           w->same[i->operands[1].reg->id] == of && w->same[i->operands[2].reg->id] == of;
+}
+
+/* Is it a compare-and-swap that expects what it found the last time, and is done when it finds
+ * that? */
+static bool
+is_tried_again(const struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *found = &i->operands[0], *expected = &i->operands[2];
+
+    if (i->form->op != HED_PTX_OP_ATOM || i->form->oper != HED_PTX_OPER_CAS ||
+        found->kind != HED_PTX_OPERAND_REG || expected->kind != HED_PTX_OPERAND_REG ||
+        w->same[found->reg->id] != w->same[expected->reg->id])
+        return false;
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next)
+        if (s->kind == HED_PTX_STMT_INST &&
+            compares_copies(w, (const struct hed_ptx_inst *)s, w->same[found->reg->id]))
+            return true;
+    return false;
+}
+
+/* ---- taint ----------------------------------------------------------------------------------- */
 
 static bool
 has_taint_source(const struct hed_ptx_func *f)
@@ -122,15 +194,16 @@ is_own_memory(const struct hed_ptx_form *f)
 }
 
 static void
-follow_taint(struct wait *w, const struct hed_ptx_inst *i, bool calls_wait)
+follow_taint(struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_inst *i,
+             bool calls_wait)
 {
     const unsigned op = i->form->op;
     bool is;
 
     if (i->is_refused || i->noperands == 0)
         return;
-    is = is_taint_source(i) || (i->guard && w->tainted[i->guard->id]) ||
-         (op == HED_PTX_OP_CALL && calls_wait) ||
+    is = (is_taint_source(i) && !is_tried_again(w, f, i)) ||
+         (i->guard && w->tainted[i->guard->id]) || (op == HED_PTX_OP_CALL && calls_wait) ||
          (op == HED_PTX_OP_LD && w->own_memory && is_own_memory(i->form));
     for (unsigned k = 1; k < i->noperands && !is; k++)
         is = reads_taint(w, &i->operands[k]);
@@ -150,7 +223,7 @@ spread_taint(struct wait *w, const struct hed_ptx_func *f, bool calls_wait)
         w->changed = false;
         for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
             if (s->kind == HED_PTX_STMT_INST)
-                follow_taint(w, (const struct hed_ptx_inst *)s, calls_wait);
+                follow_taint(w, f, (const struct hed_ptx_inst *)s, calls_wait);
         }
     } while (w->changed);
 }
@@ -219,14 +292,17 @@ hed_ptx_find_waits(const struct hed_ptx_unit *u, const struct hed_ptx_func *f, b
         .waits = waits,
         .seen = calloc((size_t)f->nlabels + 1, sizeof(bool)),
         .tainted = calloc((size_t)f->nregs + 1, sizeof(bool)),
+        .same = calloc((size_t)f->nregs + 1, sizeof(uint32_t)),
     };
-    const bool ready = w.seen && w.tainted;
+    const bool ready = w.seen && w.tainted && w.same;
 
     if (ready) {
+        find_copies(&w, f);
         spread_taint(&w, f, calls_may_wait(u));
         *any = mark_loops(&w, f);
     }
     free(w.seen);
     free(w.tainted);
+    free(w.same);
     return ready ? 0 : HED_ENOMEM;
 }

@@ -133,6 +133,11 @@ static const struct kernel kernels[] = {
      "add.f32 %f2, %f1, 0f3f800000; mov.b32 %r6, %f2; mov.b32 %f3, %r6; mul.f32 %f4, %f3, %f2;\n"
      "mov.b32 %r7, %f4; mov.u32 %r8, %r7; setp.gt.u32 %p1, %r3, 99; @%p1 bra X; mov.b32 %r8, %r6;\n"
      "X: add.u32 %r9, %r5, %r8; xor.b32 %r9, %r9, %r6; st.global.u32 [%rd3], %r9; ret; }\n"},
+    {"an update that is tried again", false,
+     "and.b32 %r3, %r1, 3; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd2, %rd6;\n"
+     "ld.global.u32 %r4, [%rd7]; L: mov.u32 %r5, %r4; mad.lo.u32 %r6, %r5, 3, 1;\n"
+     "atom.global.cas.b32 %r7, [%rd7], %r5, %r6; setp.ne.s32 %p1, %r5, %r7; mov.u32 %r4, %r7;\n"
+     "@%p1 bra L; ret; }\n"},
     {"shared memory below the first lane", true,
      "shl.b32 %r3, %r16, 2; mov.u32 %r4, sh; add.u32 %r5, %r4, %r3; st.shared.u32 [%r5], %r1;\n"
      "bar.sync 0; setp.eq.u32 %p1, %r16, 0; mov.u32 %r7, 55; @%p1 bra X;\n"
