@@ -58,7 +58,7 @@ static const struct {
 } choices[] = {
     {"trace_full", {"block", "drop"}},    {"trace_repeats", {"count", "all"}},
     {"export_tables", {"pass", "count"}}, {"insecure", {"no", "yes"}},
-    {"sticky_launch", {"no", "yes"}},     {"cpu_codegen", {"tiered", "warp", "baseline", "scalar"}},
+    {"sticky_launch", {"no", "yes"}},     {"cpu_codegen", {"tiered", "warp", "baseline"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

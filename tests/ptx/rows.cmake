@@ -7,7 +7,7 @@ if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
         heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
     target_include_directories(rows_exec PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(rows_exec SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
-    foreach(shape scalar warp baseline)
+    foreach(shape warp baseline)
         foreach(set i16 i32 i64 f16 bf16 f16x2 bf16x2 f32 trig f64 new)
             heddle_program_test(ptx.rows.${shape}.${set} LABELS ptx
                 COMMAND rows_exec ${shape} ${rows}/golden.txt ${set})

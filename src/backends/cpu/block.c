@@ -144,9 +144,9 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     b->stack_room = g->stacks;
     b->guard = g->guard;
     hed_buf_init(&b->out, OUT_MAX);
-    b->strands = calloc(g->rooms, sizeof *b->strands);
+    b->strands = calloc(g->strands, sizeof *b->strands);
     if (b->strands)
-        b->strand_room = g->rooms;
+        b->strand_room = g->strands;
     /* Frames hold variables in local memory, so they lie where the stacks do. */
     if (!b->strands ||
         (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->strands, &b->frames) != 0) ||
@@ -165,24 +165,23 @@ static bool
 block_fits(const struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
-           b->stack_room >= g->stacks && b->strand_room >= g->rooms &&
+           b->stack_room >= g->stacks && b->strand_room >= g->strands &&
            b->frames.size >= g->frame * g->strands && shared_room(b) >= shared_size(g);
 }
 
-void
-hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand)
+static void
+place_strand(struct hed_strand *s, const struct hed_grid *g, uint32_t strand)
 {
-    const uint32_t width = g->job->info.lanes;
-    const uint32_t first = strand * width;
+    const uint32_t first = strand * HED_PTX_LANES;
     const uint32_t *ntid = g->abi.ntid;
     struct hed_ptx_strand *a = &s->abi;
     uint32_t tid[3] = {first % ntid[0], first / ntid[0] % ntid[1], first / ntid[0] / ntid[1]};
 
-    a->warp = first / HED_PTX_LANES;
-    a->lane = first % HED_PTX_LANES;
-    s->threads = (uint32_t)hed_min(g->threads - first, width);
-    a->lanes = width == 1 ? UINT32_C(1) << a->lane : UINT32_MAX >> (HED_PTX_LANES - s->threads);
-    for (uint32_t lane = 0; lane < width; lane++) {
+    a->warp = strand;
+    a->lane = 0;
+    s->threads = (uint32_t)hed_min(g->threads - first, HED_PTX_LANES);
+    a->lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
+    for (uint32_t lane = 0; lane < HED_PTX_LANES; lane++) {
         for (int d = 0; d < 3; d++)
             a->tid[d][lane] = tid[d];
         if (++tid[0] == ntid[0]) {
@@ -226,7 +225,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     b->abi.shared = b->shared.at + shared_room(b) - shared_size(g);
     b->abi.smid = w->index % g->abi.nsm;
     b->steps = 0;
-    for (uint32_t i = 0; i < g->rooms; i++) {
+    for (uint32_t i = 0; i < g->strands; i++) {
         struct hed_strand *s = &b->strands[i];
 
         s->abi.grid = &g->abi;
@@ -238,7 +237,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
             place_strand_memory(s, b, g->direct ? 0 : i);
         s->abi.resume = 0;
         s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
-        hed_strand_place(s, g, i);
+        place_strand(s, g, i);
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
     }
     return b;
@@ -258,7 +257,6 @@ void
 hed_block_begin(struct hed_block *b, uint64_t index)
 {
     struct hed_grid *g = b->grid;
-    const bool scalar = g->job->info.lanes == 1;
 
     hed_block_place(b, index);
     b->live = g->strands;
@@ -267,19 +265,14 @@ hed_block_begin(struct hed_block *b, uint64_t index)
     b->queued = 0;
     b->steps = 0;
     memset(b->barriers, 0, sizeof b->barriers);
-    memset(b->warps, 0, g->warps * sizeof *b->warps);
     for (uint32_t i = 0; i < g->strands; i++) {
         struct hed_strand *s = &b->strands[i];
 
         s->abi.fuel = HED_FUEL;
         s->spun = 0;
         s->abi.line = 0;
-        if (!scalar) {
-            s->abi.lane = 0;
-            s->abi.lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
-        } else {
-            b->warps[s->abi.warp].live |= s->abi.lanes;
-        }
+        s->abi.lane = 0;
+        s->abi.lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
         s->barrier = 0;
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
         s->side.sp = hed_fiber_make(s->stack + b->stack_size - i % SHIFTS * SHIFT, strand_main, s);

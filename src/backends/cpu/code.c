@@ -45,8 +45,7 @@ result_of_error(int err)
     }
 }
 
-/* A kernel of the baseline tier. If its compiled code is in the cache, it starts with that; code of
- * the scalar shape stays unused (tier.c), and there is no point in compiling it again. */
+/* A kernel of the baseline tier. If its compiled code is in the cache, it starts with that. */
 static int
 decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
               struct hed_why *why)
@@ -55,8 +54,7 @@ decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kerne
 
     k->code = code;
     if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, k->rows, &k->compiled) == 0)
-        k->tier =
-            k->compiled.loaded.info.lanes == HED_PTX_LANES ? HED_TIER_COMPILED : HED_TIER_STAYS;
+        k->tier = HED_TIER_COMPILED;
     if (k->tier == HED_TIER_COMPILED)
         return 0;
     err = hed_interp_create(&code->module, k->func, &k->program, why);
@@ -98,7 +96,7 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
 static enum hed_rows
 rows_of_launch(const struct hed_cpu *c, const struct hed_ptx_func *f, const uint32_t *block)
 {
-    if (c->shape != HED_PTX_WARP || (c->baseline && !c->tiered))
+    if (c->baseline && !c->tiered)
         return HED_ROWS_ANY;
     if (block)
         return hed_rows_of(block);

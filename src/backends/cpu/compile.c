@@ -106,8 +106,8 @@ static struct hed_cache_key
 kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, const char *kernel,
                  const struct hed_ptx_options *o)
 {
-    const uint64_t numbers[] = {HED_PTX_ABI,        (uint64_t)o->shape, (uint64_t)o->rows,
-                                (uint64_t)o->level, o->check_alignment, c->compiler_identity};
+    const uint64_t numbers[] = {HED_PTX_ABI, (uint64_t)o->rows, (uint64_t)o->level,
+                                o->check_alignment, c->compiler_identity};
     struct hed_cache_key key;
     struct hed_hash h;
 
@@ -200,7 +200,6 @@ static struct hed_ptx_options
 compile_options(const struct hed_cpu *c, enum hed_rows rows)
 {
     return (struct hed_ptx_options){
-        .shape = c->shape,
         .rows = rows,
         .level = LEVEL,
         .check_alignment = true,

@@ -76,7 +76,6 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         hed_heap_init(&c->heaps[i]);
     c->tiered = strcmp(config->cpu_codegen, "tiered") == 0;
     c->baseline = c->tiered || strcmp(config->cpu_codegen, "baseline") == 0;
-    c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
     c->cache = hed_cache_create(config->cache, config->cache_size);
     c->board = hed_board_create();
     hed_cpu_compile_init(c);

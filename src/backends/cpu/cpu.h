@@ -47,9 +47,8 @@ struct hed_cpu {
     struct hed_near near; /* first */
     struct hed_engine *engine;
     struct hed_cache *cache; /* NULL: none */
-    enum hed_ptx_shape shape;
-    bool baseline; /* kernels start in the baseline tier */
-    bool tiered;   /* and are compiled when they are hot */
+    bool baseline;           /* kernels start in the baseline tier */
+    bool tiered;             /* and are compiled when they are hot */
     struct hed_tiers tiers;
     struct hed_board *board; /* what the process shows of its kernels; NULL: nothing */
     char features[512];      /* of this processor, for LLVM */

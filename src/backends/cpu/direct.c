@@ -2,9 +2,6 @@
  * one stack. Compiled warps run block after block by themselves (HED_PTX_BLOCKS). Others run strand
  * by strand; a kernel that is cut at barriers returns there, and when all strands of the block have
  * returned, they go on in another round.
- *
- * The position in the grid is kept in the worker, never on the stack. So if a thread ends inside a
- * called function, the next strand can run on a new stack.
  */
 #include "backends/cpu/engine.h"
 
@@ -43,13 +40,10 @@ static void
 run_strands(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
-    const bool one = g->rooms == 1;
 
     while (w->direct.strand < g->strands) {
-        struct hed_strand *s = &b->strands[one ? 0 : w->direct.strand];
+        struct hed_strand *s = &b->strands[w->direct.strand];
 
-        if (one)
-            hed_strand_place(s, g, w->direct.strand);
         s->abi.fuel = HED_FUEL;
         s->abi.line = 0;
         w->direct.strand++;
@@ -112,7 +106,6 @@ direct_main(void *arg)
                 run_strands(w, g);
             }
         } while (advance_block(w, g));
-    w->direct.done = true;
     hed_strand_abandon(&w->direct.room->strands[0]);
 }
 
@@ -128,14 +121,13 @@ hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g)
     w->direct.room = b;
     w->direct.block = w->direct.end = 0;
     w->direct.strand = g->strands;
-    w->direct.done = false;
     w->direct.run = (struct hed_ptx_run){.block = &b->abi,
                                          .strands = &b->strands[0].abi,
                                          .stride = sizeof *b->strands,
                                          .count = g->strands,
                                          .stop = (const uint32_t *)&g->failed};
     b->live = 0;
-    while (!w->direct.done && !hed_grid_failed(g)) {
+    if (!hed_grid_failed(g)) {
         struct hed_strand *s = &b->strands[0];
 
         hed_side_init(&s->side, b->stacks.at + b->guard, b->stack_size - b->guard);

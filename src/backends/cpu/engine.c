@@ -11,11 +11,10 @@
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
 #define SHARED_RANGE ((size_t)64 << 30)
-#define STACK_WARP ((size_t)1 << 20)     /* of a warp, besides its variables, at most */
-#define STACK_THREAD ((size_t)128 << 10) /* of a thread, likewise */
-#define STACK_LEAST ((size_t)64 << 10)   /* sizes are powers of two, so that stacks can be reused */
-#define STACK_MOST ((size_t)256 << 20)   /* per strand */
-#define GUARD ((size_t)64 << 10)         /* bytes under a stack; large frames may skip a page */
+#define STACK_WARP ((size_t)1 << 20)   /* of a warp, besides its variables, at most */
+#define STACK_LEAST ((size_t)64 << 10) /* sizes are powers of two, so that stacks can be reused */
+#define STACK_MOST ((size_t)256 << 20) /* per strand */
+#define GUARD ((size_t)64 << 10)       /* bytes under a stack; large frames may skip a page */
 #define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
 #define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
 #define CHUNKS 16           /* per worker, about */
@@ -99,10 +98,10 @@ static void
 choose_stack(struct hed_grid *g)
 {
     const struct hed_job *job = g->job;
-    size_t size = (size_t)job->info.stack + (job->info.lanes == 1 ? STACK_THREAD : STACK_WARP);
+    size_t size = (size_t)job->info.stack + STACK_WARP;
 
     if (job->info.flags & HED_PTX_RECURSES)
-        size += job->stack_limit * RECURSION_FACTOR * job->info.lanes;
+        size += job->stack_limit * RECURSION_FACTOR * HED_PTX_LANES;
     if (size > STACK_MOST)
         size = STACK_MOST;
     g->guard = g->stacks <= GUARDED_MOST || (job->info.flags & HED_PTX_RECURSES) ? GUARD : 0;
@@ -193,11 +192,9 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
     }
     g->next = job->first;
-    g->warps = hed_divide_up(g->threads, HED_PTX_LANES);
-    g->strands = job->info.lanes == 1 ? g->threads : g->warps;
+    g->strands = hed_divide_up(g->threads, HED_PTX_LANES);
     g->direct = !(job->info.flags & HED_PTX_WAITS);
     g->stacks = g->direct ? 1 : g->strands;
-    g->rooms = g->direct && job->info.lanes == 1 ? 1 : g->strands;
     g->frame = job->info.flags & HED_PTX_CUT ? hed_round_up(job->info.frame, 64) : 0;
     choose_stack(g);
     choose_blocks(g);

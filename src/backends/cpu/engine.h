@@ -96,7 +96,7 @@ CUresult hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct 
 
 enum hed_strand_state {
     HED_STRAND_READY,   /* in the block's queue, or running */
-    HED_STRAND_WAITING, /* at a barrier, or for other lanes */
+    HED_STRAND_WAITING, /* at a barrier */
     HED_STRAND_ENDED,
 };
 
@@ -114,13 +114,6 @@ struct hed_strand {
     uint32_t barrier;       /* 1 + id; 0 if it waits at none */
     uint32_t barrier_trues; /* the result */
     uint32_t barrier_count;
-
-    /* While it waits for lanes of its warp (lanes.c). */
-    hed_rt_together fn;
-    void *data;
-    uint64_t arg;
-    uint32_t mask;
-    const void *site; /* of activemask: the calling code */
 };
 
 struct hed_barrier {
@@ -128,15 +121,6 @@ struct hed_barrier {
     uint32_t arrived;  /* threads */
     uint32_t trues;
     struct hed_strand *waiting; /* the latest first */
-};
-
-/* The lanes of a warp in the scalar shape, which wait for each other. */
-struct hed_lanes {
-    uint32_t live;    /* lanes that have not ended */
-    uint32_t waiting; /* lanes in an operation with others */
-    uint32_t active;  /* lanes in activemask */
-    uint32_t ready;   /* number of lanes that are in the queue or run */
-    uint32_t yields;  /* since something else happened */
 };
 
 struct hed_block {
@@ -162,7 +146,6 @@ struct hed_block {
     uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
     struct hed_region frames; /* one per strand; empty if none is needed */
-    struct hed_lanes warps[HED_BLOCK_THREADS_MAX / HED_PTX_LANES]; /* of the scalar shape */
 };
 
 /* The place where a kernel failed. The signal handler fills it in, so it has plain values only. */
@@ -194,7 +177,6 @@ struct hed_engine_worker {
         uint32_t strand;     /* the next of the block */
         uint32_t rounds;     /* that the block has had, with HED_PTX_CUT */
         struct hed_block *room;
-        bool done;
         struct hed_ptx_run run; /* with HED_PTX_BLOCKS */
     } direct;
 };
@@ -203,10 +185,9 @@ struct hed_grid {
     struct hed_ptx_grid abi; /* first */
     const struct hed_job *job;
     struct hed_engine *engine;
-    uint32_t threads, strands, warps; /* of a block */
-    uint32_t stacks;                  /* per block: strands, or 1 if they share one */
-    uint32_t rooms;                   /* structs per block: strands, or 1 */
-    bool direct;                      /* strands run one after the other */
+    uint32_t threads, strands; /* of a block */
+    uint32_t stacks;           /* per block: strands, or 1 if they share one */
+    bool direct;               /* strands run one after the other */
     uint64_t blocks;
     uint64_t chunk;      /* blocks that are handed out at once (direct) */
     uint32_t open_most;  /* blocks that a worker may have open */
@@ -260,9 +241,6 @@ void hed_block_place(struct hed_block *b, uint64_t index);
 void hed_block_close(struct hed_block *b);
 /* Frees spare blocks; at most `keep` stay. */
 void hed_block_trim(struct hed_engine_worker *w, uint32_t keep);
-
-/* The initial values of a strand: thread or warp number `strand` of a block. */
-void hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
@@ -323,21 +301,12 @@ void hed_strand_ready(struct hed_strand *s);
 /* Runs the strand until it leaves. If w->gone is set, it will never come back. */
 void hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s);
 
-/* ---- barrier.c, lanes.c: reactions to changes ------------------------------------------------ */
+/* ---- barrier.c: reactions to changes --------------------------------------------------------- */
 
 /* Threads of the block have ended, so barriers may be complete. */
 void hed_barrier_ended(struct hed_block *b);
 /* No strand of the block can run; true if one can now. */
 bool hed_barrier_stuck(struct hed_block *b);
-
-/* A lane of the scalar shape waits, yields or has ended, so others may continue. */
-void hed_lanes_changed(struct hed_block *b, struct hed_lanes *w);
-void hed_lanes_ended(struct hed_strand *s);
-static inline struct hed_lanes *
-hed_lanes_of(const struct hed_strand *s)
-{
-    return s->block->grid->job->info.lanes == 1 ? &s->block->warps[s->abi.warp] : NULL;
-}
 
 /* ---- fault.c --------------------------------------------------------------------------------- */
 

@@ -50,22 +50,19 @@ hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const 
     }
 
     const struct hed_ptx_strand *a = &s->abi;
-    const uint32_t lane = g->job->info.lanes == 1 ? 0 : a->lane % HED_PTX_LANES;
+    const uint32_t lane = a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
 
-    hed_why_set(&g->why, "%s: kernel %.200s, block (%u, %u, %u), %s (%u, %u, %u), PTX line %u",
-                text, name, c[0], c[1], c[2], g->job->info.lanes == 1 ? "thread" : "warp of thread",
-                a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], a->line);
+    hed_why_set(
+        &g->why, "%s: kernel %.200s, block (%u, %u, %u), warp of thread (%u, %u, %u), PTX line %u",
+        text, name, c[0], c[1], c[2], a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], a->line);
 }
 
 void
 hed_strand_ready(struct hed_strand *s)
 {
     struct hed_block *b = s->block;
-    struct hed_lanes *w = hed_lanes_of(s);
 
-    if (w && s->state == HED_STRAND_WAITING)
-        w->ready++;
     s->state = HED_STRAND_READY;
     s->next = NULL;
     if (b->first)
@@ -85,16 +82,9 @@ hed_strand_leave(struct hed_strand *s)
 void
 hed_strand_wait(struct hed_strand *s)
 {
-    struct hed_lanes *w = hed_lanes_of(s);
-
     s->state = HED_STRAND_WAITING;
     s->spun = 0;
     s->block->moved++;
-    if (w) {
-        w->ready--;
-        w->yields = 0;
-        hed_lanes_changed(s->block, w);
-    }
     hed_strand_leave(s);
 }
 
@@ -116,7 +106,6 @@ hed_strand_end(struct hed_strand *s)
     b->live--;
     b->moved++;
     b->ended_threads += s->threads;
-    hed_lanes_ended(s);
     hed_barrier_ended(b);
     hed_strand_abandon(s);
 }

@@ -1,4 +1,4 @@
-/* The functions of ptx/run/abi.h that are not about barriers, lanes, output or memory. */
+/* The functions of ptx/run/abi.h that are not about barriers, output or memory. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,7 +12,6 @@ void
 hed_rt_yield(struct hed_ptx_strand *a)
 {
     struct hed_strand *s = hed_strand_of(a);
-    struct hed_lanes *w = hed_lanes_of(s);
 
     a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
     s->spun++;
@@ -20,10 +19,6 @@ hed_rt_yield(struct hed_ptx_strand *a)
         if (hed_grid_failed(s->block->grid))
             hed_strand_abandon(s);
         return;
-    }
-    if (w) {
-        w->yields++;
-        hed_lanes_changed(s->block, w);
     }
     hed_strand_ready(s);
     hed_strand_leave(s);
@@ -51,16 +46,6 @@ hed_rt_trap(struct hed_ptx_strand *a, uint32_t trap, uint32_t line)
         a->line = line;
     hed_grid_fail(s->block->grid, traps[trap].result, s, "%s", traps[trap].text);
     hed_strand_abandon(s);
-}
-
-void
-hed_rt_exit(struct hed_ptx_strand *a)
-{
-    struct hed_strand *s = hed_strand_of(a);
-
-    if (s->block->grid->direct)
-        hed_strand_abandon(s);
-    hed_strand_end(s);
 }
 
 void
@@ -103,7 +88,7 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
 {
     struct hed_strand *s = hed_strand_of(a);
     struct hed_grid *g = s->block->grid;
-    const uint32_t lane = g->job->info.lanes == 1 ? 0 : a->lane % HED_PTX_LANES;
+    const uint32_t lane = a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
     char text[ASSERT_TEXT_MOST];
     const int n = snprintf(
@@ -129,22 +114,12 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
 const struct hed_ptx_symbol hed_cpu_runtime[] = {
     SYMBOL(hed_rt_yield),
     SYMBOL(hed_rt_trap),
-    SYMBOL(hed_rt_exit),
     SYMBOL(hed_rt_nanosleep),
     SYMBOL(hed_rt_clock),
     SYMBOL(hed_rt_globaltimer),
     SYMBOL(hed_rt_barrier),
     SYMBOL(hed_rt_barrier_arrive),
     SYMBOL(hed_rt_barrier_reduce),
-    SYMBOL(hed_rt_shfl),
-    SYMBOL(hed_rt_vote),
-    SYMBOL(hed_rt_match_any),
-    SYMBOL(hed_rt_match_all),
-    SYMBOL(hed_rt_redux),
-    SYMBOL(hed_rt_activemask),
-    SYMBOL(hed_rt_elect),
-    SYMBOL(hed_rt_warp_sync),
-    SYMBOL(hed_rt_collect),
     SYMBOL(hed_rt_vprintf),
     SYMBOL(hed_rt_assertfail),
     SYMBOL(hed_rt_malloc),

@@ -4,8 +4,7 @@
  *   COLD --its launches took long enough--> QUEUED --a thread--> COMPILED | STAYS
  *
  * A launch uses the compiled code from the moment it is there, and a grid that runs in the baseline
- * tier then hands its remaining blocks over; both give the same bits. Code of the scalar shape is
- * not used: its threads do not run in lockstep.
+ * tier then hands its remaining blocks over; both give the same bits.
  *
  * Invariants:
  * 1. A kernel is in the queue or being compiled if and only if it is QUEUED.
@@ -52,7 +51,7 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     why.text[0] = 0;
     if (hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, &why) != 0)
         hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->func->name);
-    else if (k->compiled.loaded.info.lanes == HED_PTX_LANES)
+    else
         state = HED_TIER_COMPILED;
     hed_debug(CPU, "kernel %s: %s", k->func->name,
               state == HED_TIER_COMPILED ? "launches use compiled code from now on"

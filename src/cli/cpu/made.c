@@ -54,7 +54,6 @@ make_on_thread(void *arg)
     struct hed_cpu_made *made = &s->made;
     const uint64_t begin = hed_now_ns();
     struct hed_ptx_options o = {
-        .shape = HED_PTX_WARP,
         .rows = s->rows,
         .level = LEVEL,
         .check_alignment = true,

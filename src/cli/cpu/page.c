@@ -66,8 +66,6 @@ hed_cpu_shape_word(uint32_t made)
         return "masks";
     case HED_PTX_MADE_MACHINE:
         return "machine";
-    case HED_PTX_MADE_SCALAR:
-        return "threads";
     default:
         return "unknown";
     }
@@ -173,7 +171,6 @@ print_shape(const struct hed_cpu_subject *s)
     } else {
         static const char *const shapes[] = {
             [HED_PTX_MADE_UNKNOWN] = "unknown",
-            [HED_PTX_MADE_SCALAR] = "thread by thread",
             [HED_PTX_MADE_MACHINE] = "warps with a machine of lanes",
             [HED_PTX_MADE_MASKS] = "warps under masks",
         };

@@ -57,7 +57,6 @@ fill_info(struct interp_decoder *d)
 
     info->abi = HED_PTX_ABI;
     info->flags |= d->unit->recurses ? HED_PTX_RECURSES : 0;
-    info->lanes = HED_PTX_LANES;
     info->shared = d->unit->shared_size;
     info->shared_align = d->unit->shared_align;
     info->stack = memory_estimate(d->program);

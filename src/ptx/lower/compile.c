@@ -238,7 +238,7 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
 
     if (err != 0)
         return err;
-    l.lanes = l.shape->lanes;
+    l.lanes = HED_PTX_LANES;
     l.context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(l.context, keep_diagnostic, &l);
     l.module = LLVMModuleCreateWithNameInContext(kernel->name, l.context);
@@ -274,11 +274,7 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
              const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
              struct hed_buf *object, struct hed_why *why)
 {
-    int err;
-
-    if (o->shape == HED_PTX_SCALAR)
-        return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);
-    err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
+    const int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
     return is_worth_another_shape(err)
                ? compile_as(&hed_lower_warp, unit, m, kernel, o, object, why)
                : err;

@@ -12,13 +12,7 @@ struct hed_ptx_info;
 struct hed_ptx_module;
 struct hed_why;
 
-enum hed_ptx_shape {
-    HED_PTX_SCALAR = 1, /* a strand is one thread: plain, the reference */
-    HED_PTX_WARP = 32,  /* a strand is a warp: lanes run in lockstep */
-};
-
 struct hed_ptx_options {
-    enum hed_ptx_shape shape;
     enum hed_rows rows;        /* how the launch lays threads out in warps */
     int level;                 /* of optimisation: 0 to 3 */
     bool check_alignment;      /* misaligned accesses trap, as on a GPU */

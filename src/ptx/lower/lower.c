@@ -273,7 +273,6 @@ make_kernel_info(struct hed_lower *l)
 
     l->info.abi = HED_PTX_ABI;
     l->info.flags |= l->unit->recurses ? HED_PTX_RECURSES : 0;
-    l->info.lanes = l->lanes;
     l->info.made = l->shape->made;
     l->info.shared = l->unit->shared_size;
     l->info.shared_align = l->unit->shared_align;

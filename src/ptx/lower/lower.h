@@ -8,13 +8,12 @@
  *   family/     instructions. Those that only compute have one code for both shapes, because LLVM's
  *               operations work alike on a value and on a vector of 32 values. The others work out
  *               operands and addresses, and leave to the shape what differs.
- *   scalar/     the scalar shape: a function runs one thread
  *   warp/       the warp shape: a function runs 32 lanes, and a machine says which of them run
  *   mask/       the same, where control flow can be laid out in advance
  *
  * A value is an integer of the register's width (i1 for predicates) or a vector of 32 of these.
  * Floating point is a bitcast away, and PTX's rules about .bN registers cost nothing. Below, a
- * value "with lanes" is a plain value in the scalar shape and <32 x T> in the warp shape.
+ * value "with lanes" is <32 x T>, or a plain value where l->lanes is 1.
  *
  * Numerics are exact: no fast-math flags, no contraction, no change of the rounding mode.
  */
@@ -112,9 +111,7 @@ typedef void (*hed_lower_each)(struct hed_lower *l, void *arg, LLVMValueRef *arg
  * that only the lanes reach whose guard does not hold.
  */
 struct hed_lower_shape {
-    unsigned lanes;
     enum hed_ptx_made made;
-    bool checks_moves; /* load and store check the alignment of addresses themselves */
     const struct hed_lower_shape *functions; /* for functions other than the kernel; NULL: this */
 
     /* Declares the LLVM function of a PTX function, with its type. */
@@ -204,7 +201,6 @@ struct hed_lower_shape {
     void (*nanosleep)(struct hed_lower *l, LLVMValueRef ns);
 };
 
-extern const struct hed_lower_shape hed_lower_scalar;
 extern const struct hed_lower_shape hed_lower_warp;
 extern const struct hed_lower_shape hed_lower_mask;
 

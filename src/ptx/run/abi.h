@@ -3,7 +3,7 @@
  *
  * All shapes of code have the same interface: an object file with `hed_kernel_info` and a function
  * `hed_kernel` that runs one strand of a block to its end, or, with HED_PTX_BLOCKS, whole blocks. A
- * strand is one thread (scalar) or one warp. The runner makes a grid, a block and its strands, and
+ * strand is one warp. The runner makes a grid, a block and its strands, and
  * calls hed_kernel(strand) or hed_kernel(run).
  *
  * Generic, global, const and local addresses are host addresses. A shared address is an offset into
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 5
+#define HED_PTX_ABI 6
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
@@ -59,15 +59,15 @@ struct hed_ptx_strand {
     struct hed_ptx_block *block;
     int32_t fuel;    /* counts down at backward branches that may wait; at 0, hed_rt_yield */
     uint32_t warp;   /* %warpid: position of the warp in the block */
-    uint32_t lane;   /* scalar: %laneid; warp: 0 */
-    uint32_t lanes;  /* scalar: 1 << lane; warp: the lanes that exist (a partial last warp) */
+    uint32_t lane;   /* that calls a function of the runtime, or traps */
+    uint32_t lanes;  /* that exist: the last warp may be partial */
     uint32_t line;   /* of the PTX text, set before anything that can fail; 0 if unknown */
     uint32_t resume; /* of a kernel cut at barriers: where it goes on; 0 at first and at its end */
     unsigned char *frame; /* what such a kernel keeps meanwhile: info.frame bytes, aligned to 64 */
-    uint32_t tid[3][HED_PTX_LANES]; /* scalar: only [..][0] */
-    unsigned char *memory;          /* of the baseline tier: for registers and local variables; in
+    uint32_t tid[3][HED_PTX_LANES];
+    unsigned char *memory; /* of the baseline tier: for registers and local variables; in
                                      * the range of local memory, aligned to 64 */
-    size_t memory_size;             /* bytes */
+    size_t memory_size;    /* bytes */
 };
 
 /* What a worker runs with one call, with HED_PTX_BLOCKS: one block after the other, in the same
@@ -104,7 +104,6 @@ enum hed_ptx_info_flag {
 /* How compiled code runs threads, for people. */
 enum hed_ptx_made {
     HED_PTX_MADE_UNKNOWN,
-    HED_PTX_MADE_SCALAR,  /* one thread after the other */
     HED_PTX_MADE_MACHINE, /* warps; which lanes run next is decided at run time */
     HED_PTX_MADE_MASKS,   /* warps under masks, in an order that was fixed before */
 };
@@ -113,7 +112,6 @@ enum hed_ptx_made {
 struct hed_ptx_info {
     uint32_t abi;          /* HED_PTX_ABI */
     uint32_t flags;        /* enum hed_ptx_info_flag */
-    uint32_t lanes;        /* per strand: 1 or 32 */
     uint32_t shared;       /* bytes of static shared memory; dynamic follows, see shared_align */
     uint32_t shared_align; /* dynamic shared memory begins at the next multiple of this */
     uint32_t stack;        /* bytes of stack per strand, as far as known */
@@ -134,14 +132,12 @@ enum hed_ptx_trap {
 /* Lets other strands run. Resets fuel. */
 void hed_rt_yield(struct hed_ptx_strand *s);
 _Noreturn void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line);
-/* The thread ends inside a called function. Scalar only. */
-_Noreturn void hed_rt_exit(struct hed_ptx_strand *s);
 void hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns);
 uint64_t hed_rt_clock(struct hed_ptx_strand *s);       /* %clock64 */
 uint64_t hed_rt_globaltimer(struct hed_ptx_strand *s); /* ns */
 
 /* Barriers of the block. `threads` is the number of threads that must arrive, 0 for all of the
- * block; `arriving` of them arrive with this call (scalar: 1), and `trues` of those have a true
+ * block; `arriving` of them arrive with this call, and `trues` of those have a true
  * predicate. op is enum hed_rt_reduce; the result is 0 or 1, or the count. */
 #define HED_PTX_CLUSTER_BARRIER 16 /* the id for barrier.cluster, after those of the block */
 enum hed_rt_reduce { HED_RT_AND, HED_RT_OR, HED_RT_POPC };
@@ -151,17 +147,9 @@ void hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threa
 uint32_t hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
                                uint32_t arriving, uint32_t trues, uint32_t op);
 
-/* Warp operations of the scalar shape: a thread waits until all lanes of the mask that still run
- * have come to the same operation. (The warp shape has all lanes at hand and does not need
- * these.) */
-uint32_t hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b,
-                     uint32_t c, uint32_t mask, uint32_t *inside); /* mode: enum hed_rt_shfl */
+/* Operations among the lanes of a warp (ptx/run/warp.h). */
 enum hed_rt_shfl { HED_RT_SHFL_UP, HED_RT_SHFL_DOWN, HED_RT_SHFL_BFLY, HED_RT_SHFL_IDX };
-uint32_t hed_rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask);
 enum hed_rt_vote { HED_RT_VOTE_ALL, HED_RT_VOTE_ANY, HED_RT_VOTE_UNI, HED_RT_VOTE_BALLOT };
-uint32_t hed_rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask);
-uint32_t hed_rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same);
-uint32_t hed_rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask);
 enum hed_rt_redux {
     HED_RT_REDUX_ADD,
     HED_RT_REDUX_MIN_S,
@@ -180,19 +168,13 @@ enum hed_rt_redux {
     HED_RT_REDUX_MIN_F_ABS_NAN,
     HED_RT_REDUX_MAX_F_ABS_NAN
 };
-uint32_t hed_rt_activemask(struct hed_ptx_strand *s);
-uint32_t hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected);
-void hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask);
 
-/* The general warp operation: when all lanes of the mask have come, `fn` runs once with each lane's
- * data (NULL for lanes that are not in the mask or have ended), and all lanes go on. */
+/* What lanes do together by a function in C: `data` points to each lane's words, NULL for lanes
+ * that are not there. */
 #define HED_RT_STRIDED (UINT64_C(1) << 63) /* in arg: word i of a lane is at data + 32 i */
 typedef void (*hed_rt_together)(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
-void hed_rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data,
-                    uint64_t arg);
 
-/* Functions that CUDA's device code expects. The scalar shape calls them once per thread, the warp
- * shape once per lane, with s->lane set. */
+/* Functions that CUDA's device code expects. They are called once per lane, with s->lane set. */
 uint32_t hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args);
 /* Returns, so that each failing lane is reported; the calling code then traps. */
 void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,

@@ -393,10 +393,6 @@ find_kernel_entry(const struct object *o, struct hed_ptx_loaded *out)
         hed_why_set(o->why, "compiled for another version of heddle");
         return HED_EVERSION;
     }
-    if (out->info.lanes != 1 && out->info.lanes != HED_PTX_LANES) {
-        hed_why_set(o->why, "a strand of %u lanes", out->info.lanes);
-        return HED_EFORMAT;
-    }
     out->entry = (hed_ptx_entry)(uintptr_t)entry;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Runs instructions with one operand on every n-th float, in the warp shape and in the baseline
+/* Runs instructions with one operand on every n-th float, compiled and in the baseline
  * tier, and compares the bits of the results.
  *
  *     every_float STEP [INSTRUCTION]...     STEP 1 takes all floats, and minutes
@@ -41,7 +41,7 @@ write_kernel(char *text, size_t size, const char *instruction)
 }
 
 static bool
-run_chunk(const char *text, enum hed_ptx_shape shape, uint32_t first, uint32_t step, uint64_t n,
+run_chunk(const char *text, enum exec_tier tier, uint32_t first, uint32_t step, uint64_t n,
           uint32_t *out)
 {
     struct {
@@ -55,7 +55,7 @@ run_chunk(const char *text, enum hed_ptx_shape shape, uint32_t first, uint32_t s
     struct exec e;
     int err;
 
-    exec_open(&e, text, shape);
+    exec_open(&e, text, tier);
     err = exec_run(&e, "k", &launch);
     if (err)
         printf("%s\n", e.why.text);
@@ -79,7 +79,7 @@ compare_tiers(const char *instruction, uint32_t step)
         const uint32_t first = (uint32_t)(at * step);
 
         if (!run_chunk(text, EXEC_BASELINE, first, step, n, baseline) ||
-            !run_chunk(text, HED_PTX_WARP, first, step, n, compiled))
+            !run_chunk(text, EXEC_COMPILED, first, step, n, compiled))
             return -1;
         for (uint64_t i = 0; i < n; i++)
             if (baseline[i] != compiled[i] && bad++ == 0)

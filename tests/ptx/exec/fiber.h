@@ -57,7 +57,7 @@ fiber_run(void)
             break;
         fiber_wait();
     }
-    f->err = how == 1 ? HED_ESTATE : 0;
+    f->err = how ? HED_ESTATE : 0;
     f->done = how != 0 || !f->strand->resume;
 }
 

@@ -44,13 +44,6 @@ hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
     longjmp(running->trapped, 1);
 }
 
-_Noreturn void
-hed_rt_exit(struct hed_ptx_strand *s)
-{
-    (void)s;
-    longjmp(running->trapped, 2);
-}
-
 void
 hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
 {
@@ -97,82 +90,6 @@ hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, u
     (void)id;
     (void)threads;
     return op == HED_RT_POPC ? trues : op == HED_RT_OR ? trues > 0 : trues == arriving;
-}
-
-uint32_t
-hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uint32_t c,
-            uint32_t mask, uint32_t *inside)
-{
-    (void)s;
-    (void)mode;
-    (void)b;
-    (void)c;
-    (void)mask;
-    *inside = 1;
-    return value;
-}
-
-uint32_t
-hed_rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask)
-{
-    (void)mask;
-    return mode == HED_RT_VOTE_BALLOT ? predicate << s->lane : mode == HED_RT_VOTE_UNI || predicate;
-}
-
-uint32_t
-hed_rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
-{
-    (void)value;
-    (void)mask;
-    return 1u << s->lane;
-}
-
-uint32_t
-hed_rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same)
-{
-    *same = 1;
-    return hed_rt_match_any(s, value, mask);
-}
-
-uint32_t
-hed_rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
-{
-    (void)s;
-    (void)op;
-    (void)mask;
-    return value;
-}
-
-uint32_t
-hed_rt_activemask(struct hed_ptx_strand *s)
-{
-    return 1u << s->lane;
-}
-
-uint32_t
-hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
-{
-    (void)mask;
-    *elected = 1;
-    return s->lane;
-}
-
-void
-hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
-{
-    (void)s;
-    (void)mask;
-}
-
-void
-hed_rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data,
-               uint64_t arg)
-{
-    void *all[HED_PTX_LANES] = {0};
-
-    (void)mask;
-    all[s->lane] = data;
-    fn(all, 1u << s->lane, arg);
 }
 
 uint32_t
@@ -257,22 +174,12 @@ hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, 
 static const struct hed_ptx_symbol runtime[] = {
     {"hed_rt_yield", (const void *)hed_rt_yield},
     {"hed_rt_trap", (const void *)hed_rt_trap},
-    {"hed_rt_exit", (const void *)hed_rt_exit},
     {"hed_rt_nanosleep", (const void *)hed_rt_nanosleep},
     {"hed_rt_clock", (const void *)hed_rt_clock},
     {"hed_rt_globaltimer", (const void *)hed_rt_globaltimer},
     {"hed_rt_barrier", (const void *)hed_rt_barrier},
     {"hed_rt_barrier_arrive", (const void *)hed_rt_barrier_arrive},
     {"hed_rt_barrier_reduce", (const void *)hed_rt_barrier_reduce},
-    {"hed_rt_shfl", (const void *)hed_rt_shfl},
-    {"hed_rt_vote", (const void *)hed_rt_vote},
-    {"hed_rt_match_any", (const void *)hed_rt_match_any},
-    {"hed_rt_match_all", (const void *)hed_rt_match_all},
-    {"hed_rt_redux", (const void *)hed_rt_redux},
-    {"hed_rt_activemask", (const void *)hed_rt_activemask},
-    {"hed_rt_elect", (const void *)hed_rt_elect},
-    {"hed_rt_warp_sync", (const void *)hed_rt_warp_sync},
-    {"hed_rt_collect", (const void *)hed_rt_collect},
     {"hed_rt_vprintf", (const void *)hed_rt_vprintf},
     {"hed_rt_assertfail", (const void *)hed_rt_assertfail},
     {"hed_rt_malloc", (const void *)hed_rt_malloc},
@@ -328,12 +235,13 @@ find_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
 }
 
 void
-exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape)
+exec_open(struct exec *e, const char *text, enum exec_tier tier)
 {
     struct placing p = {.e = e};
 
     memset(e, 0, sizeof(*e));
-    e->options = (struct hed_ptx_options){.shape = shape, .level = 2, .check_alignment = true};
+    e->tier = tier;
+    e->options = (struct hed_ptx_options){.level = 2, .check_alignment = true};
     /* Others than this machine's, such as "+avx2,+fma", as LLVM calls them. */
     e->options.features = getenv("HED_FEATURES");
     if (!e->options.features) {
@@ -381,16 +289,14 @@ exec_close(struct exec *e)
 /* ---- running --------------------------------------------------------------------------------- */
 
 static void
-set_strand(struct hed_ptx_strand *s, unsigned lanes, unsigned first, unsigned threads)
+set_strand(struct hed_ptx_strand *s, unsigned warp, unsigned threads)
 {
-    const unsigned width = s->grid->ntid[0];
+    const unsigned width = s->grid->ntid[0], first = warp * HED_PTX_LANES;
 
     s->fuel = 100;
-    s->warp = first / HED_PTX_LANES;
-    s->lane = lanes == 1 ? first % HED_PTX_LANES : 0;
-    s->lanes = lanes == 1 ? 1u << s->lane : 0;
-    for (unsigned i = 0; i < lanes && first + i < threads; i++) {
-        s->lanes |= lanes == 1 ? 0 : 1u << i;
+    s->warp = warp;
+    for (unsigned i = 0; i < HED_PTX_LANES && first + i < threads; i++) {
+        s->lanes |= 1u << i;
         s->tid[0][i] = (first + i) % width;
         s->tid[1][i] = (first + i) / width;
     }
@@ -400,7 +306,7 @@ static int
 run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char *memory,
           unsigned threads, bool meets)
 {
-    const unsigned count = (threads + k->info.lanes - 1) / k->info.lanes;
+    const unsigned count = (threads + HED_PTX_LANES - 1) / HED_PTX_LANES;
     const size_t frame = (k->info.frame + 63) & ~63u;
     const uint32_t piece = meets ? MEMORY_BYTES / count & ~1023u : MEMORY_BYTES;
     struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
@@ -422,7 +328,7 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
                                              .memory = memory + (meets ? i * piece : 0),
                                              .memory_size = piece,
                                              .frame = memory + i * frame};
-        set_strand(&strands[i], k->info.lanes, i * k->info.lanes, threads);
+        set_strand(&strands[i], i, threads);
         fibers[i].entry = k->entry;
         fibers[i].strand = &strands[i];
         fibers[i].run = k->info.flags & HED_PTX_BLOCKS ? &run : NULL;
@@ -545,7 +451,7 @@ exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
     int err;
 
     /* The baseline tier also runs what the compiler refuses. */
-    if (e->options.shape != EXEC_BASELINE) {
+    if (e->tier != EXEC_BASELINE) {
         err = run_compiled(e, f, launch);
         if (err != HED_ENOTSUP)
             return err;
@@ -561,8 +467,7 @@ exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
 }
 
 void
-exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, const void *in,
-             void *out)
+exec_code_as(enum exec_tier tier, const char *before, const char *code, const void *in, void *out)
 {
     static const char form[] =
         ".version 9.0\n.target sm_90\n.address_size 64\n%s\n"
@@ -578,7 +483,7 @@ exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, con
 
     if (asprintf(&text, form, before ? before : "", code) < 0)
         fail();
-    exec_open(&e, text, shape);
+    exec_open(&e, text, tier);
     if (exec_run(&e, "kernel", &launch) != 0)
         fail_msg("%s: %s, trap %u at line %u", code, e.why.text, e.trap, e.trap_line);
     exec_close(&e);
@@ -588,7 +493,6 @@ exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, con
 void
 exec_code(const char *before, const char *code, const void *in, void *out)
 {
-    exec_code_as(HED_PTX_SCALAR, before, code, in, out);
-    exec_code_as(HED_PTX_WARP, before, code, in, out);
+    exec_code_as(EXEC_COMPILED, before, code, in, out);
     exec_code_as(EXEC_BASELINE, before, code, in, out);
 }

@@ -2,7 +2,7 @@
  *
  *     struct exec e;
  *
- *     exec_open(&e, text, HED_PTX_SCALAR);
+ *     exec_open(&e, text, EXEC_COMPILED);
  *     const struct exec_launch launch = {.blocks = 4, .threads = 64, .params = &p};
  *     assert_int_equal(exec_run(&e, "kernel", &launch), 0);
  *     exec_close(&e);
@@ -24,11 +24,12 @@
 #include "ptx/ptx.h"
 #include "ptx/run/abi.h"
 
-/* Instead of a shape: the baseline tier, which compiles nothing. */
-#define EXEC_BASELINE ((enum hed_ptx_shape)0)
+/* What runs a kernel. The baseline tier compiles nothing. */
+enum exec_tier { EXEC_BASELINE, EXEC_COMPILED };
 
 struct exec {
     struct hed_ptx_module module;
+    enum exec_tier tier;
     struct hed_ptx_options options; /* exec_open sets them; change them before exec_run */
     char features[512];             /* of this machine */
     uint64_t *vars;                 /* addresses of the module's variables */
@@ -53,7 +54,7 @@ struct exec_launch {
 };
 
 /* Fails the test, with the reason, if the text does not parse. */
-void exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape);
+void exec_open(struct exec *e, const char *text, enum exec_tier tier);
 
 /* Compiles, loads and runs. 0, or the error of the compiler or loader with the reason in e->why;
  * HED_ESTATE when the kernel trapped. */
@@ -71,5 +72,5 @@ void exec_close(struct exec *e);
 void exec_code(const char *before, const char *code, const void *in, void *out);
 
 /* The same in one shape only; exec_code runs both and the baseline tier, one after the other. */
-void exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, const void *in,
+void exec_code_as(enum exec_tier tier, const char *before, const char *code, const void *in,
                   void *out);

@@ -1,9 +1,9 @@
 /* Compiles every kernel of the given PTX files and reports those that cannot be compiled.
  *
- *   ptx_compile [-v] [-w] [-r ROWS] [-O LEVEL] [-d FOLDER] [-f FEATURES] FILE...
+ *   ptx_compile [-v] [-r ROWS] [-O LEVEL] [-d FOLDER] [-f FEATURES] FILE...
  *   ptx_compile --after=PASS [-r ROWS] FILE...
  *
- * -v also prints CPU times and why a faster shape refused, -w compiles for warps, -r says how
+ * -v also prints CPU times and why the mask shape refused, -r says how
  * threads lie in warps (enum hed_rows), -d writes LLVM's text of each kernel to the folder, -f
  * compiles for a machine with other features than this one. --after prints the kernels after flow,
  * ssa or uniform, and compiles nothing.
@@ -133,7 +133,7 @@ compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, co
 int
 main(int argc, char **argv)
 {
-    struct hed_ptx_options o = {.shape = HED_PTX_SCALAR, .level = 2, .check_alignment = true};
+    struct hed_ptx_options o = {.level = 2, .check_alignment = true};
     static const struct option words[] = {{"after", required_argument, NULL, 'a'}, {0}};
     struct totals t = {0};
     const char *after = NULL;
@@ -143,12 +143,10 @@ main(int argc, char **argv)
 
     hed_ptx_features(features, sizeof(features));
     o.features = features;
-    while ((c = getopt_long(argc, argv, "vwr:O:d:f:", words, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "vr:O:d:f:", words, NULL)) != -1) {
         if (c == 'a')
             after = optarg;
         verbose = verbose || c == 'v';
-        if (c == 'w')
-            o.shape = HED_PTX_WARP;
         if (c == 'r')
             o.rows = (enum hed_rows)strtol(optarg, NULL, 10);
         if (c == 'f')

@@ -24,15 +24,14 @@ static const struct {
 /* One way to run a kernel. */
 struct tier {
     const char *name;
-    enum hed_ptx_shape shape;
+    enum exec_tier tier;
     bool any_rows; /* compiled as if nothing were known of the block's width */
 };
 
 static const struct tier tiers[] = {
-    {"as warps", HED_PTX_WARP, false},
+    {"as warps", EXEC_COMPILED, false},
     {"in the baseline tier", EXEC_BASELINE, false},
-    {"as warps of any layout", HED_PTX_WARP, true},
-    {"thread by thread", HED_PTX_SCALAR, false},
+    {"as warps of any layout", EXEC_COMPILED, true},
 };
 #define TIERS (sizeof(tiers) / sizeof(tiers[0]))
 
@@ -42,7 +41,6 @@ struct trial {
     uint32_t n;
     unsigned char *in, *out[2];
     char reason[800];
-    bool shuffles;    /* lanes of a warp need each other */
     unsigned only;    /* the tier that differed, while a kernel is reduced; or 0: all */
     unsigned refused; /* kernels that have no order of blocks */
 };
@@ -93,12 +91,12 @@ run_tier(const struct tier *tier, const char *text, unsigned char *out)
     trial.launch.params = &params;
     trial.launch.size = sizeof(params);
     trial.launch.any_rows = tier->any_rows;
-    exec_open(&e, text, tier->shape);
+    exec_open(&e, text, tier->tier);
     err = exec_run(&e, "k", &trial.launch);
     if (err != 0)
         snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
                  tier->name, err, e.why.text, e.trap, e.trap_line);
-    else if (tier->shape == HED_PTX_WARP && e.why.text[0])
+    else if (tier->tier == EXEC_COMPILED && e.why.text[0])
         trial.refused++;
     exec_close(&e);
     return err;
@@ -113,9 +111,6 @@ differs(const char *text)
     for (unsigned i = 1; i < TIERS; i++) {
         /* Compiling takes most of the time, and the baseline tier needs none. */
         if (trial.only ? i != trial.only : i > 1 && trial.seed % 8 != i)
-            continue;
-        /* In the scalar shape, the harness runs each thread as if it were alone in its warp. */
-        if (tiers[i].shape == HED_PTX_SCALAR && trial.shuffles)
             continue;
         if (run_tier(&tiers[i], text, trial.out[1]) != 0)
             return true;
@@ -184,7 +179,6 @@ try_seed(uint64_t seed, bool show)
                                         .width = shapes[s].width};
     trial.n = random_below(&state, 100);
     trial.launch.meets = k.meets;
-    trial.shuffles = k.shuffles;
     text = random_kernel_text(&k);
     if (show)
         printf("%s", text);

@@ -237,7 +237,7 @@ bad_lines_are_refused_by_number(void **state)
         {"connect_timeout = 0", HED_ERANGE,
          "f.conf:1: connect_timeout: 0 is not between 1 and 600000"},
         {"cpu_codegen = fast", HED_EINVAL,
-         "f.conf:1: cpu_codegen: 'fast' is neither tiered, warp, baseline nor scalar"},
+         "f.conf:1: cpu_codegen: 'fast' is neither tiered, warp nor baseline"},
         {"gpu = gpu,null", HED_EINVAL,
          "f.conf:1: gpu: 'gpu,null' is a list; only cpu:DEVICE,DEVICE,... can be one"},
         {"layers = trace,echo", HED_EINVAL, "f.conf:1: layers: there is no 'echo'; " LAYERS},

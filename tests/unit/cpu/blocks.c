@@ -34,7 +34,6 @@ setup(void **state)
     memset(out, 0, sizeof out);
     snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
     cpu.cache = hed_cache_create(folder, 1 << 30);
-    cpu.shape = HED_PTX_WARP;
     hed_cpu_compile_init(&cpu);
     (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
     return hed_engine_create(2, &cpu.engine, &why);

@@ -68,7 +68,6 @@ setup(void **state)
     memset(&cpu, 0, sizeof cpu);
     snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
     cpu.cache = hed_cache_create(folder, 1 << 30);
-    cpu.shape = HED_PTX_WARP;
     hed_cpu_compile_init(&cpu);
     (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
     return hed_engine_create(2, &cpu.engine, &why);
@@ -176,15 +175,11 @@ bad_ptx_is_refused_with_a_log(void **state)
 static void
 a_kernel_is_compiled_and_run(void **state)
 {
-    for (int shape = 0; shape < 2; shape++) {
-        cpu.shape = shape ? HED_PTX_WARP : HED_PTX_SCALAR;
+    struct hed_code *code = open_text(add_ptx);
 
-        struct hed_code *code = open_text(add_ptx);
-
-        run_add(code);
-        run_add(code);
-        hed_cpu_close(&cpu, code);
-    }
+    run_add(code);
+    run_add(code);
+    hed_cpu_close(&cpu, code);
 }
 
 static void

@@ -4,33 +4,24 @@
 
 #include "unit/cpu/make.h"
 
-/* Counts its thread, if the numbers of the strand are right. */
-static void
-count_scalar(struct hed_ptx_strand *s)
-{
-    _Atomic int *seen = param(s, 0);
-
-    if (s->lanes == UINT32_C(1) << s->tid[0][0] % 32 && s->warp == s->tid[0][0] / 32)
-        atomic_fetch_add(&seen[thread_of(s, 0)], 1);
-}
-
+/* Counts its threads, if the numbers of the strand are right. */
 static void
 count_warp(struct hed_ptx_strand *s)
 {
     _Atomic int *seen = param(s, 0);
 
     for (uint32_t lane = 0; lane < 32; lane++) {
-        if (s->lanes >> lane & 1)
+        if ((s->lanes >> lane & 1) && s->warp == s->tid[0][lane] / 32)
             atomic_fetch_add(&seen[thread_of(s, lane)], 1);
     }
 }
 
 static void
-check_count(hed_ptx_entry entry, uint32_t lanes, uint32_t flags, uint32_t blocks, uint32_t threads)
+check_count(uint32_t flags, uint32_t blocks, uint32_t threads)
 {
     _Atomic int *seen = calloc((size_t)blocks * threads, sizeof *seen);
     void *params[] = {seen};
-    struct hed_job job = make_job(entry, lanes, flags, blocks, threads);
+    struct hed_job job = make_job(count_warp, flags, blocks, threads);
 
     run_well(&job, params, 1);
     for (uint32_t i = 0; i < blocks * threads; i++)
@@ -45,10 +36,8 @@ every_thread_runs_once(void **state)
 
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         for (uint32_t blocks = 1; blocks < 300; blocks += 99) {
-            check_count(count_scalar, 1, 0, blocks, threads[i]);
-            check_count(count_scalar, 1, HED_PTX_WAITS, blocks, threads[i]);
-            check_count(count_warp, 32, 0, blocks, threads[i]);
-            check_count(count_warp, 32, HED_PTX_WAITS, blocks, threads[i]);
+            check_count(0, blocks, threads[i]);
+            check_count(HED_PTX_WAITS, blocks, threads[i]);
         }
     }
 }
@@ -67,7 +56,7 @@ check_hand_over(uint32_t flags, uint32_t flags_after)
     enum { BLOCKS = 400, THREADS = 40 };
     _Atomic int *seen = calloc(BLOCKS * THREADS, sizeof *seen);
     void *params[] = {seen};
-    struct hed_job job = make_job(count_warp, 32, flags, BLOCKS, THREADS);
+    struct hed_job job = make_job(count_warp, flags, BLOCKS, THREADS);
     _Atomic int questions = 5;
     uint64_t ran = 0;
 
@@ -78,7 +67,7 @@ check_hand_over(uint32_t flags, uint32_t flags_after)
     assert_in_range(ran, 1, BLOCKS - 1);
     for (uint64_t i = 0; i < BLOCKS * THREADS; i++)
         assert_int_equal(seen[i], i < ran * THREADS);
-    job = make_job(count_warp, 32, flags_after, BLOCKS, THREADS);
+    job = make_job(count_warp, flags_after, BLOCKS, THREADS);
     job.first = ran;
     run_well(&job, params, 1);
     for (uint32_t i = 0; i < BLOCKS * THREADS; i++)
@@ -100,12 +89,16 @@ places(struct hed_ptx_strand *s)
     const uint32_t *c = s->block->ctaid;
     uint32_t(*out)[6] = param(s, 0);
     const uint32_t block = (c[2] * g->nctaid[1] + c[1]) * g->nctaid[0] + c[0];
-    const uint32_t thread = (s->tid[2][0] * g->ntid[1] + s->tid[1][0]) * g->ntid[0] + s->tid[0][0];
-    uint32_t *o = out[block * g->ntid[0] * g->ntid[1] * g->ntid[2] + thread];
 
-    for (int d = 0; d < 3; d++) {
-        o[d] = c[d] + 1;
-        o[3 + d] = s->tid[d][0] + 1;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        const uint32_t thread =
+            (s->tid[2][lane] * g->ntid[1] + s->tid[1][lane]) * g->ntid[0] + s->tid[0][lane];
+        uint32_t *o = out[block * g->ntid[0] * g->ntid[1] * g->ntid[2] + thread];
+
+        for (int d = 0; d < 3 && (s->lanes >> lane & 1); d++) {
+            o[d] = c[d] + 1;
+            o[3 + d] = s->tid[d][lane] + 1;
+        }
     }
 }
 
@@ -114,7 +107,7 @@ blocks_and_threads_have_three_dimensions(void **state)
 {
     uint32_t(*out)[6] = calloc(2 * 3 * 4 * 5 * 2 * 3, sizeof *out);
     void *params[] = {out};
-    struct hed_job job = make_job(places, 1, 0, 2, 5);
+    struct hed_job job = make_job(places, 0, 2, 5);
 
     job.grid[1] = 3;
     job.grid[2] = 4;
@@ -134,22 +127,22 @@ blocks_and_threads_have_three_dimensions(void **state)
     free(out);
 }
 
-/* Adds up the values of a block by halving, with a barrier after each step. */
+/* Adds up the numbers of a block's warps by halving, with a barrier after each step. */
 static void
 sum_block(struct hed_ptx_strand *s)
 {
     uint32_t *shared = (uint32_t *)s->block->shared;
     uint32_t *out = param(s, 0);
-    const uint32_t t = s->tid[0][0];
+    const uint32_t w = s->warp, warps = s->grid->ntid[0] / 32;
 
-    shared[t] = thread_of(s, 0);
-    hed_rt_barrier(s, 0, 0, 1);
-    for (uint32_t half = s->grid->ntid[0] / 2; half > 0; half /= 2) {
-        if (t < half)
-            shared[t] += shared[t + half];
-        hed_rt_barrier(s, 0, 0, 1);
+    shared[w] = s->block->ctaid[0] * warps + w;
+    hed_rt_barrier(s, 0, 0, 32);
+    for (uint32_t half = warps / 2; half > 0; half /= 2) {
+        if (w < half)
+            shared[w] += shared[w + half];
+        hed_rt_barrier(s, 0, 0, 32);
     }
-    if (t == 0)
+    if (w == 0)
         out[s->block->ctaid[0]] = shared[0];
 }
 
@@ -158,27 +151,27 @@ barriers_hold_a_block_together(void **state)
 {
     uint32_t out[50] = {0};
     void *params[] = {out};
-    struct hed_job job = make_job(sum_block, 1, HED_PTX_WAITS, 50, 256);
+    struct hed_job job = make_job(sum_block, HED_PTX_WAITS, 50, 1024);
 
     job.info.shared = 1024;
     run_well(&job, params, 1);
     for (uint32_t b = 0; b < 50; b++)
-        assert_int_equal(out[b], 256 * 256 * b + 255 * 128);
+        assert_int_equal(out[b], 32 * 32 * b + 31 * 16);
 }
 
-/* Threads that have ended do not hold up a barrier. */
+/* Warps that have ended do not hold up a barrier. */
 static void
 early_end(struct hed_ptx_strand *s)
 {
     uint32_t *out = param(s, 0);
 
-    if (s->tid[0][0] % 3 == 0)
+    if (s->warp % 3 == 0)
         return;
-    hed_rt_barrier(s, 0, 0, 1);
+    hed_rt_barrier(s, 0, 0, 32);
     __atomic_fetch_add(out, 1, __ATOMIC_RELAXED);
 }
 
-/* The same with warps, which themselves know how many of their lanes are left. */
+/* The same with lanes: warps themselves know how many are left. */
 static void
 early_lanes(struct hed_ptx_strand *s)
 {
@@ -193,12 +186,12 @@ ended_threads_count_as_arrived(void **state)
 {
     uint32_t out = 0;
     void *params[] = {&out};
-    struct hed_job job = make_job(early_end, 1, HED_PTX_WAITS, 1, 300);
+    struct hed_job job = make_job(early_end, HED_PTX_WAITS, 1, 960);
 
     run_well(&job, params, 1);
-    assert_int_equal(out, 200);
+    assert_int_equal(out, 20);
     out = 0;
-    job = make_job(early_lanes, 32, HED_PTX_WAITS, 1, 256);
+    job = make_job(early_lanes, HED_PTX_WAITS, 1, 256);
     run_well(&job, params, 1);
     assert_int_equal(out, 8);
 }
@@ -209,17 +202,17 @@ produce(struct hed_ptx_strand *s)
 {
     uint32_t *shared = (uint32_t *)s->block->shared;
     uint32_t *out = param(s, 0);
-    const uint32_t t = s->tid[0][0];
+    const uint32_t w = s->warp;
 
     for (uint32_t round = 0; round < 10; round++) {
-        if (t < 64) {
-            shared[t] = round * 100 + t;
-            hed_rt_barrier_arrive(s, 1, 128, 1);
-            hed_rt_barrier(s, 2, 128, 1);
+        if (w < 16) {
+            shared[w] = round * 100 + w;
+            hed_rt_barrier_arrive(s, 1, 1024, 32);
+            hed_rt_barrier(s, 2, 1024, 32);
         } else {
-            hed_rt_barrier(s, 1, 128, 1);
-            out[t - 64] += shared[t - 64];
-            hed_rt_barrier_arrive(s, 2, 128, 1);
+            hed_rt_barrier(s, 1, 1024, 32);
+            out[w - 16] += shared[w - 16];
+            hed_rt_barrier_arrive(s, 2, 1024, 32);
         }
     }
 }
@@ -227,39 +220,39 @@ produce(struct hed_ptx_strand *s)
 static void
 named_barriers_connect_halves(void **state)
 {
-    uint32_t out[64] = {0};
+    uint32_t out[16] = {0};
     void *params[] = {out};
-    struct hed_job job = make_job(produce, 1, HED_PTX_WAITS, 1, 128);
+    struct hed_job job = make_job(produce, HED_PTX_WAITS, 1, 1024);
 
     job.info.shared = 1024;
     run_well(&job, params, 1);
-    for (uint32_t t = 0; t < 64; t++)
-        assert_int_equal(out[t], 4500 + 10 * t);
+    for (uint32_t w = 0; w < 16; w++)
+        assert_int_equal(out[w], 4500 + 10 * w);
 }
 
 static void
 reduce(struct hed_ptx_strand *s)
 {
     uint32_t *out = param(s, 0);
-    const uint32_t t = s->tid[0][0];
-    const uint32_t some = hed_rt_barrier_reduce(s, 0, 0, 1, t % 4 == 0, HED_RT_POPC);
-    const uint32_t any = hed_rt_barrier_reduce(s, 0, 0, 1, t == 5, HED_RT_OR);
-    const uint32_t all = hed_rt_barrier_reduce(s, 0, 0, 1, t != 5, HED_RT_AND);
-    const uint32_t each = hed_rt_barrier_reduce(s, 0, 0, 1, 1, HED_RT_AND);
+    const uint32_t w = s->warp;
+    const uint32_t some = hed_rt_barrier_reduce(s, 0, 0, 32, w % 4 == 0, HED_RT_POPC);
+    const uint32_t any = hed_rt_barrier_reduce(s, 0, 0, 32, w == 5, HED_RT_OR);
+    const uint32_t all = hed_rt_barrier_reduce(s, 0, 0, 32, w == 5 ? 31 : 32, HED_RT_AND);
+    const uint32_t each = hed_rt_barrier_reduce(s, 0, 0, 32, 32, HED_RT_AND);
 
-    out[t] = some * 1000 + any * 100 + all * 10 + each;
+    out[w] = some * 1000 + any * 100 + all * 10 + each;
 }
 
 static void
 barriers_reduce(void **state)
 {
-    uint32_t out[100] = {0};
+    uint32_t out[25] = {0};
     void *params[] = {out};
-    struct hed_job job = make_job(reduce, 1, HED_PTX_WAITS, 1, 100);
+    struct hed_job job = make_job(reduce, HED_PTX_WAITS, 1, 800);
 
     run_well(&job, params, 1);
-    for (uint32_t t = 0; t < 100; t++)
-        assert_int_equal(out[t], 25101);
+    for (uint32_t w = 0; w < 25; w++)
+        assert_int_equal(out[w], 7101);
 }
 
 static void
@@ -280,7 +273,7 @@ look_back(struct hed_ptx_strand *s)
         while (atomic_load_explicit(&done[b - 1], memory_order_acquire) == 0)
             spend(s);
     }
-    hed_rt_barrier(s, 0, 0, 1);
+    hed_rt_barrier(s, 0, 0, 32);
     if (s->tid[0][0] == 0)
         atomic_store_explicit(&done[b], (b ? done[b - 1] : 0) + 1, memory_order_release);
 }
@@ -290,7 +283,7 @@ blocks_may_wait_for_earlier_ones(void **state)
 {
     _Atomic uint32_t *done = calloc(500, sizeof *done);
     void *params[] = {done};
-    struct hed_job job = make_job(look_back, 1, HED_PTX_WAITS | HED_PTX_GRID, 500, 32);
+    struct hed_job job = make_job(look_back, HED_PTX_WAITS | HED_PTX_GRID, 500, 64);
 
     run_well(&job, params, 1);
     for (uint32_t b = 0; b < 500; b++)
@@ -306,13 +299,13 @@ meet_all(struct hed_ptx_strand *s)
     const uint32_t n = s->grid->nctaid[0];
 
     for (uint32_t round = 1; round <= 5; round++) {
-        hed_rt_barrier(s, 0, 0, 1);
+        hed_rt_barrier(s, 0, 0, 32);
         if (s->tid[0][0] == 0) {
             atomic_fetch_add(&words[0], 1);
             while (atomic_load(&words[0]) < n * round)
                 spend(s);
         }
-        hed_rt_barrier(s, 0, 0, 1);
+        hed_rt_barrier(s, 0, 0, 32);
     }
     atomic_fetch_add(&words[1], 1);
 }
@@ -322,11 +315,11 @@ all_blocks_of_a_cooperative_grid_run_at_once(void **state)
 {
     _Atomic uint32_t words[2] = {0};
     void *params[] = {words};
-    struct hed_job job = make_job(meet_all, 1, HED_PTX_WAITS | HED_PTX_GRID, 200, 64);
+    struct hed_job job = make_job(meet_all, HED_PTX_WAITS | HED_PTX_GRID, 200, 64);
 
     job.cooperative = true;
     run_well(&job, params, 1);
-    assert_int_equal(words[1], 200 * 64);
+    assert_int_equal(words[1], 200 * 2);
 }
 
 static void
@@ -334,10 +327,10 @@ resident_blocks_may_wait_for_each_other(void **state)
 {
     _Atomic uint32_t words[2] = {0};
     void *params[] = {words};
-    struct hed_job job = make_job(meet_all, 1, HED_PTX_WAITS | HED_PTX_GRID, 16, 32);
+    struct hed_job job = make_job(meet_all, HED_PTX_WAITS | HED_PTX_GRID, 16, 32);
 
     run_well(&job, params, 1);
-    assert_int_equal(words[1], 16 * 32);
+    assert_int_equal(words[1], 16);
 }
 
 struct launcher {
@@ -352,7 +345,7 @@ launch_often(void *arg)
     void *params[] = {l->out};
 
     for (int i = 0; i < 20; i++) {
-        struct hed_job job = make_job(sum_block, 1, HED_PTX_WAITS, 50, 64);
+        struct hed_job job = make_job(sum_block, HED_PTX_WAITS, 50, 512);
         struct hed_why why;
 
         job.info.shared = 1024;
@@ -376,7 +369,7 @@ grids_run_side_by_side(void **state)
         pthread_join(launchers[i].thread, &failed);
         assert_null(failed);
         for (uint32_t b = 0; b < 50; b++)
-            assert_int_equal(launchers[i].out[b], 64 * 64 * b + 63 * 32);
+            assert_int_equal(launchers[i].out[b], 16 * 16 * b + 15 * 8);
     }
 }
 

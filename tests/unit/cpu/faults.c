@@ -10,19 +10,17 @@ nothing(struct hed_ptx_strand *s)
 static void
 expect_fault(hed_ptx_entry entry, uint32_t flags, CUresult want, const char *text)
 {
-    for (uint32_t lanes = 1; lanes <= 32; lanes += 31) {
-        struct hed_job job = make_job(entry, lanes, flags, 20, 64);
-        struct hed_why why = {""};
+    struct hed_job job = make_job(entry, flags, 20, 64);
+    struct hed_why why = {""};
 
-        assert_int_equal(run_badly(&job, NULL, &why), want);
-        assert_non_null(strstr(why.text, "kernel test"));
-        if (!strstr(why.text, text))
-            print_error("%s\n", why.text);
-        assert_non_null(strstr(why.text, text));
+    assert_int_equal(run_badly(&job, NULL, &why), want);
+    assert_non_null(strstr(why.text, "kernel test"));
+    if (!strstr(why.text, text))
+        print_error("%s\n", why.text);
+    assert_non_null(strstr(why.text, text));
 
-        job = make_job(nothing, lanes, flags, 20, 64);
-        assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
-    }
+    job = make_job(nothing, flags, 20, 64);
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
 }
 
 static volatile int *volatile nowhere = (volatile int *)0x128;
@@ -57,7 +55,7 @@ static void
 shared_memory_has_an_end(void **state)
 {
     for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
-        struct hed_job job = make_job(over_the_end, 1, flags, 20, 64);
+        struct hed_job job = make_job(over_the_end, flags, 20, 64);
         struct hed_why why = {""};
 
         job.info.shared = 100;
@@ -148,31 +146,6 @@ assertions_fail_the_launch(void **state)
     expect_fault(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed: kernel test, block (2, 0, 0)");
 }
 
-static void
-leave_from_inside(struct hed_ptx_strand *s)
-{
-    uint32_t *out = param(s, 0);
-
-    __atomic_fetch_add(&out[0], 1, __ATOMIC_RELAXED);
-    if (s->tid[0][0] % 2)
-        hed_rt_exit(s);
-    __atomic_fetch_add(&out[1], 1, __ATOMIC_RELAXED);
-}
-
-static void
-a_thread_may_end_anywhere(void **state)
-{
-    for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
-        uint32_t out[2] = {0};
-        void *params[] = {out};
-        struct hed_job job = make_job(leave_from_inside, 1, flags, 30, 100);
-
-        run_well(&job, params, 1);
-        assert_int_equal(out[0], 3000);
-        assert_int_equal(out[1], 1500);
-    }
-}
-
 static volatile sig_atomic_t handled;
 static sigjmp_buf back;
 
@@ -187,7 +160,7 @@ static void
 faults_outside_of_kernels_are_the_programs(void **state)
 {
     struct sigaction mine = {.sa_handler = program_handler}, old;
-    struct hed_job job = make_job(nothing, 1, 0, 4, 32);
+    struct hed_job job = make_job(nothing, 0, 4, 32);
     struct hed_why why;
 
     sigaction(SIGSEGV, &mine, &old);
@@ -196,7 +169,7 @@ faults_outside_of_kernels_are_the_programs(void **state)
     if (sigsetjmp(back, 1) == 0)
         *nowhere = 1;
     assert_int_equal(handled, SIGSEGV);
-    job = make_job(bad_address, 1, 0, 20, 64);
+    job = make_job(bad_address, 0, 20, 64);
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
     sigaction(SIGSEGV, &old, NULL);
 }
@@ -204,13 +177,13 @@ faults_outside_of_kernels_are_the_programs(void **state)
 static void
 launches_that_need_too_much_are_refused(void **state)
 {
-    struct hed_job job = make_job(nothing, 1, 0, 1, 1025);
+    struct hed_job job = make_job(nothing, 0, 1, 1025);
     struct hed_why why;
 
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_INVALID_VALUE);
-    job = make_job(nothing, 1, 0, 0, 32);
+    job = make_job(nothing, 0, 0, 32);
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_INVALID_VALUE);
-    job = make_job(nothing, 1, 0, 1, 32);
+    job = make_job(nothing, 0, 1, 32);
     job.dynamic_shared = 300000;
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
@@ -222,7 +195,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(endless_recursion_is_noticed, setup, teardown),
     cmocka_unit_test_setup_teardown(threads_that_wait_for_each_other_do_not_hang, setup, teardown),
     cmocka_unit_test_setup_teardown(assertions_fail_the_launch, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_thread_may_end_anywhere, setup, teardown),
     cmocka_unit_test_setup_teardown(faults_outside_of_kernels_are_the_programs, setup, teardown),
     cmocka_unit_test_setup_teardown(launches_that_need_too_much_are_refused, setup_alone, teardown),
 };

@@ -41,11 +41,11 @@ teardown(void **state)
 }
 
 static inline struct hed_job
-make_job(hed_ptx_entry entry, uint32_t lanes, uint32_t flags, uint32_t blocks, uint32_t threads)
+make_job(hed_ptx_entry entry, uint32_t flags, uint32_t blocks, uint32_t threads)
 {
     return (struct hed_job){
         .entry = entry,
-        .info = {.abi = HED_PTX_ABI, .flags = flags, .lanes = lanes, .stack = 4096},
+        .info = {.abi = HED_PTX_ABI, .flags = flags, .stack = 4096},
         .name = "test",
         .grid = {blocks, 1, 1},
         .block = {threads, 1, 1},

@@ -55,7 +55,7 @@ printf_formats_as_c_does(void **state)
 {
     uint32_t out[1];
     void *params[] = {out};
-    struct hed_job job = make_job(print_all, 1, 0, 1, 1);
+    struct hed_job job = make_job(print_all, 0, 1, 1);
 
     assert_string_equal(capture(&job, params), "-5|  1.5|-1234567890123|str|z|    3.14|2345|%|\n");
     assert_int_equal(out[0], 9);
@@ -73,7 +73,7 @@ static void
 output_is_in_the_order_of_the_blocks(void **state)
 {
     for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
-        struct hed_job job = make_job(print_block, 1, flags, 1000, 1);
+        struct hed_job job = make_job(print_block, flags, 1000, 1);
         const char *p = capture(&job, NULL);
 
         for (uint32_t i = 0; i < 1000; i++) {
@@ -101,7 +101,7 @@ odd_formats(struct hed_ptx_strand *s)
 static void
 odd_formats_do_no_harm(void **state)
 {
-    struct hed_job job = make_job(odd_formats, 1, 0, 1, 1);
+    struct hed_job job = make_job(odd_formats, 0, 1, 1);
 
     assert_non_null(strstr(capture(&job, NULL), "c(null)d"));
 }
@@ -116,7 +116,7 @@ allocate(struct hed_ptx_strand *s)
         return;
     memset(p, 1, 1000);
     __atomic_fetch_add(out, 1, __ATOMIC_RELAXED);
-    if (s->tid[0][0] % 2)
+    if (s->warp % 2)
         hed_rt_free(s, (uintptr_t)p);
 }
 
@@ -126,12 +126,12 @@ kernels_have_a_heap_with_a_limit(void **state)
     struct hed_heap heap;
     uint32_t out = 0;
     void *params[] = {&out};
-    struct hed_job job = make_job(allocate, 1, HED_PTX_WAITS, 40, 100);
+    struct hed_job job = make_job(allocate, HED_PTX_WAITS, 160, 1024);
 
     hed_heap_init(&heap);
     job.heap = &heap;
     run_well(&job, params, 1);
-    assert_true(out >= 1000 && out < 4000);
+    assert_true(out >= 1000 && out < 160 * 32);
     assert_true(heap.used <= job.heap_limit);
     hed_heap_fini(&heap);
 }
@@ -150,7 +150,7 @@ static void
 freeing_twice_does_no_harm(void **state)
 {
     struct hed_heap heap;
-    struct hed_job job = make_job(free_twice, 1, 0, 1, 1);
+    struct hed_job job = make_job(free_twice, 0, 1, 1);
     struct hed_why why;
 
     hed_heap_init(&heap);

@@ -432,12 +432,12 @@ reductions_lose_nothing(void **state)
 {
     uint32_t words[2] = {7, 7};
     struct hed_surface f = make_surface((struct hed_format){HED_TEXEL_UINT, 32, 1, 4}, words, 2, 1);
-    struct hed_job job = make_job(add_one, 1, 0, 20, 64);
+    struct hed_job job = make_job(add_one, 0, 20, 64);
     void *const params[] = {&f};
 
     run_well(&job, params, 1);
     assert_int_equal(words[0], 7);
-    assert_int_equal(words[1], 7 + 20 * 64 * 100);
+    assert_int_equal(words[1], 7 + 20 * 2 * 100);
 }
 
 /* ---- numbers that are no object -------------------------------------------------------------- */
@@ -472,7 +472,7 @@ ask_it(struct hed_ptx_strand *s)
 static void
 expect_bad(hed_ptx_entry entry, const void *object)
 {
-    struct hed_job job = make_job(entry, 1, 0, 2, 32);
+    struct hed_job job = make_job(entry, 0, 2, 32);
     struct hed_why why = {""};
     void *const params[] = {(void *)(uintptr_t)object};
 

@@ -56,7 +56,7 @@ static const struct {
 };
 
 static void
-check_atomics(enum hed_ptx_shape shape)
+check_atomics(enum exec_tier tier)
 {
     for (size_t i = 0; i < sizeof(atomics) / sizeof(atomics[0]); i++) {
         uint64_t memory[2] = {atomics[i].before, 0x55};
@@ -65,7 +65,7 @@ check_atomics(enum hed_ptx_shape shape)
 
         snprintf(code, sizeof(code), "%s st.b32 [%%out], %%r1; st.b64 [%%out+8], %%d1;",
                  atomics[i].text);
-        exec_code_as(shape, ".shared .f32 sh;", code, memory, out);
+        exec_code_as(tier, ".shared .f32 sh;", code, memory, out);
 
         const uint64_t old = strstr(atomics[i].text, "%d1") ? out[1] : out[0];
 
@@ -79,8 +79,8 @@ static void
 atomics_change_memory_and_return_the_old_value(void **state)
 {
     (void)state;
-    check_atomics(HED_PTX_SCALAR);
-    check_atomics(HED_PTX_WARP);
+    check_atomics(EXEC_BASELINE);
+    check_atomics(EXEC_COMPILED);
 }
 
 static void

@@ -10,7 +10,7 @@ extern uint32_t load_other(uint32_t x);
 void hed_kernel(struct hed_ptx_strand *s);
 
 const struct hed_ptx_info hed_kernel_info = {
-    .abi = HED_PTX_ABI, .flags = HED_PTX_WAITS, .lanes = 1, .shared = 16, .stack = 100};
+    .abi = HED_PTX_ABI, .flags = HED_PTX_WAITS, .shared = 16, .stack = 100};
 
 static uint32_t counts[4] = {1, 2, 3, 4};
 static uint32_t empty[1000];

@@ -104,8 +104,7 @@ static const struct {
 } launches[] = {{64, 0, 2}, {100, 0, 1}, {128, 16, 1}, {60, 12, 1}};
 
 static void
-run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_t *in,
-           uint32_t *out)
+run_kernel(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in, uint32_t *out)
 {
     void *params[] = {in, out};
     const struct exec_launch launch = {.blocks = launches[l].blocks,
@@ -119,12 +118,12 @@ run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_
 
     snprintf(text, sizeof(text), "%s%s", HEAD, k->body);
     memset(out, 0xcc, WORDS * sizeof(*out));
-    exec_open(&e, text, shape);
+    exec_open(&e, text, tier);
     if (exec_run(&e, "k", &launch) != 0)
         fail_msg("%s: %s", k->name, e.why.text);
-    if (shape == HED_PTX_WARP && e.why.text[0])
+    if (tier == EXEC_COMPILED && e.why.text[0])
         fail_msg("%s has another shape: %s", k->name, e.why.text);
-    if (shape == HED_PTX_WARP && k->meets)
+    if (tier == EXEC_COMPILED && k->meets)
         assert_true(e.info.flags & HED_PTX_CUT);
     exec_close(&e);
 }
@@ -140,7 +139,7 @@ both_layouts_leave_the_same_memory(void **state)
         in[i] = i * 2654435761u >> 24;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
         for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
-            run_kernel(&kernels[i], HED_PTX_WARP, l, in, warp);
+            run_kernel(&kernels[i], EXEC_COMPILED, l, in, warp);
             run_kernel(&kernels[i], EXEC_BASELINE, l, in, other);
             for (unsigned w = 0; w < WORDS; w++)
                 if (warp[w] != other[w])
@@ -166,7 +165,7 @@ addresses_decide_the_layout(void **state)
         struct exec e;
 
         snprintf(text, sizeof(text), "%s%s", HEAD, kernels[i].body);
-        exec_open(&e, text, HED_PTX_WARP);
+        exec_open(&e, text, EXEC_COMPILED);
         assert_int_equal(hed_flow_init(&flow, e.module.funcs, &why), 0);
         assert_int_equal(hed_ssa_init(&ssa, &flow, &why), 0);
         assert_int_equal(hed_locals_init(&locals, &flow, &ssa), 0);
@@ -204,7 +203,7 @@ misaligned_elements_trap(void **state)
         struct exec e;
 
         snprintf(text, sizeof(text), "%s%s", HEAD, bodies[i]);
-        exec_open(&e, text, HED_PTX_WARP);
+        exec_open(&e, text, EXEC_COMPILED);
         assert_int_equal(exec_run(&e, "k", &launch), HED_ESTATE);
         assert_int_equal(e.trap, HED_PTX_TRAP_ALIGN);
         exec_close(&e);

@@ -29,7 +29,7 @@ write_kernel(struct hed_buf *text, unsigned steps)
 }
 
 static void
-check_steps(enum hed_ptx_shape shape, unsigned steps)
+check_steps(enum exec_tier tier, unsigned steps)
 {
     uint32_t out[LANES] = {0}, want[LANES], next[LANES];
     void *params[] = {out};
@@ -39,7 +39,7 @@ check_steps(enum hed_ptx_shape shape, unsigned steps)
 
     hed_buf_init(&text, 16 << 20);
     write_kernel(&text, steps);
-    exec_open(&e, hed_buf_cstr(&text), shape);
+    exec_open(&e, hed_buf_cstr(&text), tier);
     e.options.level = 0;
     if (exec_run(&e, "k", &launch) != 0)
         fail_msg("%u steps: %s", steps, e.why.text);
@@ -62,8 +62,8 @@ static void
 long_kernels_run_in_lockstep(void **state)
 {
     (void)state;
-    check_steps(HED_PTX_WARP, 30);
-    check_steps(HED_PTX_WARP, 500);
+    check_steps(EXEC_COMPILED, 30);
+    check_steps(EXEC_COMPILED, 500);
     check_steps(EXEC_BASELINE, 500);
 }
 
@@ -72,7 +72,7 @@ static void
 huge_kernels_run_in_lockstep(void **state)
 {
     (void)state;
-    check_steps(HED_PTX_WARP, 9000);
+    check_steps(EXEC_COMPILED, 9000);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,4 +1,4 @@
-/* Tests of the mask shape: kernels run as warps, thread by thread and in the baseline tier, with
+/* Tests of the mask shape: kernels run compiled and in the baseline tier, with
  * blocks of several widths, and must leave the same memory. */
 #include "harness/unit.h"
 
@@ -27,7 +27,7 @@
 
 struct kernel {
     const char *name;
-    bool meets; /* threads wait for each other: not in the harness's scalar runtime */
+    bool meets; /* threads wait for each other */
     const char *body;
 };
 
@@ -171,8 +171,7 @@ static const struct {
                 {64, 8, 2}, {60, 12, 1}, {7, 0, 2},   {48, 16, 1}};
 
 static void
-run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_t *in,
-           uint32_t *out)
+run_kernel(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in, uint32_t *out)
 {
     struct {
         void *in, *out;
@@ -188,12 +187,12 @@ run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_
 
     snprintf(text, sizeof(text), "%s%s", HEAD, k->body);
     memset(out, 0xcc, WORDS * sizeof(*out));
-    exec_open(&e, text, shape);
+    exec_open(&e, text, tier);
     if (exec_run(&e, "k", &launch) != 0)
         fail_msg("%s: %s", k->name, e.why.text);
-    if (shape == HED_PTX_WARP && e.why.text[0])
+    if (tier == EXEC_COMPILED && e.why.text[0])
         fail_msg("%s has another shape: %s", k->name, e.why.text);
-    if (shape == HED_PTX_WARP && k->meets)
+    if (tier == EXEC_COMPILED && k->meets)
         assert_true(e.info.flags & HED_PTX_CUT);
     exec_close(&e);
 }
@@ -218,11 +217,9 @@ all_tiers_leave_the_same_memory(void **state)
         in[i] = i * 2654435761u >> 24;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
-            run_kernel(&kernels[i], HED_PTX_WARP, l, in, warp);
+            run_kernel(&kernels[i], EXEC_COMPILED, l, in, warp);
             if (kernels[i].meets)
                 continue;
-            run_kernel(&kernels[i], HED_PTX_SCALAR, l, in, other);
-            compare(&kernels[i], l, warp, other, "thread by thread");
             run_kernel(&kernels[i], EXEC_BASELINE, l, in, other);
             compare(&kernels[i], l, warp, other, "in the baseline tier");
         }
@@ -246,7 +243,7 @@ barriers_cut_a_kernel(void **state)
         for (unsigned l = 0; kernels[i].meets && l < sizeof(launches) / sizeof(launches[0]); l++) {
             const unsigned n = launches[l].threads;
 
-            run_kernel(&kernels[i], HED_PTX_WARP, l, in, out);
+            run_kernel(&kernels[i], EXEC_COMPILED, l, in, out);
             for (unsigned t = 0; t < n * launches[l].blocks; t++) {
                 const unsigned own = t % n, block = t / n;
                 uint32_t want = 0;
@@ -300,7 +297,7 @@ idle_lanes_read_no_other_page(void **state)
                 way ? (uint32_t *)(pages + page) - 5 : (uint32_t *)(pages + 2 * page) - 83;
             const unsigned threads = launches[l].threads * launches[l].blocks;
 
-            run_kernel(&k, HED_PTX_WARP, l, in, out);
+            run_kernel(&k, EXEC_COMPILED, l, in, out);
             for (unsigned i = 0; i < threads; i++)
                 assert_int_equal(out[i], i >= 5 && i < 83 ? in[i] : 0xcccccccc);
         }

@@ -29,7 +29,7 @@ run_warp(const char *before, const char *code, const void *in, void *out)
 
     if (asprintf(&text, form, before, code) < 0)
         fail();
-    exec_open(&e, text, HED_PTX_WARP);
+    exec_open(&e, text, EXEC_COMPILED);
     if (exec_run(&e, "kernel", &launch) != 0)
         fail_msg("%s, trap %u at line %u", e.why.text, e.trap, e.trap_line);
     exec_close(&e);

@@ -36,13 +36,13 @@ kernel_adds_vectors(void **state)
         b[i] = (float)(1000 * i);
     }
     c[100] = -1;
-    exec_open(&e, text, HED_PTX_SCALAR);
+    exec_open(&e, text, EXEC_COMPILED);
     if (exec_run(&e, "vadd", &launch) != 0)
         fail_msg("%s", e.why.text);
     for (int i = 0; i < 100; i++)
         assert_true(c[i] == (float)(1001 * i));
     assert_true(c[100] == -1);
-    assert_int_equal(e.info.flags, 0);
+    assert_int_equal(e.info.flags, HED_PTX_BLOCKS);
     exec_close(&e);
 }
 
@@ -353,7 +353,7 @@ open_kernel(struct exec *e, const char *code)
         ".entry k(.param .u64 p) { .reg .b64 %%d<9>; .reg .b32 %%r<9>; .reg .pred %%p<3>;\n"
         ".local .align 8 .b8 frame[16]; ld.param.u64 %%d0, [p];\n%s\nret; }\n",
         code);
-    exec_open(e, text, HED_PTX_SCALAR);
+    exec_open(e, text, EXEC_COMPILED);
 }
 
 static int
@@ -435,7 +435,7 @@ loops_that_wait_yield(void **state)
                      0);
     assert_int_equal(memory[0], 2000);
     assert_int_equal(e.yields, 0);
-    assert_int_equal(e.info.flags, 0);
+    assert_int_equal(e.info.flags, HED_PTX_BLOCKS);
     exec_close(&e);
     /* As unoptimised code does. */
     assert_int_equal(run_kernel(&e,
@@ -489,7 +489,7 @@ special_registers_have_the_right_values(void **state)
     struct exec e;
 
     (void)state;
-    exec_open(&e, code, HED_PTX_SCALAR);
+    exec_open(&e, code, EXEC_COMPILED);
     if (exec_run(&e, "k", &launch) != 0)
         fail_msg("%s", e.why.text);
     exec_close(&e);

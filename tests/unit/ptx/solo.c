@@ -172,8 +172,7 @@ static const struct {
 } launches[] = {{64, 0, 2}, {96, 32, 2}, {100, 0, 3}, {128, 16, 1}, {60, 12, 1}, {7, 0, 2}};
 
 static void
-run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_t *in,
-           uint32_t *out)
+run_kernel(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in, uint32_t *out)
 {
     struct {
         void *in, *out;
@@ -189,10 +188,10 @@ run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_
 
     text_of(k, text, sizeof(text));
     memset(out, 0xcc, WORDS * sizeof(*out));
-    exec_open(&e, text, shape);
+    exec_open(&e, text, tier);
     if (exec_run(&e, "k", &launch) != 0)
         fail_msg("%s: %s", k->name, e.why.text);
-    if (shape == HED_PTX_WARP && e.why.text[0])
+    if (tier == EXEC_COMPILED && e.why.text[0])
         fail_msg("%s has another shape: %s", k->name, e.why.text);
     exec_close(&e);
 }
@@ -208,7 +207,7 @@ lanes_solo_leave_the_same_memory(void **state)
         in[i] = i * 2654435761u >> 24;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
-            run_kernel(&kernels[i], HED_PTX_WARP, l, in, warp);
+            run_kernel(&kernels[i], EXEC_COMPILED, l, in, warp);
             run_kernel(&kernels[i], EXEC_BASELINE, l, in, other);
             for (unsigned w = 0; w < WORDS; w++)
                 if (warp[w] != other[w])

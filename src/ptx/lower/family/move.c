@@ -85,7 +85,8 @@ check_alignment(struct hed_lower *l, const struct hed_lower_place *at, unsigned 
 
     if (!l->options->check_alignment || align <= 1 || l->err)
         return;
-    if ((at->address || at->reg) && l->shape->checks_moves &&
+    /* Loads and stores check addresses themselves. */
+    if ((at->address || at->reg) &&
         (l->inst->form->op == HED_PTX_OP_LD || l->inst->form->op == HED_PTX_OP_ST))
         return;
     if (!at->address && !at->reg && at->offset % (int64_t)align == 0)
@@ -122,7 +123,7 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
         at.reg = o->reg;
         at.reg_offset = o->offset;
         at.is_shared = is_shared_space(space);
-        if (!l->shape->checks_moves || l->lanes == 1)
+        if (l->lanes == 1)
             at.address = hed_lower_place_address(l, &at);
     } else {
         at.address = hed_lower_int(l, l->i64, o->bits + (uint64_t)o->offset);

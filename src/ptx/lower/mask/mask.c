@@ -329,9 +329,7 @@ mask_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 }
 
 const struct hed_lower_shape hed_lower_mask = {
-    .lanes = HED_PTX_LANES,
     .made = HED_PTX_MADE_MASKS,
-    .checks_moves = true,
     .functions = &hed_lower_warp,
     .declare = hed_mask_declare,
     .enter = mask_enter,

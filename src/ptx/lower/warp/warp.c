@@ -410,9 +410,7 @@ hed_lower_warp_lane(struct hed_lower *l)
 }
 
 const struct hed_lower_shape hed_lower_warp = {
-    .lanes = HED_PTX_LANES,
     .made = HED_PTX_MADE_MACHINE,
-    .checks_moves = true,
     .declare = hed_lower_warp_declare,
     .enter = warp_enter,
     .start = warp_start,
