@@ -1,4 +1,4 @@
-/* ex2, lg2, sin, cos and tanh of f32, without branches, for any number of lanes.
+/* ex2, lg2, sin, cos, tanh and rsqrt of f32, without branches, for any number of lanes.
  *
  * They are short polynomials in f64. The results are off by hardly more than the last rounding to
  * f32, which is better than PTX asks for. sin and cos start as a GPU does: they multiply by 1 / 2
@@ -215,4 +215,62 @@ hed_lower_approx(struct hed_lower *l, enum hed_ptx_op op, LLVMValueRef v)
         odd = LLVMBuildFSub(l->b, v, v, "");
     return hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, odd, odd, ""), odd,
                             LLVMBuildFPTrunc(l->b, r, narrow, ""));
+}
+
+/* ---- 1 / sqrt(x) ----------------------------------------------------------------------------- */
+
+#if defined(__aarch64__)
+
+/* Two lanes: the processor's estimate, and three steps of Newton, each of which doubles the number
+ * of right bits. For all floats this rounds to the same f32 as a square root and a division. */
+static LLVMValueRef
+rsqrt_of_two(struct hed_lower *l, LLVMValueRef x)
+{
+    LLVMValueRef y = hed_one(l, "llvm.aarch64.neon.frsqrte", x);
+
+    for (unsigned i = 0; i < 3; i++)
+        y = f64_mul(l, y, hed_two(l, "llvm.aarch64.neon.frsqrts", x, f64_mul(l, y, y)));
+    return y;
+}
+
+static LLVMValueRef
+f64_rsqrt(struct hed_lower *l, LLVMValueRef x)
+{
+    LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(x));
+
+    if (l->lanes == 1)
+        return NULL;
+    for (unsigned i = 0; i < l->lanes; i += 2) {
+        LLVMValueRef at[] = {hed_lower_word(l, i), hed_lower_word(l, i + 1)};
+        LLVMValueRef two =
+            rsqrt_of_two(l, LLVMBuildShuffleVector(l->b, x, x, LLVMConstVector(at, 2), ""));
+
+        for (unsigned k = 0; k < 2; k++)
+            all = LLVMBuildInsertElement(
+                l->b, all, LLVMBuildExtractElement(l->b, two, hed_lower_word(l, k), ""), at[k], "");
+    }
+    return all;
+}
+
+#else
+
+static LLVMValueRef
+f64_rsqrt(struct hed_lower *l, LLVMValueRef x)
+{
+    (void)l;
+    (void)x;
+    return NULL;
+}
+
+#endif
+
+LLVMValueRef
+hed_lower_rsqrt(struct hed_lower *l, LLVMValueRef v)
+{
+    LLVMValueRef x = LLVMBuildFPExt(l->b, v, hed_lower_lanes(l, l->f64), "");
+    LLVMValueRef r = f64_rsqrt(l, x);
+
+    if (!r)
+        r = LLVMBuildFDiv(l->b, f64_constant(l, 1), hed_one(l, "llvm.sqrt", x), "");
+    return LLVMBuildFPTrunc(l->b, r, LLVMTypeOf(v), "");
 }

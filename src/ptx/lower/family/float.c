@@ -306,16 +306,6 @@ approx_div(struct hed_lower *l, const struct sources *s)
 }
 
 static LLVMValueRef
-approx_rsqrt(struct hed_lower *l, LLVMValueRef a)
-{
-    LLVMTypeRef t = hed_lower_lanes(l, l->f64);
-    LLVMValueRef root = hed_one(l, "llvm.sqrt", LLVMBuildFPExt(l->b, a, t, ""));
-
-    root = LLVMBuildFDiv(l->b, hed_lower_float(l, l->f64, 1), root, "");
-    return LLVMBuildFPTrunc(l->b, root, LLVMTypeOf(a), "");
-}
-
-static LLVMValueRef
 compute_approx(struct hed_lower *l, const struct sources *s)
 {
     LLVMValueRef a = s->v[0];
@@ -324,7 +314,7 @@ compute_approx(struct hed_lower *l, const struct sources *s)
     case HED_PTX_OP_DIV:
         return approx_div(l, s);
     case HED_PTX_OP_RSQRT:
-        return approx_rsqrt(l, a);
+        return hed_lower_rsqrt(l, a);
     case HED_PTX_OP_SIN:
     case HED_PTX_OP_COS:
     case HED_PTX_OP_LG2:

@@ -63,6 +63,7 @@ void hed_lower_real(struct hed_lower *l);
 void hed_lower_half(struct hed_lower *l);
 /* ex2, lg2, sin, cos and tanh of f32. */
 LLVMValueRef hed_lower_approx(struct hed_lower *l, enum hed_ptx_op op, LLVMValueRef v);
+LLVMValueRef hed_lower_rsqrt(struct hed_lower *l, LLVMValueRef v);
 /* min and max of all floats. */
 void hed_lower_least(struct hed_lower *l, const struct hed_real *f);
 
