@@ -46,6 +46,10 @@ uint64_t hed_ptx_mma_pack(const struct hed_ptx_mma *m);
 
 /* Operands: the words of a, b and c. Results: those of d. */
 void hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
+/* product.c: the same for the usual shapes and types, faster. Returns false for others, and if some
+ * lanes take no part. */
+bool hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m,
+                       bool is_strided);
 /* Operands: an address (two words). Results: one word per matrix. arg is the number of matrices,
  * plus 256 if they are transposed. */
 void hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);

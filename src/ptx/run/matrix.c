@@ -184,7 +184,7 @@ encode_number(enum hed_ptx_type t, union number v)
         memcpy(&bits, &v.f, sizeof(bits));
         return bits;
     default:
-        return hed_to_bits32((float)v.f);
+        return isnan(v.f) ? 0x7fffffff : hed_to_bits32((float)v.f);
     }
 }
 
@@ -385,8 +385,8 @@ hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
     (void)mask;
     memcpy(&m, &arg, sizeof(m));
     m.c &= 0x7f; /* HED_RT_STRIDED is above it */
-    if (!product_fits(&m))
-        return; /* the checker accepts no such shape */
+    if (hed_ptx_mma_usual(data, &m, arg & HED_RT_STRIDED) || !product_fits(&m))
+        return; /* the checker accepts no shape that does not fit */
     x.columns = m.n;
     x.depth = m.k & HED_PTX_MMA_K;
 

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "ptx/ptx.h"
 #include "ptx/run/abi.h"
+#include "ptx/run/group.h"
+#include "ptx/run/small_float.h"
 #include "ptx/words.h"
 
 typedef unsigned __int128 u128;
@@ -192,7 +195,77 @@ doubles_are_rounded_as_the_machine_does(void **state)
     }
 }
 
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+#define WORDS 16 /* per lane: of a, b, c and d */
+
+/* Element (row, column) of mma.m16n8k16 of halves: a in words 0 to 3, b in 4 and 5. */
+static float
+half_factor(uint32_t words[][WORDS], bool is_b, unsigned row, unsigned column)
+{
+    const unsigned k = is_b ? row : column, group = is_b ? column : row % 8;
+    const unsigned word = is_b ? 4 + k / 8 : row / 8 + k / 8 * 2;
+    const uint32_t v = words[group * 4 + k % 8 / 2][word];
+
+    return hed_from_f16((uint16_t)(k % 2 ? v >> 16 : v));
+}
+
+static void
+products_are_added_in_order(void **state)
+{
+    const struct hed_ptx_mma m = {
+        16, 8, 16, HED_PTX_TYPE_F32, HED_PTX_TYPE_F16, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32};
+    uint32_t words[HED_PTX_LANES][WORDS], seed = 1;
+    void *data[HED_PTX_LANES];
+
+    (void)state;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        data[lane] = words[lane];
+        for (unsigned i = 0; i < WORDS; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            words[lane][i] = seed & 0xbfffbfff; /* numbers, large and small */
+        }
+    }
+    words[9][1] = 0x3c007e01; /* a NaN in row 10 */
+    hed_ptx_mma(data, UINT32_MAX, hed_ptx_mma_pack(&m));
+    for (unsigned row = 0; row < 16; row++) {
+        for (unsigned column = 0; column < 8; column++) {
+            const uint32_t *own = words[row % 8 * 4 + column / 2] + row / 8 * 2 + column % 2;
+            float sum = hed_from_bits32(own[6]);
+
+            for (unsigned k = 0; k < 16; k++)
+                sum = fmaf(half_factor(words, false, row, k), half_factor(words, true, k, column),
+                           sum);
+            assert_int_equal(own[10], row == 10 ? 0x7fffffff : hed_to_bits32(sum));
+        }
+    }
+}
+
+/* Sums of bytes wrap around; signs are those of each matrix. */
+static void
+products_of_bytes_wrap_around(void **state)
+{
+    const struct hed_ptx_mma m = {
+        16, 8, 16, HED_PTX_TYPE_S32, HED_PTX_TYPE_U8, HED_PTX_TYPE_S8, HED_PTX_TYPE_S32};
+    uint32_t words[HED_PTX_LANES][WORDS];
+    void *data[HED_PTX_LANES];
+
+    (void)state;
+    memset(words, 0xff, sizeof(words)); /* a: 255, b: -1 */
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        data[lane] = words[lane];
+        for (unsigned i = 3; i < 7; i++)
+            words[lane][i] = 0x80000000 + lane * 4 + i;
+    }
+    hed_ptx_mma(data, UINT32_MAX, hed_ptx_mma_pack(&m));
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++)
+        for (unsigned i = 3; i < 7; i++)
+            assert_int_equal(words[lane][i + 4], 0x80000000 + lane * 4 + i - 16 * 255);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(products_are_added_in_order),
+    cmocka_unit_test(products_of_bytes_wrap_around),
     cmocka_unit_test(every_name_exists_once),
     cmocka_unit_test(every_half_survives_a_float),
     cmocka_unit_test(halves_are_rounded_to_nearest_even),
