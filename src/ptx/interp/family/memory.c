@@ -35,6 +35,25 @@ address_pattern(const uint64_t *at, uint64_t step)
     return SCATTERED;
 }
 
+/* The same of offsets into shared memory, which are not to wrap around. */
+static inline __attribute__((always_inline)) enum pattern
+offset_pattern(const uint32_t *at, uint32_t imm, uint32_t step)
+{
+    uint32_t off = 0;
+
+    if (at[1] - at[0] == step && at[0] + imm <= UINT32_MAX - 31 * step) {
+        EACH_LANE(i)
+        off |= (at[i] - at[0]) ^ ((uint32_t)i * step);
+        return off ? SCATTERED : ROW;
+    }
+    if (at[1] == at[0]) {
+        EACH_LANE(i)
+        off |= at[i] ^ at[0];
+        return off ? SCATTERED : ONE_ADDRESS;
+    }
+    return SCATTERED;
+}
+
 static void
 check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *at)
 {
@@ -54,6 +73,42 @@ lane_addresses(const struct interp_warp *w, const struct interp_step *s, uint64_
         return interp_at(w, s->a);
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
     return room;
+}
+
+/* How the addresses of the lanes lie, and the first one; without all of them, if a register tells
+ * it. */
+static inline __attribute__((always_inline)) enum pattern
+find_pattern(const struct interp_warp *w, const struct interp_step *s, unsigned step,
+             uint64_t *first)
+{
+    uint64_t room[HED_PTX_LANES];
+
+    switch (s->e & KIND_MASK) {
+    case INTERP_REGISTER: {
+        const uint64_t *a = interp_at(w, s->a);
+
+        *first = a[0] + (uint64_t)s->imm;
+        return address_pattern(a, step);
+    }
+    case INTERP_SHARED_REGISTER: {
+        const uint32_t *a = interp_at(w, s->a);
+
+        *first = (uintptr_t)w->strand->block->shared + (uint32_t)(a[0] + (uint32_t)s->imm);
+        return offset_pattern(a, (uint32_t)s->imm, step);
+    }
+    default:
+        interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+        *first = room[0];
+        return address_pattern(room, step);
+    }
+}
+
+/* Checks a row of elements, which are as large as their alignment, or one address. */
+static inline __attribute__((always_inline)) void
+check_first(struct interp_warp *w, const struct interp_step *s, uint64_t first)
+{
+    if (s->b > 1 && (first & (s->b - 1)))
+        hed_interp_trap(w, s, w->mask, HED_PTX_TRAP_ALIGN);
 }
 
 static inline bool
@@ -138,21 +193,22 @@ load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, uns
                          (const unsigned char *)(uintptr_t)room[0] + k * size, size);
         return s + 1;
     }
-    at = lane_addresses(w, s, room);
-    if (s->b > 1)
-        check_lanes(w, s, at);
     if (w->mask == INTERP_ALL) {
-        switch (address_pattern(at, size * count)) {
+        uint64_t first;
+
+        switch (find_pattern(w, s, size * count, &first)) {
         case ROW:
             if (count == 1) {
-                memcpy(interp_at(w, s->d), (const void *)(uintptr_t)at[0], HED_PTX_LANES * size);
+                check_first(w, s, first);
+                memcpy(interp_at(w, s->d), (const void *)(uintptr_t)first, HED_PTX_LANES * size);
                 return s + 1;
             }
             break;
         case ONE_ADDRESS: {
-            const unsigned char *from = (const unsigned char *)(uintptr_t)at[0];
+            const unsigned char *from = (const unsigned char *)(uintptr_t)first;
             unsigned char values[ELEMENTS_MAX * 16];
 
+            check_first(w, s, first);
             /* The address may be in one of the registers that are written. */
             memcpy(values, from, size * count);
             for (unsigned k = 0; k < count; k++)
@@ -163,6 +219,9 @@ load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, uns
             break;
         }
     }
+    at = lane_addresses(w, s, room);
+    if (s->b > 1)
+        check_lanes(w, s, at);
     if (at != room) {
         memcpy(room, at, sizeof(room));
         at = room;
@@ -255,15 +314,18 @@ static inline __attribute__((always_inline)) const struct interp_step *
 store_step(struct interp_warp *w, const struct interp_step *s, unsigned size, unsigned count)
 {
     uint64_t room[HED_PTX_LANES];
-    const uint64_t *at = lane_addresses(w, s, room);
+    const uint64_t *at;
+    uint64_t first;
 
     w->strand->line = s->line;
-    if (s->b > 1)
-        check_lanes(w, s, at);
-    if (count == 1 && w->mask == INTERP_ALL && address_pattern(at, size) == ROW) {
-        memcpy((void *)(uintptr_t)at[0], interp_at(w, s->d), HED_PTX_LANES * size);
+    if (count == 1 && w->mask == INTERP_ALL && find_pattern(w, s, size, &first) == ROW) {
+        check_first(w, s, first);
+        memcpy((void *)(uintptr_t)first, interp_at(w, s->d), HED_PTX_LANES * size);
         return s + 1;
     }
+    at = lane_addresses(w, s, room);
+    if (s->b > 1)
+        check_lanes(w, s, at);
     /* Lanes in order: of those that write to one address, the last one wins. */
     MASKED_LANES(w->mask, i)
     {
