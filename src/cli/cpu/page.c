@@ -163,7 +163,7 @@ print_shape(const struct hed_cpu_subject *s)
     char text[sizeof m->why.text + TEXT_MAX];
 
     if (!m->is_known && m->why.text[0]) {
-        snprintf(text, sizeof text, "baseline tier: %s", m->why.text);
+        snprintf(text, sizeof text, "not compiled: %s", m->why.text);
     } else if (!m->is_known) {
         snprintf(text, sizeof text, "%s%s",
                  s->explained.why ? "warps with a machine of lanes: " : "warps under masks",
