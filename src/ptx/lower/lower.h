@@ -291,8 +291,19 @@ LLVMValueRef hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRe
 bool hed_lower_has_fma(const struct hed_lower *l);
 /* Was the compiler told that the machine has a feature (LLVM's name)? */
 bool hed_lower_has(const struct hed_lower *l, const char *feature);
+/* Calls hed_rt_trap(strand, trap, line), which does not return. */
+void hed_lower_trap(struct hed_lower *l, LLVMValueRef args[3]);
+/* The convention of functions that are called where things are not as usual: they keep vector
+ * registers, so that code around the call need not keep its values in memory. */
+#if defined(__aarch64__)
+#define HED_LOWER_RARE 97 /* aarch64_vector_pcs; LLVM's C interface has no name for it */
+#else
+#define HED_LOWER_RARE LLVMCCallConv
+#endif
 /* Gives a function one of LLVM's attributes, by name; ignores one that LLVM does not know. */
 void hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value);
+void hed_lower_text_attribute(struct hed_lower *l, LLVMValueRef f, const char *name,
+                              const char *value);
 /* Declares a PTX function in the module; the shape chooses the type, or name and type. */
 LLVMValueRef hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef type);
 LLVMValueRef hed_lower_declare_as(struct hed_lower *l, const char *name, LLVMTypeRef type);

@@ -216,14 +216,21 @@ hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint6
                                 LLVMCreateEnumAttribute(l->context, kind, value));
 }
 
+void
+hed_lower_text_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, const char *value)
+{
+    LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(l->context, name, (unsigned)strlen(name),
+                                                      value, (unsigned)strlen(value)));
+}
+
 LLVMValueRef
 hed_lower_declare_as(struct hed_lower *l, const char *name, LLVMTypeRef type)
 {
     LLVMValueRef v = LLVMAddFunction(l->module, name, type);
 
     hed_lower_attribute(l, v, "nounwind", 0);
-    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
+    hed_lower_text_attribute(l, v, "frame-pointer", "all");
     return v;
 }
 
@@ -273,6 +280,20 @@ hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRef result, LLV
     LLVMTypeRef type = type_of_call(result, args, n);
 
     return LLVMBuildCall2(l->b, type, hed_lower_external(l, name, type), args, n, "");
+}
+
+void
+hed_lower_trap(struct hed_lower *l, LLVMValueRef args[3])
+{
+    LLVMTypeRef type = type_of_call(l->nothing, args, 3);
+    LLVMValueRef f = hed_lower_external(l, "hed_rt_trap", type), call;
+
+    /* It keeps no register. But since it does not return nobody finds out, and callers with this
+     * convention need not save registers for it. */
+    LLVMSetFunctionCallConv(f, HED_LOWER_RARE);
+    call = LLVMBuildCall2(l->b, type, f, args, 3, "");
+    LLVMSetInstructionCallConv(call, HED_LOWER_RARE);
+    LLVMBuildUnreachable(l->b);
 }
 
 static LLVMValueRef

@@ -77,8 +77,7 @@ hed_mask_trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap 
     LLVMPositionBuilderAtEnd(l->b, hit);
     LLVMBuildStore(l->b, hed_lower_warp_lowest(l, hed_lower_warp_running(l)),
                    hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
-    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
-    LLVMBuildUnreachable(l->b);
+    hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 

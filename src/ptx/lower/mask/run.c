@@ -10,6 +10,7 @@
  * warps: parameters, sizes, tests of alignment. A kernel that waits on a stack of its own has no
  * loops: hed_kernel(strand) runs one warp.
  */
+#include <llvm-c/TargetMachine.h>
 #include <stddef.h>
 
 #include "ptx/lower/mask/mask.h"
@@ -18,6 +19,9 @@
  * loops or down to their ends, and keeps it on the stack: sgemm32 of bench/cpu takes twice as long.
  */
 #define INLINE_MOST 128
+/* Instructions of a kernel whose code LLVM orders for this processor. That helps short ones, which
+ * wait for memory (stencil5 by a fifth), and harms long ones. */
+#define TUNE_MOST 100
 
 enum { STRAND, BLOCK, GRID, CTAID, ARGUMENTS = CTAID + 3 };
 
@@ -254,6 +258,16 @@ count_instructions(const struct hed_ptx_func *f)
     return n;
 }
 
+/* For the order of instructions only: which instructions there are, the features say. */
+static void
+tune_for_processor(struct hed_lower *l, LLVMValueRef f)
+{
+    char *name = LLVMGetHostCPUName();
+
+    hed_lower_text_attribute(l, f, "tune-cpu", name);
+    LLVMDisposeMessage(name);
+}
+
 void
 hed_mask_finish(struct hed_lower *l)
 {
@@ -262,9 +276,11 @@ hed_mask_finish(struct hed_lower *l)
     struct hed_lower_function f = {.value = entry, .ptx = l->kernel};
     struct run r = {.run = LLVMGetParam(entry, 0),
                     .body = hed_lower_map_get(l->functions, l->kernel)};
+    const unsigned count = count_instructions(l->kernel);
 
-    hed_lower_attribute(
-        l, r.body, count_instructions(l->kernel) <= INLINE_MOST ? "alwaysinline" : "noinline", 0);
+    hed_lower_attribute(l, r.body, count <= INLINE_MOST ? "alwaysinline" : "noinline", 0);
+    if (count <= TUNE_MOST)
+        tune_for_processor(l, entry);
     l->function = &f;
     f.entry = hed_lower_block(l, "entry");
     LLVMPositionBuilderAtEnd(l->b, f.entry);

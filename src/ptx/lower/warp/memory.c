@@ -135,8 +135,7 @@ check_aligned(struct hed_lower *l, const struct mover *m, LLVMValueRef address, 
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, low, ""), good, bad);
     LLVMPositionBuilderAtEnd(l->b, bad);
     LLVMBuildStore(l->b, lane, hed_lower_at(l, m->strand, offsetof(struct hed_ptx_strand, lane)));
-    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
-    LLVMBuildUnreachable(l->b);
+    hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, good);
 }
 
@@ -364,6 +363,7 @@ find_mover(struct hed_lower *l, const struct hed_lower_place *at,
         return f;
     f = LLVMAddFunction(l->module, name, *type);
     LLVMSetLinkage(f, LLVMInternalLinkage);
+    LLVMSetFunctionCallConv(f, HED_LOWER_RARE);
     hed_lower_attribute(l, f, "noinline", 0);
     hed_lower_attribute(l, f, "nounwind", 0);
 
@@ -419,7 +419,7 @@ hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
         LLVMSetAlignment(LLVMBuildStore(l->b, shared_offsets(l, at), args[0]), 16);
     else if (!at->first)
         LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
-    LLVMBuildCall2(l->b, type, f, args, 6, "");
+    LLVMSetInstructionCallConv(LLVMBuildCall2(l->b, type, f, args, 6, ""), HED_LOWER_RARE);
 }
 
 /* ---- loads and stores ---------------------------------------------------------------------- */

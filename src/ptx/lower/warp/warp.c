@@ -376,8 +376,7 @@ hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_tr
     LLVMPositionBuilderAtEnd(l->b, hit);
     LLVMBuildStore(l->b, hed_lower_warp_lowest(l, bits),
                    hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
-    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
-    LLVMBuildUnreachable(l->b);
+    hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
