@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/number.h"
 
@@ -20,14 +19,6 @@
 #define MEMORY_SHIFTS 32
 #define SHARED_ALIGN 1024 /* ptx/run/abi.h */
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
-
-static size_t
-page_size(void)
-{
-    const long n = sysconf(_SC_PAGESIZE);
-
-    return n > 0 ? (size_t)n : HED_REGION_LEAST;
-}
 
 static void
 strand_main(void *arg)
@@ -83,7 +74,7 @@ static int
 take_block_shared(struct hed_block *b, size_t size)
 {
     struct hed_regions *from = &b->worker->engine->shared;
-    const size_t page = page_size();
+    const size_t page = b->worker->engine->page;
 
     if (hed_region_take(from, size + page, &b->shared) != 0)
         return HED_ENOMEM;
@@ -103,7 +94,7 @@ give_shared(struct hed_block *b)
 static size_t
 shared_room(const struct hed_block *b)
 {
-    return b->shared.size - page_size();
+    return b->shared.size - b->worker->engine->page;
 }
 
 static size_t
@@ -203,6 +194,36 @@ place_strand_memory(struct hed_strand *s, const struct hed_block *b, uint32_t in
     s->abi.memory_size = b->stack_size - b->guard - shift - STACK_OF_BASELINE;
 }
 
+/* Strands that were made for grids like this one stay as they are. */
+static bool
+strands_are_made(const struct hed_block *b, const struct hed_grid *g)
+{
+    return memcmp(b->made.ntid, g->abi.ntid, sizeof b->made.ntid) == 0 &&
+           b->made.direct == g->direct && b->made.in_baseline == (g->job->program != NULL) &&
+           b->made.frame == g->frame;
+}
+
+static void
+make_strands(struct hed_block *b, const struct hed_grid *g)
+{
+    for (uint32_t i = 0; i < g->strands; i++) {
+        struct hed_strand *s = &b->strands[i];
+
+        s->abi.block = &b->abi;
+        s->block = b;
+        s->stack = b->stacks.at + (g->direct ? 0 : i * b->stack_size);
+        if (g->job->program)
+            place_strand_memory(s, b, g->direct ? 0 : i);
+        s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
+        place_strand(s, g, i);
+        hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
+    }
+    memcpy(b->made.ntid, g->abi.ntid, sizeof b->made.ntid);
+    b->made.direct = g->direct;
+    b->made.in_baseline = g->job->program != NULL;
+    b->made.frame = g->frame;
+}
+
 struct hed_block *
 hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
 {
@@ -225,20 +246,16 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     b->abi.shared = b->shared.at + shared_room(b) - shared_size(g);
     b->abi.smid = w->index % g->abi.nsm;
     b->steps = 0;
+    if (!strands_are_made(b, g))
+        make_strands(b, g);
     for (uint32_t i = 0; i < g->strands; i++) {
         struct hed_strand *s = &b->strands[i];
 
         s->abi.grid = &g->abi;
-        s->abi.block = &b->abi;
-        s->block = b;
-        s->stack = b->stacks.at + (g->direct ? 0 : i * b->stack_size);
-        s->barrier = 0;
-        if (g->job->program)
-            place_strand_memory(s, b, g->direct ? 0 : i);
+        s->abi.lane = 0;
+        s->abi.line = 0;
         s->abi.resume = 0;
-        s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
-        place_strand(s, g, i);
-        hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
+        s->barrier = 0;
     }
     return b;
 }

@@ -34,6 +34,7 @@ struct hed_cpu_kernel {
     struct hed_interp *program;     /* the same; NULL if the kernel is compiled from the start */
     struct hed_board_kernel *shown; /* on the board, or NULL */
     struct hed_why why;
+    _Atomic uint32_t pace; /* of its compiled code: engine.h */
 
     struct hed_cpu_code *code;
     _Atomic int tier;                 /* enum hed_tier_state */

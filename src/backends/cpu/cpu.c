@@ -28,6 +28,18 @@ executor_forked(void *m)
     c->board = NULL; /* it is the parent's */
 }
 
+static void
+executor_runner_begins(void *m, bool again)
+{
+    hed_engine_thread_begin(((struct hed_cpu *)m)->engine, again);
+}
+
+static void
+executor_runner_ends(void *m)
+{
+    hed_engine_thread_end(((struct hed_cpu *)m)->engine);
+}
+
 const struct hed_executor hed_cpu_executor = {
     .memory = {.reserve = hed_cpu_reserve,
                .map = hed_cpu_map,
@@ -43,6 +55,8 @@ const struct hed_executor hed_cpu_executor = {
     .fill_vars = hed_cpu_fill_vars,
     .prepare = hed_cpu_prepare,
     .launch = hed_cpu_launch,
+    .runner_begins = executor_runner_begins,
+    .runner_ends = executor_runner_ends,
     .forked = executor_forked,
     /* No fini: when the process ends, the threads sleep, or run a kernel whose result is not
      * needed, and exit.c stops the compiler. Calls may still come. */

@@ -4,21 +4,29 @@
  * returned, they go on in another round.
  */
 #include "backends/cpu/engine.h"
+#include "base/number.h"
 
-/* Takes blocks to run. False if there are none. */
+#define PARTS 4 /* of the blocks that are left to each worker */
+
+/* Takes blocks to run: a part of those that are left, so that all workers end at the same time.
+ * False if there are none. */
 static bool
 take_blocks(struct hed_engine_worker *w, struct hed_grid *g)
 {
+    /* Relaxed: as in open_next_block() of grid.c. */
+    uint64_t from = atomic_load_explicit(&g->next, memory_order_relaxed), end;
+    const uint64_t parts = g->shared ? PARTS * (uint64_t)g->engine->threads : 1;
+
     if (hed_grid_hands_over(g))
         return false;
-
-    /* Relaxed: as in open_next_block() of grid.c. */
-    const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
-
-    if (from >= g->blocks)
-        return false;
+    do {
+        if (from >= g->blocks)
+            return false;
+        end = from + hed_clamp((g->blocks - from) / parts, 1, g->chunk);
+    } while (!atomic_compare_exchange_weak_explicit(&g->next, &from, end, memory_order_relaxed,
+                                                    memory_order_relaxed));
     w->direct.block = from;
-    w->direct.end = g->blocks - from < g->chunk ? g->blocks : from + g->chunk;
+    w->direct.end = end;
     return true;
 }
 

@@ -17,8 +17,8 @@
 #define GUARD ((size_t)64 << 10)       /* bytes under a stack; large frames may skip a page */
 #define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
 #define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
-#define CHUNKS 16           /* per worker, about */
-#define CHUNK_MOST 64
+#define CHUNK_MOST 64       /* blocks; compiled ones stop between blocks by themselves */
+#define WORTH_NS 20000      /* a grid that takes less is not worth waking another thread */
 #define OPEN_LEAST 2
 
 static unsigned
@@ -32,6 +32,14 @@ count_cores(void)
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n > 0 ? (unsigned)n : 1;
+}
+
+static size_t
+page_size(void)
+{
+    const long n = sysconf(_SC_PAGESIZE);
+
+    return n > 0 ? (size_t)n : HED_REGION_LEAST;
 }
 
 int
@@ -48,7 +56,8 @@ hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why
         e->threads = HED_ENGINE_THREADS_MAX;
     hed_lock_init(&e->lock, HED_RANK_WORKERS);
     pthread_cond_init(&e->work, NULL);
-    e->workers = calloc(e->threads, sizeof *e->workers);
+    e->page = page_size();
+    e->workers = calloc(e->threads, sizeof(struct hed_engine_worker *));
     if (!e->workers || hed_regions_init(&e->stacks, STACKS_RANGE) != 0) {
         hed_why_set(why, "no addresses for the stacks of kernels");
         free(e->workers);
@@ -89,6 +98,7 @@ hed_engine_forked(struct hed_engine *e)
     e->started = 0;
     e->grids = NULL;
     e->idle = NULL;
+    e->hot = NULL;
 }
 
 /* Chooses the size of a stack and whether it has a guard. The compiler knows the size of a kernel's
@@ -116,9 +126,8 @@ choose_blocks(struct hed_grid *g)
 {
     const struct hed_job *job = g->job;
     const uint32_t workers = g->engine->threads;
-    const uint64_t chunk = g->blocks / ((uint64_t)workers * CHUNKS);
 
-    g->chunk = g->direct ? hed_clamp(chunk, 1, CHUNK_MOST) : 1;
+    g->chunk = job->info.flags & HED_PTX_BLOCKS ? UINT64_MAX : g->direct ? CHUNK_MOST : 1;
     if (job->cooperative) {
         g->open_most = UINT32_MAX;
         g->open_share = (uint32_t)hed_divide_up(g->blocks, workers);
@@ -198,8 +207,45 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     g->frame = job->info.flags & HED_PTX_CUT ? hed_round_up(job->info.frame, 64) : 0;
     choose_stack(g);
     choose_blocks(g);
-    hed_lock_init(&g->out_lock, HED_RANK_OUTPUT);
-    pthread_cond_init(&g->left_cond, NULL);
+}
+
+/* Is it worth waking other threads for the grid? Blocks that wait for each other want all of them.
+ * Otherwise the kernel's last grid tells how long this one takes. */
+static bool
+is_for_many(const struct hed_grid *g)
+{
+    const struct hed_job *job = g->job;
+
+    if (g->blocks - job->first < 2 || g->engine->threads < 2)
+        return false;
+    if (!g->direct || !job->pace)
+        return true;
+
+    /* Relaxed: any grid's figure will do. */
+    const uint32_t ns = atomic_load_explicit(job->pace, memory_order_relaxed);
+
+    return ns == 0 || ns * (g->blocks - job->first) >= WORTH_NS;
+}
+
+/* Runs a grid of two or more blocks, and notes how long a block took. */
+static void
+run_and_note(struct hed_engine_worker *w, struct hed_grid *g)
+{
+    const uint64_t begin = hed_now_ns();
+    const bool many = is_for_many(g);
+
+    g->shared = many;
+    if (many)
+        hed_engine_workers_join(g->engine, g);
+    hed_engine_worker_run(w, g);
+    if (many)
+        hed_engine_workers_leave(g->engine, g);
+    if (g->job->pace)
+        atomic_store_explicit(
+            g->job->pace,
+            (uint32_t)hed_clamp((hed_now_ns() - begin) / (g->blocks - g->job->first), 1,
+                                UINT32_MAX),
+            memory_order_relaxed);
 }
 
 CUresult
@@ -210,35 +256,27 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_grid *g = aligned_alloc(64, (sizeof *g + 63) & ~(size_t)63);
     struct hed_engine_worker *w = hed_engine_worker_take(e);
 
-    if (!g || !w) {
-        if (w)
-            hed_engine_worker_give(w);
-        free(g);
+    if (!w) {
         hed_why_set(why, "kernel %.120s: no memory for a launch", job->name);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    memset(g, 0, sizeof *g);
+
+    struct hed_grid *g = &w->own;
+
+    memset(g, 0, offsetof(struct hed_grid, why));
     grid_init(g, e, job);
-
-    const bool many = g->blocks > g->chunk && e->threads > 1;
-
-    if (many)
-        hed_engine_workers_join(e, g);
-    hed_engine_worker_run(w, g);
-    if (many)
-        hed_engine_workers_leave(e, g);
-    hed_engine_worker_give(w);
+    if (g->blocks - job->first < 2)
+        hed_engine_worker_run(w, g);
+    else
+        run_and_note(w, g);
     hed_output_write(g);
     r = (CUresult)atomic_load_explicit(&g->failed, memory_order_relaxed);
     if (job->ran)
         *job->ran = hed_min(atomic_load_explicit(&g->next, memory_order_relaxed), g->blocks);
     if (r != CUDA_SUCCESS)
         hed_why_set(why, "%s", g->why.text);
-    pthread_cond_destroy(&g->left_cond);
-    hed_lock_fini(&g->out_lock);
-    free(g);
+    hed_engine_worker_give(w);
     return r;
 }

@@ -62,13 +62,14 @@ struct hed_job {
     const uint64_t *vars;
     bool cooperative;
     uint64_t id;
-    uint32_t sm_count;     /* of the device */
-    uint32_t resident;     /* blocks that a GPU would run at once; 0 if unknown */
-    uint32_t clock_khz;    /* of %clock */
-    size_t stack_limit;    /* bytes per thread, for kernels that recurse */
-    size_t printf_limit;   /* bytes */
-    size_t heap_limit;     /* bytes */
-    struct hed_heap *heap; /* of the device; NULL if malloc of kernels always fails */
+    uint32_t sm_count;      /* of the device */
+    uint32_t resident;      /* blocks that a GPU would run at once; 0 if unknown */
+    uint32_t clock_khz;     /* of %clock */
+    size_t stack_limit;     /* bytes per thread, for kernels that recurse */
+    size_t printf_limit;    /* bytes */
+    size_t heap_limit;      /* bytes */
+    struct hed_heap *heap;  /* of the device; NULL if malloc of kernels always fails */
+    _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */
     /* Asked between blocks, on any thread that works on the grid: if true, no block begins any
@@ -87,6 +88,12 @@ void hed_engine_free(struct hed_engine *e);
 
 /* In the child of a fork, where the threads do not exist. */
 void hed_engine_forked(struct hed_engine *e);
+
+/* The calling thread is going to run many grids and is heddle's own: it gets a worker that is ready
+ * to run, until hed_engine_thread_end. With `again`, foreign code has run on the thread; nothing
+ * happens if it has no worker. */
+void hed_engine_thread_begin(struct hed_engine *e, bool again);
+void hed_engine_thread_end(struct hed_engine *e);
 
 /* Runs a grid to its end. May be called by any thread, by several at once. Returns CUDA_SUCCESS or
  * the error of the grid. */
@@ -146,6 +153,12 @@ struct hed_block {
     uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
     struct hed_region frames; /* one per strand; empty if none is needed */
+    /* What its strands were made for. */
+    struct {
+        uint32_t ntid[3];
+        bool direct, in_baseline;
+        size_t frame;
+    } made;
 };
 
 /* The place where a kernel failed. The signal handler fills it in, so it has plain values only. */
@@ -155,12 +168,45 @@ struct hed_fault {
     uint64_t pc;
 };
 
+struct hed_grid {
+    struct hed_ptx_grid abi; /* first */
+    const struct hed_job *job;
+    struct hed_engine *engine;
+    uint32_t threads, strands; /* of a block */
+    uint32_t stacks;           /* per block: strands, or 1 if they share one */
+    bool direct;               /* strands run one after the other */
+    bool shared;               /* with other workers than the caller */
+    uint64_t blocks;
+    uint64_t chunk;      /* blocks that are handed out at once at most (direct) */
+    uint32_t open_most;  /* blocks that a worker may have open */
+    uint32_t open_share; /* and may open before its blocks have waited */
+    size_t stack_size, guard;
+    size_t frame;                        /* bytes of a strand's frame, with HED_PTX_CUT */
+    _Atomic uint64_t next;               /* the next block to be handed out */
+    _Atomic uint32_t failed;             /* CUresult */
+    _Atomic bool handed_over;            /* no block begins any more */
+    _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers */
+    struct hed_output *out;              /* what blocks printed; guarded by out_lock */
+    size_t out_bytes;
+    uint64_t out_count;
+    /* Guarded by the engine's lock. */
+    struct hed_grid *next_grid, *previous_grid;
+    unsigned users; /* workers in it, without the caller */
+    /* Kept from launch to launch; see hed_engine_run. */
+    struct hed_why why; /* the reason; written by the thread that set failed */
+    struct hed_lock out_lock;
+    pthread_cond_t left_cond;
+};
+
 struct hed_engine_worker {
     struct hed_engine *engine;
     struct hed_engine_worker *next_idle; /* in engine->idle; guarded by the engine's lock */
     unsigned index;
     pthread_t thread;
     struct hed_grid *grid;      /* that it works on, or NULL */
+    struct hed_grid own;        /* of the launch that the worker was taken for */
+    bool is_bound;              /* to its thread, between launches too */
+    stack_t before;             /* with is_bound: the thread's stack for signals */
     struct hed_side side;       /* its own stack, while a kernel runs */
     struct hed_strand *running; /* NULL while no kernel runs; read by the signal handler */
     bool gone;                  /* the strand left by a fault, a trap or an exit */
@@ -181,41 +227,15 @@ struct hed_engine_worker {
     } direct;
 };
 
-struct hed_grid {
-    struct hed_ptx_grid abi; /* first */
-    const struct hed_job *job;
-    struct hed_engine *engine;
-    uint32_t threads, strands; /* of a block */
-    uint32_t stacks;           /* per block: strands, or 1 if they share one */
-    bool direct;               /* strands run one after the other */
-    uint64_t blocks;
-    uint64_t chunk;      /* blocks that are handed out at once (direct) */
-    uint32_t open_most;  /* blocks that a worker may have open */
-    uint32_t open_share; /* and may open before its blocks have waited */
-    size_t stack_size, guard;
-    size_t frame;                        /* bytes of a strand's frame, with HED_PTX_CUT */
-    _Atomic uint64_t next;               /* the next block to be handed out */
-    _Atomic uint32_t failed;             /* CUresult */
-    _Atomic bool handed_over;            /* no block begins any more */
-    struct hed_why why;                  /* the reason; written by the thread that set failed */
-    _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers */
-    struct hed_lock out_lock;
-    struct hed_output *out; /* what blocks printed; guarded by out_lock */
-    size_t out_bytes;
-    uint64_t out_count;
-    /* Guarded by the engine's lock. */
-    struct hed_grid *next_grid, *previous_grid;
-    unsigned users; /* workers in it, without the caller */
-    pthread_cond_t left_cond;
-};
-
 struct hed_engine {
     unsigned threads;
+    size_t page;                             /* bytes */
+    _Atomic(struct hed_engine_worker *) hot; /* one more that is idle, taken without the lock */
     struct hed_regions stacks, shared;
     struct hed_lock lock; /* guards what follows */
     pthread_cond_t work;
-    struct hed_grid *grids;            /* that have blocks to hand out */
-    struct hed_engine_worker *workers; /* threads - 1; started with the first launch */
+    struct hed_grid *grids;             /* that have blocks to hand out */
+    struct hed_engine_worker **workers; /* threads - 1; started with the first launch */
     unsigned started;
     struct hed_engine_worker *idle; /* for calling threads */
     unsigned worker_count;          /* of all, for their index */
@@ -247,7 +267,7 @@ void hed_block_trim(struct hed_engine_worker *w, uint32_t keep);
 /* Offers a grid to the threads; withdraws it and waits until no worker is in it. */
 void hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g);
 void hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g);
-/* A worker for the calling thread; NULL if there is no memory. */
+/* A worker for the calling thread, its own if it has one; NULL if there is no memory. */
 struct hed_engine_worker *hed_engine_worker_take(struct hed_engine *e);
 void hed_engine_worker_give(struct hed_engine_worker *w);
 /* The calling thread works on a grid as w. */
@@ -318,6 +338,8 @@ void hed_fault_fini(struct hed_engine_worker *w);
 /* The calling thread is the worker until it leaves. */
 void hed_fault_enter(struct hed_engine_worker *w, stack_t *before);
 void hed_fault_leave(struct hed_engine_worker *w, const stack_t *before);
+/* Only the part of hed_fault_enter that the program may have undone from another thread. */
+void hed_fault_renew(void);
 /* Reports the fault that the handler noted as the grid's failure. */
 void hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s);
 

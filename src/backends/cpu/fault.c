@@ -191,17 +191,23 @@ install_locked(void)
 }
 
 void
+hed_fault_renew(void)
+{
+    /* A program that replaces any of them also replaces this one. */
+    if (is_our_handler(SIGSEGV))
+        return;
+    hed_lock(&install_lock);
+    install_locked();
+    hed_unlock(&install_lock);
+}
+
+void
 hed_fault_enter(struct hed_engine_worker *w, stack_t *old)
 {
     const stack_t ours = {.ss_sp = w->alternate.at, .ss_size = HED_FAULT_STACK};
     sigset_t faults;
 
-    /* A program that replaces any of them also replaces this one. */
-    if (!is_our_handler(SIGSEGV)) {
-        hed_lock(&install_lock);
-        install_locked();
-        hed_unlock(&install_lock);
-    }
+    hed_fault_renew();
     sigaltstack(&ours, old);
     /* If the thread blocked these signals, a fault would kill the process. */
     sigemptyset(&faults);

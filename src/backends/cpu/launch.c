@@ -87,6 +87,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .entry = loaded->entry,
         .info = loaded->info,
         .program = in_baseline ? k->program : NULL,
+        .pace = in_baseline ? NULL : &k->pace,
         .name = l->code->kernels[l->kernel].name,
         .dynamic_shared = l->dynamic_shared,
         .params = l->params,

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/cpu/engine.h"
 #include "base/log.h"
@@ -18,6 +19,18 @@ has_blocks(struct hed_grid *g)
     /* Relaxed: a stale value costs one more look. */
     return atomic_load_explicit(&g->next, memory_order_relaxed) < g->blocks &&
            !atomic_load_explicit(&g->handed_over, memory_order_relaxed) && !hed_grid_failed(g);
+}
+
+static void
+worker_free(struct hed_engine_worker *w)
+{
+    if (!w)
+        return;
+    hed_block_trim(w, 0);
+    hed_fault_fini(w);
+    pthread_cond_destroy(&w->own.left_cond);
+    hed_lock_fini(&w->own.out_lock);
+    free(w);
 }
 
 /* The grid that needs a worker most: the one with the fewest. */
@@ -97,34 +110,37 @@ start_engine_thread(struct hed_engine_worker *w)
     return 0;
 }
 
-static int
-worker_init(struct hed_engine *e, struct hed_engine_worker *w, unsigned index)
+static struct hed_engine_worker *
+worker_create(struct hed_engine *e, unsigned index)
 {
+    struct hed_engine_worker *w = aligned_alloc(_Alignof(struct hed_engine_worker), sizeof *w);
+
+    if (!w)
+        return NULL;
+    memset(w, 0, sizeof *w);
     w->engine = e;
     w->index = index;
-    return hed_fault_init(w);
-}
-
-static void
-worker_fini(struct hed_engine_worker *w)
-{
-    hed_block_trim(w, 0);
-    hed_fault_fini(w);
+    hed_lock_init(&w->own.out_lock, HED_RANK_OUTPUT);
+    pthread_cond_init(&w->own.left_cond, NULL);
+    if (hed_fault_init(w) == 0)
+        return w;
+    worker_free(w);
+    return NULL;
 }
 
 static void
 start_threads_locked(struct hed_engine *e)
 {
     while (e->started + 1 < e->threads) {
-        struct hed_engine_worker *w = &e->workers[e->started];
+        struct hed_engine_worker *w = worker_create(e, e->started + 1);
 
-        if (worker_init(e, w, e->started + 1) != 0 || start_engine_thread(w) != 0) {
+        if (!w || start_engine_thread(w) != 0) {
             hed_warn(CPU, "only %u of %u threads could be started", e->started + 1, e->threads);
-            hed_fault_fini(w);
+            worker_free(w);
             e->threads = e->started + 1;
             break;
         }
-        e->started++;
+        e->workers[e->started++] = w;
     }
 }
 
@@ -138,7 +154,7 @@ hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g)
     if (e->grids)
         e->grids->previous_grid = g;
     e->grids = g;
-    if (g->blocks > 2 * g->chunk)
+    if (g->blocks > 2)
         pthread_cond_broadcast(&e->work);
     else
         pthread_cond_signal(&e->work);
@@ -160,11 +176,21 @@ hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g)
     hed_unlock(&e->lock);
 }
 
+/* ---- workers of calling threads -------------------------------------------------------------- */
+
+static _Thread_local struct hed_engine_worker *bound; /* with is_bound */
+
 struct hed_engine_worker *
 hed_engine_worker_take(struct hed_engine *e)
 {
-    struct hed_engine_worker *w;
+    struct hed_engine_worker *w = bound;
 
+    if (w && w->engine == e)
+        return w;
+    /* Acquire: pairs with the release in hed_engine_worker_give. */
+    w = atomic_exchange_explicit(&e->hot, NULL, memory_order_acquire);
+    if (w)
+        return w;
     hed_lock(&e->lock);
     w = e->idle;
     if (w)
@@ -173,23 +199,21 @@ hed_engine_worker_take(struct hed_engine *e)
     const unsigned index = w ? w->index : e->worker_count++;
 
     hed_unlock(&e->lock);
-    if (w)
-        return w;
-    w = calloc(1, sizeof *w);
     /* Calling threads share the numbers of our threads: a number stands for an SM, not for a
      * thread. */
-    if (w && worker_init(e, w, index) != 0) {
-        free(w);
-        w = NULL;
-    }
-    return w;
+    return w ? w : worker_create(e, index);
 }
 
 void
 hed_engine_worker_give(struct hed_engine_worker *w)
 {
     struct hed_engine *e = w->engine;
+    struct hed_engine_worker *none = NULL;
 
+    /* Release: the next thread that takes it sees what this one left in it. */
+    if (w->is_bound || atomic_compare_exchange_strong_explicit(
+                           &e->hot, &none, w, memory_order_release, memory_order_relaxed))
+        return;
     hed_lock(&e->lock);
     w->next_idle = e->idle;
     e->idle = w;
@@ -197,10 +221,41 @@ hed_engine_worker_give(struct hed_engine_worker *w)
 }
 
 void
+hed_engine_thread_begin(struct hed_engine *e, bool again)
+{
+    struct hed_engine_worker *w = again ? bound : hed_engine_worker_take(e);
+    stack_t ours;
+
+    if (!w)
+        return; /* launches try again, and fail with a reason */
+    hed_fault_enter(w, w->is_bound ? &ours : &w->before);
+    w->is_bound = true;
+    bound = w;
+}
+
+void
+hed_engine_thread_end(struct hed_engine *e)
+{
+    struct hed_engine_worker *w = bound;
+
+    if (!w || w->engine != e)
+        return;
+    bound = NULL;
+    w->is_bound = false;
+    hed_fault_leave(w, &w->before);
+    hed_engine_worker_give(w);
+}
+
+void
 hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g)
 {
     stack_t before;
 
+    if (w->is_bound) {
+        hed_fault_renew();
+        work_on_grid(w, g);
+        return;
+    }
     hed_fault_enter(w, &before);
     work_on_grid(w, g);
     hed_fault_leave(w, &before);
@@ -214,15 +269,15 @@ hed_engine_workers_stop(struct hed_engine *e)
     pthread_cond_broadcast(&e->work);
     hed_unlock(&e->lock);
     for (unsigned i = 0; i < e->started; i++) {
-        pthread_join(e->workers[i].thread, NULL);
-        worker_fini(&e->workers[i]);
+        pthread_join(e->workers[i]->thread, NULL);
+        worker_free(e->workers[i]);
     }
     e->started = 0;
+    worker_free(atomic_exchange_explicit(&e->hot, NULL, memory_order_acquire));
     while (e->idle) {
         struct hed_engine_worker *w = e->idle;
 
         e->idle = w->next_idle;
-        worker_fini(w);
-        free(w);
+        worker_free(w);
     }
 }

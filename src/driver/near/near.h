@@ -50,6 +50,11 @@ struct hed_executor {
      * threads. Returns CUDA_SUCCESS or the kernel's (sticky) error: ILLEGAL_ADDRESS, ASSERT, ... */
     CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
 
+    /* The calling thread will run work of a stream until runner_ends. With `again`, a function of
+     * the program has run on it, which may have changed its signals. Both may be NULL. */
+    void (*runner_begins)(void *m, bool again);
+    void (*runner_ends)(void *m);
+
     /* Called in the child of a fork: forgets the parent's threads. May be NULL. */
     void (*forked)(void *m);
     /* The process ends: stops the executor's threads. May be NULL. */
@@ -74,6 +79,9 @@ struct hed_near_stream {
     uint64_t wanted; /* the lowest number that a thread waits for; UINT64_MAX if none does */
     bool running;    /* work is running, on the runner or on a caller's thread */
     bool has_runner;
+    /* For the runner, which may start when all work is done and the context is gone. */
+    void *machine;
+    const struct hed_executor *executor;
 };
 
 static inline struct hed_near_stream *

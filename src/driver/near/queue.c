@@ -4,9 +4,11 @@
  *         ╲────────── else ──> queue ──> runner: waits for the work's points, runs it
  *   submit and wait ─ the queue is empty ──> run here, after waiting for its points
  *                  ╲─ else ──> queue, and waits for its number
+ *   wait ──────────── nobody runs the queue's first work yet ──> run here, until the number is done
  *
  * A stream that has work has a runner: a thread that is started for the first work and ends when
- * there has been none for a while. Functions of the program (callbacks) run on runners only.
+ * there has been none for a while. Functions of the program (callbacks) run on runners only. A
+ * program that waits right after a launch runs it itself, while the runner is still waking up.
  *
  * Invariants:
  * 1. running is true while exactly one thread, which set it, runs work of the stream. That thread
@@ -48,6 +50,8 @@ hed_near_stream_init(void *m, struct hed_stream *s)
     pthread_condattr_t attr;
 
     s->fini = stream_fini;
+    q->machine = m;
+    q->executor = ((const struct hed_near *)m)->executor;
     q->last = &q->first;
     q->wanted = UINT64_MAX;
     (void)pthread_condattr_init(&attr);
@@ -69,20 +73,24 @@ hed_near_stream_gone(void *m, struct hed_stream *s)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-CUresult
-hed_near_point_wait(void *m, struct hed_point p)
+static void
+wait_for_number_locked(struct hed_stream *s, uint64_t number)
 {
-    struct hed_stream *s = p.stream;
     struct hed_near_stream *q = hed_near_stream(s);
 
-    hed_lock(&s->lock);
-    while (s->done < p.number) {
-        if (q->wanted > p.number)
-            q->wanted = p.number;
-        (void)hed_lock_wait(&s->lock, &q->finished, NULL);
-    }
-    hed_unlock(&s->lock);
-    return CUDA_SUCCESS;
+    if (q->wanted > number)
+        q->wanted = number;
+    (void)hed_lock_wait(&s->lock, &q->finished, NULL);
+}
+
+/* For runners: they run the work of their own stream only. */
+static void
+wait_for_point(struct hed_point p)
+{
+    hed_lock(&p.stream->lock);
+    while (p.stream->done < p.number)
+        wait_for_number_locked(p.stream, p.number);
+    hed_unlock(&p.stream->lock);
 }
 
 bool
@@ -132,7 +140,7 @@ perform_work(struct hed_work *w)
     CUresult r = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < w->after.count; i++)
-        (void)hed_near_point_wait(NULL, w->after.at[i]);
+        wait_for_point(w->after.at[i]);
 
     const CUresult failed = hed_context_error(w->ctx);
 
@@ -163,6 +171,79 @@ work_done_locked(struct hed_stream *s, uint64_t number)
     }
 }
 
+/* ---- threads that wait ----------------------------------------------------------------------- */
+
+/* May a thread of the program that waits for it run it? Not functions of the program, nor what may
+ * contain them; and a value in memory may be waited for better elsewhere. */
+static bool
+waiter_may_run(const struct hed_work *w)
+{
+    switch (w->kind) {
+    case HED_WORK_HOST:
+    case HED_WORK_CALLBACK:
+    case HED_WORK_GRAPH:
+    case HED_WORK_MEMOP:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static struct hed_work *
+take_first_locked(struct hed_near_stream *q)
+{
+    struct hed_work *w = q->first;
+
+    q->first = w->next;
+    if (!q->first)
+        q->last = &q->first;
+    q->running = true;
+    return w;
+}
+
+/* The runner may have gone to sleep because this thread ran the stream's work. */
+static void
+pass_on_locked(struct hed_near_stream *q)
+{
+    if (q->first && !q->running)
+        (void)pthread_cond_signal(&q->filled);
+}
+
+CUresult
+hed_near_point_wait(void *m, struct hed_point p)
+{
+    struct hed_stream *s = p.stream;
+    struct hed_near_stream *q = hed_near_stream(s);
+    bool ran = false;
+
+    hed_lock(&s->lock);
+    while (s->done < p.number) {
+        if (!q->first || q->running || !waiter_may_run(q->first)) {
+            pass_on_locked(q);
+            wait_for_number_locked(s, p.number);
+            continue;
+        }
+
+        struct hed_work *w = take_first_locked(q);
+        const uint64_t number = w->number;
+
+        hed_unlock(&s->lock);
+        perform_work(w);
+        hed_lock(&s->lock);
+        work_done_locked(s, number);
+        ran = true;
+    }
+    pass_on_locked(q);
+
+    /* A runner that ended meanwhile left this to us. */
+    const bool over = ran && s->destroyed && !q->first && !q->running && !q->has_runner;
+
+    hed_unlock(&s->lock);
+    if (over)
+        hed_stream_retire(s);
+    return CUDA_SUCCESS;
+}
+
 /* ---- runners --------------------------------------------------------------------------------- */
 
 /* Waits for work that can be taken. False: there has been none for a while, or no more will come.
@@ -190,13 +271,9 @@ run_queue(struct hed_stream *s, bool linger)
 
     hed_lock(&s->lock);
     while (queue_wait_locked(s, linger)) {
-        struct hed_work *w = q->first;
+        struct hed_work *w = take_first_locked(q);
         const uint64_t number = w->number;
 
-        q->first = w->next;
-        if (!q->first)
-            q->last = &q->first;
-        q->running = true;
         hed_unlock(&s->lock);
         perform_work(w);
         hed_lock(&s->lock);
@@ -215,9 +292,14 @@ static void *
 stream_runner(void *arg)
 {
     struct hed_stream *s = arg;
+    const struct hed_near_stream *q = hed_near_stream(s);
 
     (void)pthread_setname_np(pthread_self(), "heddle-stream");
+    if (q->executor->runner_begins)
+        q->executor->runner_begins(q->machine, false);
     run_queue(s, true);
+    if (q->executor->runner_ends)
+        q->executor->runner_ends(q->machine);
     hed_stream_put(s);
     return NULL;
 }

@@ -180,6 +180,7 @@ CUresult
 hed_near_run(struct hed_work *w, struct hed_why *why)
 {
     const struct hed_driver *d = w->ctx->device->driver;
+    const struct hed_near *n = d->machine_state;
 
     switch (w->kind) {
     case HED_WORK_KERNEL:
@@ -193,6 +194,8 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
     case HED_WORK_HOST:
     case HED_WORK_CALLBACK:
         hed_work_call(w);
+        if (n->executor->runner_begins)
+            n->executor->runner_begins(d->machine_state, true);
         return CUDA_SUCCESS;
     case HED_WORK_EVENT_RECORD:
         hed_near_event_reached(w->event.event, w->event.record);

@@ -2,6 +2,8 @@
 #include "driver/stream/stream.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -365,8 +367,46 @@ what_is_waited_for_runs_here_when_the_stream_is_idle(void **state)
     OK(hed_submit_wait(s, kernel(s, FAKE_NONE)));
     assert_true(pthread_equal(where, pthread_self()));
     OK(hed_submit(s, kernel(s, FAKE_NONE)));
-    OK(hed_stream_synchronize(s));
+    while (fake_call(f, cuStreamQuery, stream) == CUDA_ERROR_NOT_READY)
+        (void)sched_yield();
     assert_false(pthread_equal(where, pthread_self()));
+    hed_stream_put(s);
+    busy_fake_free(f);
+}
+
+static sem_t runner_may_begin;
+static struct hed_executor late_runners; /* the runner may read it after the test */
+
+static void
+hold_runner(void *m, bool again)
+{
+    while (!again && sem_wait(&runner_may_begin) != 0)
+        ;
+}
+
+static void
+what_no_runner_has_begun_runs_where_it_is_waited_for(void **state)
+{
+    struct fake *f = fake_create(1);
+    CUstream stream;
+    pthread_t where;
+
+    late_runners = fake_executor;
+    late_runners.runner_begins = hold_runner;
+    assert_int_equal(sem_init(&runner_may_begin, 0, 0), 0);
+    f->near.executor = &late_runners;
+    (void)fake_use_primary(f, 0);
+    OK(fake_call(f, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING));
+
+    struct hed_stream *s = inside(f, stream);
+
+    f->launch = note_thread;
+    f->data = &where;
+    OK(hed_submit(s, kernel(s, FAKE_NONE)));
+    OK(hed_submit(s, kernel(s, FAKE_NONE)));
+    OK(hed_stream_synchronize(s));
+    assert_true(pthread_equal(where, pthread_self()));
+    sem_post(&runner_may_begin);
     hed_stream_put(s);
     busy_fake_free(f);
 }
@@ -566,6 +606,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_stays_and_skips_what_is_queued),
     cmocka_unit_test(waiting_for_failing_work_tells_its_failure),
     cmocka_unit_test(what_is_waited_for_runs_here_when_the_stream_is_idle),
+    cmocka_unit_test(what_no_runner_has_begun_runs_where_it_is_waited_for),
     cmocka_unit_test(copies_go_row_by_row_and_plane_by_plane),
     cmocka_unit_test(fills_have_three_widths),
     cmocka_unit_test(a_copy_of_work_is_deep),
