@@ -5,6 +5,7 @@
  * more. f32 has more than twice the bits, so the result is what a single rounding would give. fma
  * takes the exact product and first rounds the sum to odd.
  */
+#include "base/number.h"
 #include "ptx/lower/family/math.h"
 
 /* ---- min and max ----------------------------------------------------------------------------- */
@@ -244,16 +245,16 @@ hed_lower_half(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const enum hed_ptx_type t = i->form->types[0];
-    const unsigned n = i->noperands - 1u, lanes = l->lanes;
+    const unsigned n = hed_min(i->noperands - 1u, 3u), lanes = l->lanes;
     LLVMTypeRef whole = hed_lower_lanes(l, hed_lower_int_type(l, t));
     LLVMValueRef in[3] = {NULL, NULL, NULL};
     LLVMValueRef r;
 
-    for (unsigned k = 0; k < n && k < 3; k++)
+    for (unsigned k = 0; k < n; k++)
         in[k] = hed_operand(l, k + 1, t);
     /* Pairs are twice as many lanes. */
     l->lanes = lanes * hed_ptx_types[t].bits / 16;
-    for (unsigned k = 0; k < n && k < 3; k++)
+    for (unsigned k = 0; k < n; k++)
         in[k] = hed_cast(l, in[k], l->i16);
     r = is_long_half(l) ? hed_lower_apart(l, in, n, l->i16, compute_halves)
                         : compute_halves(l, in, n);
