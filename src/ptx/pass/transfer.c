@@ -517,11 +517,47 @@ compare_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     }
 }
 
+/* Does each lane get the value of one lane, the same for all? Segments of the warp and lanes beyond
+ * its end are no such case. */
+static bool
+is_broadcast(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_uniform from = hed_uniform_operand(u, &i->operands[2]);
+    const struct hed_uniform within = hed_uniform_operand(u, &i->operands[3]);
+
+    return i->form->mode == HED_PTX_MODE_IDX && from.kind == HED_UNIFORM && within.is_constant &&
+           (within.constant & 0x1f1f) == 0x1f;
+}
+
+/* What all lanes of the mask find out together is the same for them. */
+static struct hed_uniform
+together_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    /* The mask is the last operand; the old forms have none. */
+    const unsigned mask = i->form->op == HED_PTX_OP_SHFL ? 4 : 2;
+
+    for (unsigned k = 1; k < i->noperands; k++)
+        if (hed_uniform_operand(u, &i->operands[k]).kind == HED_UNKNOWN)
+            return unknown;
+    if (i->noperands > mask && hed_uniform_operand(u, &i->operands[mask]).kind != HED_UNIFORM)
+        return varies;
+    return i->form->op != HED_PTX_OP_SHFL || is_broadcast(u, i) ? uniform : varies;
+}
+
+bool
+hed_uniform_is_together(const struct hed_ptx_inst *i)
+{
+    return i->form->op == HED_PTX_OP_VOTE || i->form->op == HED_PTX_OP_REDUX ||
+           i->form->op == HED_PTX_OP_SHFL || i->form->op == HED_PTX_OP_ACTIVEMASK;
+}
+
 struct hed_uniform
 hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
     if (i->is_refused)
         return varies;
+    if (hed_uniform_is_together(i))
+        return together_class(u, i);
     switch (i->form->op) {
     case HED_PTX_OP_MOV:
     case HED_PTX_OP_CVTA:

@@ -11,5 +11,7 @@ struct hed_uniform hed_uniform_constant(uint64_t value);
 struct hed_uniform hed_uniform_join(struct hed_uniform a, struct hed_uniform b);
 /* The class of all that an instruction writes, whatever its guard. */
 struct hed_uniform hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
+/* Is it an operation of all lanes, whose results may be the same though its operands vary? */
+bool hed_uniform_is_together(const struct hed_ptx_inst *i);
 /* The class of the address that ld, st, atom or red accesses. */
 struct hed_uniform hed_uniform_memory(const struct hed_uniforms *u, const struct hed_ptx_inst *i);

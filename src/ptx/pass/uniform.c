@@ -300,6 +300,8 @@ hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     struct kinds k = {.u = u, .worst = HED_UNKNOWN};
 
     hed_flow_each_write((struct hed_ptx_inst *)i, note_kind, &k);
+    if (hed_uniform_is_together(i))
+        return HED_PER_LANE;
     if (k.worst == HED_UNKNOWN)
         return stores_once(u, i) ? HED_ONCE : HED_PER_LANE;
     return k.worst == HED_UNIFORM ? HED_ONCE : k.worst == HED_ROWS ? HED_PER_ROW : HED_PER_LANE;

@@ -40,7 +40,7 @@ struct hed_uniform {
 enum hed_uniform_way {
     HED_ONCE,     /* once for the warp */
     HED_PER_ROW,  /* once for each row */
-    HED_PER_LANE, /* for 32 lanes */
+    HED_PER_LANE, /* for 32 lanes; the results may still be the same in all of them */
 };
 
 struct hed_uniforms {

@@ -133,6 +133,16 @@ static const struct kernel kernels[] = {
      "add.f32 %f2, %f1, 0f3f800000; mov.b32 %r6, %f2; mov.b32 %f3, %r6; mul.f32 %f4, %f3, %f2;\n"
      "mov.b32 %r7, %f4; mov.u32 %r8, %r7; setp.gt.u32 %p1, %r3, 99; @%p1 bra X; mov.b32 %r8, %r6;\n"
      "X: add.u32 %r9, %r5, %r8; xor.b32 %r9, %r9, %r6; st.global.u32 [%rd3], %r9; ret; }\n"},
+    {"what lanes find out together", false,
+     "ld.global.u32 %r3, [%rd5]; setp.gt.u32 %p1, %r3, 100; mov.u32 %r20, -1; mov.u32 %r21, 31;\n"
+     "vote.sync.ballot.b32 %r4, %p1, %r20; vote.sync.any.pred %p2, %p1, -1; mov.u32 %r5, 5;\n"
+     "@%p2 bra A; mov.u32 %r5, 6; A: vote.sync.all.pred %p3, %p1, -1; @%p3 add.u32 %r5, %r5, 16;\n"
+     "mov.u32 %r22, 0; shfl.sync.idx.b32 %r6|%p4, %r3, %r22, %r21, %r20; and.b32 %r23, %r6, 3;\n"
+     "L: add.u32 %r5, %r5, %r6; add.u32 %r23, %r23, -1; setp.ge.s32 %p5, %r23, 0; @%p5 bra L;\n"
+     "redux.sync.add.s32 %r7, %r3, %r20; activemask.b32 %r8; setp.lt.u32 %p6, %r3, 60;\n"
+     "@%p6 bra B; activemask.b32 %r9; popc.b32 %r9, %r9; add.u32 %r5, %r5, %r9;\n"
+     "vote.sync.ballot.b32 %r24, %p4, %r9; B: add.u32 %r5, %r5, %r4; add.u32 %r5, %r5, %r7;\n"
+     "xor.b32 %r5, %r5, %r8; st.global.u32 [%rd3], %r5; ret; }\n"},
     {"an update that is tried again", false,
      "and.b32 %r3, %r1, 3; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd2, %rd6;\n"
      "ld.global.u32 %r4, [%rd7]; L: mov.u32 %r5, %r4; mad.lo.u32 %r6, %r5, 3, 1;\n"

@@ -247,6 +247,11 @@ hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
     if (l->lanes == 1 && c->kind == HED_UNIFORM && LLVMIsConstant(v) && !m->guard)
         m->values[r->id].constant = v;
     slot = hed_mask_slot(l, r, c->kind == HED_ROWS ? m->row : 0);
+    if (l->lanes != 1 && c->kind == HED_UNIFORM) {
+        /* What lanes found out together. A guard is uniform too, or the value would vary. */
+        LLVMBuildStore(l->b, hed_lower_warp_first(l, v), slot);
+        return;
+    }
     if (l->lanes != 1 && (w->holds || w->inside))
         v = LLVMBuildSelect(l->b, w->holds ? w->holds : w->inside, v,
                             LLVMBuildLoad2(l->b, LLVMTypeOf(v), slot, ""), "");
