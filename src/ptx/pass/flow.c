@@ -44,10 +44,9 @@ hed_flow_dominates(const struct hed_flow *f, uint32_t a, uint32_t b)
 
 struct cut {
     struct hed_flow *f;
-    uint32_t *of_label; /* by label id: block */
-    uint32_t now;       /* the block that is being filled */
-    bool fresh;         /* nothing has been put into it */
-    bool tables;        /* a jump through a table was seen */
+    uint32_t now; /* the block that is being filled */
+    bool fresh;   /* nothing has been put into it */
+    bool tables;  /* a jump through a table was seen */
 };
 
 static bool
@@ -99,7 +98,7 @@ place_labels(struct cut *c)
             if (c->now == 0)
                 c->fresh = false;
             open_block(c);
-            c->of_label[s->label->id] = c->now;
+            c->f->of_label[s->label->id] = c->now;
         } else if (s->kind == HED_PTX_STMT_INST) {
             c->fresh = false;
             if (ends_block(i))
@@ -120,7 +119,7 @@ end_block(struct cut *c, const struct hed_ptx_inst *i)
         b->end = HED_FLOW_LEAVES;
     } else {
         b->end = i->guard ? HED_FLOW_BRANCHES : HED_FLOW_GOES;
-        b->next[0] = c->of_label[i->operands[0].label->id];
+        b->next[0] = c->f->of_label[i->operands[0].label->id];
         b->next[1] = c->now + 1;
         b->nnext = i->guard ? 2 : 1;
         if (b->nnext == 2 && b->next[0] == b->next[1]) {
@@ -182,20 +181,27 @@ only_leaves(const struct hed_flow *f, uint32_t b)
     return f->blocks[b].ninsts == 0 && f->blocks[b].end == HED_FLOW_LEAVES;
 }
 
+/* Where a chain of empty blocks leads. */
+static uint32_t
+skip_empty_blocks(const struct hed_flow *f, uint32_t b)
+{
+    uint32_t steps = f->nblocks;
+
+    while (steps-- && f->blocks[b].ninsts == 0 && f->blocks[b].end == HED_FLOW_GOES)
+        b = f->blocks[b].next[0];
+    return b;
+}
+
 static void
 prune_edges(struct hed_flow *f)
 {
+    for (uint32_t i = 0; i < f->func->nlabels; i++)
+        f->of_label[i] = skip_empty_blocks(f, f->of_label[i]);
     for (uint32_t i = 0; i < f->nblocks; i++) {
         struct hed_flow_block *b = &f->blocks[i];
 
-        /* A chain of empty blocks. */
-        for (uint32_t k = 0; k < b->nnext; k++) {
-            uint32_t steps = f->nblocks;
-
-            while (steps-- && f->blocks[b->next[k]].ninsts == 0 &&
-                   f->blocks[b->next[k]].end == HED_FLOW_GOES)
-                b->next[k] = f->blocks[b->next[k]].next[0];
-        }
+        for (uint32_t k = 0; k < b->nnext; k++)
+            b->next[k] = skip_empty_blocks(f, b->next[k]);
         if (b->end == HED_FLOW_GOES && only_leaves(f, b->next[0])) {
             b->end = HED_FLOW_LEAVES;
             b->nnext = 0;
@@ -228,8 +234,8 @@ cut_blocks(struct hed_flow *f, const char **why)
     struct hed_ptx_inst **insts = hed_flow_alloc(f, ninsts, sizeof(struct hed_ptx_inst *));
 
     f->blocks = hed_flow_alloc(f, most, sizeof(*f->blocks));
-    c.of_label = hed_flow_alloc(f, f->func->nlabels, sizeof(uint32_t));
-    if (!f->blocks || !c.of_label || !insts)
+    f->of_label = hed_flow_alloc(f, f->func->nlabels, sizeof(uint32_t));
+    if (!f->blocks || !f->of_label || !insts)
         return HED_ENOMEM;
     place_labels(&c);
     fill_blocks(&c, insts);

@@ -68,6 +68,7 @@ struct hed_flow {
     uint32_t nblocks;
     struct hed_flow_loop *loops; /* outer ones before inner ones */
     uint32_t nloops;
+    uint32_t *of_label; /* by label id: block, or NONE if nothing goes there */
     /* Set by ssa.c: the registers are values, each with one definition. */
     const struct hed_ptx_reg **values; /* by id */
     uint32_t nvalues;

@@ -143,6 +143,13 @@ static const struct kernel kernels[] = {
      "@%p6 bra B; activemask.b32 %r9; popc.b32 %r9, %r9; add.u32 %r5, %r5, %r9;\n"
      "vote.sync.ballot.b32 %r24, %p4, %r9; B: add.u32 %r5, %r5, %r4; add.u32 %r5, %r5, %r7;\n"
      "xor.b32 %r5, %r5, %r8; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"all lanes wait for other warps", false,
+     "mov.u32 %r4, 0; L: ld.volatile.global.u32 %r3, [%rd1+16]; add.u32 %r4, %r4, 1;\n"
+     "add.u32 %r5, %r3, %r1; setp.gt.u32 %p1, %r5, 100000; setp.lt.u32 %p2, %r4, 500;\n"
+     "or.pred %p3, %p1, %p2; vote.sync.any.pred %p4, %p3, -1; @%p4 bra L;\n"
+     "M: ld.volatile.global.u32 %r3, [%rd1+16]; add.u32 %r4, %r4, 1; setp.gt.u32 %p1, %r3, 9999;\n"
+     "setp.lt.u32 %p2, %r4, 700; or.pred %p3, %p1, %p2; @%p3 bra M;\n"
+     "st.global.u32 [%rd3], %r4; ret; }\n"},
     {"an update that is tried again", false,
      "and.b32 %r3, %r1, 3; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd2, %rd6;\n"
      "ld.global.u32 %r4, [%rd7]; L: mov.u32 %r5, %r4; mad.lo.u32 %r6, %r5, 3, 1;\n"
@@ -202,6 +209,8 @@ run_kernel(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in
         fail_msg("%s: %s", k->name, e.why.text);
     if (tier == EXEC_COMPILED && e.why.text[0])
         fail_msg("%s has another shape: %s", k->name, e.why.text);
+    if (strstr(k->name, "wait for other"))
+        assert_true(e.yields > 0);
     if (tier == EXEC_COMPILED && k->meets)
         assert_true(e.info.flags & HED_PTX_CUT);
     exec_close(&e);

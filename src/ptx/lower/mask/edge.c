@@ -11,6 +11,7 @@
  * 2. While a block runs, lanes wait only for blocks after it, and for headers of loops around it.
  * 3. If the block is not `partial` (pass/uniform.h), no lane waits anywhere.
  */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -193,12 +194,34 @@ store_phis(struct hed_lower *l, struct edge *e)
     e->old = NULL;
 }
 
+/* A loop that may wait yields to other warps now and then. */
+static void
+burn_warp_fuel(struct hed_lower *l)
+{
+    LLVMValueRef strand = l->function->strand;
+    LLVMValueRef at = hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, fuel));
+    LLVMBasicBlockRef empty = hed_lower_block(l, ""), on = hed_lower_block(l, "");
+    LLVMValueRef fuel =
+        LLVMBuildSub(l->b, LLVMBuildLoad2(l->b, l->i32, at, ""), hed_lower_word(l, 1), "");
+
+    LLVMBuildStore(l->b, fuel, at);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLE, fuel, hed_lower_word(l, 0), ""), empty,
+                    on);
+    LLVMPositionBuilderAtEnd(l->b, empty);
+    hed_lower_runtime(l, "hed_rt_yield", l->nothing, &strand, 1);
+    LLVMBuildBr(l->b, on);
+    LLVMPositionBuilderAtEnd(l->b, on);
+}
+
 static void
 take_edge(struct hed_lower *l, struct edge *e)
 {
     const struct mask *m = hed_mask_state(l);
     LLVMValueRef wait = m->waiting[e->to];
     LLVMValueRef lanes = e->lanes;
+
+    if (e->to <= e->from && m->waits[m->flow.blocks[e->to].loop])
+        burn_warp_fuel(l);
 
     store_phis(l, e);
     if (!e->is_alone && others_may_wait(m, e->from, e->to))

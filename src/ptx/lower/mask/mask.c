@@ -6,8 +6,9 @@
  *   flow -> ssa -> uniforms -> blocks in their order -> LLVM
  *
  * It refuses what it cannot do, and the warp shape (lower/warp/) does it instead: loops with two
- * entries, jumps through tables, loops that may wait for another lane, barriers that only some
- * lanes of a warp reach, vector registers. Functions other than the kernel always have that shape.
+ * entries, jumps through tables, loops in which a lane may wait for another, barriers that only
+ * some lanes of a warp reach, vector registers. Functions other than the kernel always have that
+ * shape.
  */
 #include "ptx/lower/mask/mask.h"
 
@@ -35,19 +36,48 @@ hed_mask_is_barrier(const struct hed_ptx_inst *i)
     }
 }
 
+/* A loop that all lanes of the warp go round together can only wait for other warps. In any other,
+ * a lane may wait for one that waits behind the loop. */
 static bool
+may_wait_in(const struct mask *m, uint32_t loop)
+{
+    return !m->uniforms.leaves_singly[loop] && !m->uniforms.partial[m->flow.loops[loop].header];
+}
+
+/* Notes the loop that begins at a block, to which a branch of a loop that may wait goes back. If
+ * the text has another order than the flow, that is a block inside of the loop. */
+static void
+note_wait(struct hed_lower *l, uint32_t block)
+{
+    struct mask *m = hed_mask_state(l);
+    const struct hed_flow *f = &m->flow;
+    uint32_t loop = block == HED_FLOW_NONE ? HED_FLOW_NONE : f->blocks[block].loop;
+
+    while (loop != HED_FLOW_NONE) {
+        m->waits[loop] = true;
+        if (!may_wait_in(m, loop))
+            hed_lower_refuse(l, "mask shape: a loop in which a lane may wait for another");
+        loop = f->loops[loop].header == block ? HED_FLOW_NONE : f->loops[loop].parent;
+    }
+}
+
+static void
 refuse_waits(struct hed_lower *l)
 {
+    struct mask *m = hed_mask_state(l);
     const struct hed_ptx_func *f = l->function->ptx;
-    bool *waits = calloc((size_t)f->nlabels + 1, sizeof(bool));
+    bool *labels = calloc((size_t)f->nlabels + 1, sizeof(bool));
     bool any = false;
 
-    if (!waits || hed_ptx_find_waits(l->unit, f, waits, &any) != 0)
+    m->waits = hed_flow_alloc(&m->flow, m->flow.nloops, sizeof(bool));
+    if (!m->waits || !labels || hed_ptx_find_waits(l->unit, f, labels, &any) != 0)
         l->err = HED_ENOMEM;
-    else if (any)
-        hed_lower_refuse(l, "mask shape: a loop that may wait for another thread");
-    free(waits);
-    return l->err != 0;
+    for (uint32_t i = 0; any && i < f->nlabels && !l->err; i++)
+        if (labels[i])
+            note_wait(l, m->flow.of_label[i]);
+    if (any)
+        l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
+    free(labels);
 }
 
 static void
@@ -220,9 +250,11 @@ mask_body(struct hed_lower *l)
     struct warp *w = f->state;
     struct mask *m = w->mask;
 
-    if (refuse_waits(l) || analyse(l) != 0)
+    if (analyse(l) != 0)
         return;
-    refuse_blocks(l);
+    refuse_waits(l);
+    if (!l->err)
+        refuse_blocks(l);
     if (l->err)
         return;
     m->is_cut = hed_mask_may_be_cut(l);

@@ -63,6 +63,7 @@ struct mask {
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
     LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
     LLVMValueRef *waiting;     /* by block: i32 slot, the lanes that wait to enter */
+    bool *waits;               /* by loop: it may wait for other warps */
     LLVMBasicBlockRef end;     /* no lane is left */
     uint32_t block;            /* that is being made */
     enum hed_uniform_way way;  /* of the instruction that is being made */

@@ -57,6 +57,8 @@ hed_mask_may_be_cut(const struct hed_lower *l)
     const struct mask *m = hed_mask_state(l);
     bool any = false;
 
+    if (l->info.flags & HED_PTX_WAITS)
+        return false;
     for (uint32_t b = 0; b < m->flow.nblocks; b++) {
         for (uint32_t i = 0; i < m->flow.blocks[b].ninsts; i++) {
             const struct hed_ptx_inst *inst = m->flow.blocks[b].insts[i];
