@@ -20,6 +20,65 @@ ordered_bits(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
     return LLVMBuildXor(l->b, bits, low, "");
 }
 
+#if defined(__aarch64__)
+
+/* fminnm or fmaxnm, by vectors of 128 bits: numbers win over quiet NaNs, and -0 is less than +0. */
+static LLVMValueRef
+machine_least(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    const char *name = l->inst->form->op == HED_PTX_OP_MAX ? "llvm.aarch64.neon.fmaxnm"
+                                                           : "llvm.aarch64.neon.fminnm";
+    const unsigned part = hed_lane_type(a) == l->f64 ? 2 : 4;
+    LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(a));
+
+    for (unsigned i = 0; i < l->lanes; i += part) {
+        LLVMValueRef at[4], picks, r;
+
+        for (unsigned k = 0; k < part; k++)
+            at[k] = hed_lower_word(l, i + k);
+        picks = LLVMConstVector(at, part);
+        r = hed_two(l, name, LLVMBuildShuffleVector(l->b, a, a, picks, ""),
+                    LLVMBuildShuffleVector(l->b, b, b, picks, ""));
+        for (unsigned k = 0; k < part; k++)
+            all = LLVMBuildInsertElement(
+                l->b, all, LLVMBuildExtractElement(l->b, r, hed_lower_word(l, k), ""), at[k], "");
+    }
+    return all;
+}
+
+/* By the processor's instruction, if it has one. Where that gives a NaN, an operand is a signaling
+ * one and the other may be a number. */
+static LLVMValueRef
+quick_least(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMTypeRef t = f == &hed_real_f64 ? l->f64 : l->f32;
+    LLVMValueRef r, other, nan;
+
+    if ((f != &hed_real_f32 && f != &hed_real_f64) || l->lanes == 1 || HED_SAID(l, XORSIGN) ||
+        HED_SAID(l, ABS) || HED_SAID(l, NAN))
+        return NULL;
+    r = hed_cast(l, machine_least(l, hed_cast(l, a, t), hed_cast(l, b, t)), hed_lane_type(a));
+    other = hed_lower_select(l, hed_real_is_nan(l, a, f), b, a);
+    nan = f == &hed_real_f64 ? LLVMBuildOr(l->b, other, hed_like(l, other, UINT64_C(1) << 51), "")
+                             : hed_like(l, other, f->nan);
+    other = hed_lower_select(l, hed_real_is_nan(l, other, f), nan, other);
+    return hed_lower_select(l, hed_real_is_nan(l, r, f), other, r);
+}
+
+#else
+
+static LLVMValueRef
+quick_least(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
+{
+    (void)l;
+    (void)f;
+    (void)a;
+    (void)b;
+    return NULL;
+}
+
+#endif
+
 static LLVMValueRef
 least_real(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
 {
@@ -32,6 +91,9 @@ least_real(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMVa
         a = hed_real_flush(l, a, f);
         b = hed_real_flush(l, b, f);
     }
+    r = quick_least(l, f, a, b);
+    if (r)
+        return r;
     if (f == &hed_real_f64)
         nan = LLVMBuildOr(l->b, b, hed_like(l, b, UINT64_C(1) << 51), "");
     a_nan = hed_real_is_nan(l, a, f);
