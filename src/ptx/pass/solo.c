@@ -57,8 +57,34 @@ may_store_solo(const struct hed_ptx_form *f, bool thins)
     return thins && f->nspaces && f->spaces[0] == HED_PTX_SPACE_GLOBAL;
 }
 
+/* An update of a word in any order gives the same word, if nobody asks what was there before. */
 static bool
-may_inst_run_solo(const struct hed_ptx_inst *i, bool thins)
+is_update_in_any_order(const struct hed_ptx_inst *i, const bool *is_read)
+{
+    const struct hed_ptx_form *f = i->form;
+    const struct hed_ptx_type_info *t = &hed_ptx_types[f->types[0]];
+
+    if (f->op == HED_PTX_OP_ATOM && i->operands[0].kind != HED_PTX_OPERAND_SINK &&
+        (i->operands[0].kind != HED_PTX_OPERAND_REG || is_read[i->operands[0].reg->id]))
+        return false;
+    if ((f->sem != HED_PTX_SEM_NONE && f->sem != HED_PTX_SEM_RELAXED) || f->vec || t->bits < 32 ||
+        (t->kind != HED_PTX_KIND_S && t->kind != HED_PTX_KIND_U && t->kind != HED_PTX_KIND_B))
+        return false;
+    switch (f->oper) {
+    case HED_PTX_OPER_ADD:
+    case HED_PTX_OPER_MIN:
+    case HED_PTX_OPER_MAX:
+    case HED_PTX_OPER_AND:
+    case HED_PTX_OPER_OR:
+    case HED_PTX_OPER_XOR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool
+may_inst_run_solo(const struct hed_ptx_inst *i, bool thins, const bool *is_read)
 {
     const struct hed_ptx_form *f = i->form;
 
@@ -77,6 +103,9 @@ may_inst_run_solo(const struct hed_ptx_inst *i, bool thins)
         return is_plain_access(f) && !(f->nspaces && f->spaces[0] == HED_PTX_SPACE_LOCAL);
     case HED_PTX_OP_ST:
         return is_plain_access(f) && may_store_solo(f, thins);
+    case HED_PTX_OP_ATOM:
+    case HED_PTX_OP_RED:
+        return may_store_solo(f, thins) && is_update_in_any_order(i, is_read);
     default:
         return hed_ptx_op_nature(f->op) == HED_PTX_COMPUTES;
     }
@@ -96,12 +125,13 @@ may_leave_solo(const struct hed_uniforms *u, const struct hed_flow_block *to)
 }
 
 static bool
-may_block_run_solo(const struct hed_uniforms *u, uint32_t loop, uint32_t b, bool thins)
+may_block_run_solo(const struct hed_uniforms *u, uint32_t loop, uint32_t b, bool thins,
+                   const bool *is_read)
 {
     const struct hed_flow_block *block = &u->f->blocks[b];
 
     for (uint32_t i = 0; i < block->ninsts; i++)
-        if (!may_inst_run_solo(block->insts[i], thins))
+        if (!may_inst_run_solo(block->insts[i], thins, is_read))
             return false;
     for (uint32_t k = 0; k < block->nnext; k++)
         if (!hed_flow_in_loop(u->f, block->next[k], loop) &&
@@ -166,6 +196,8 @@ add_inst_cost(const struct hed_uniforms *u, const struct hed_ptx_inst *i, bool i
         words *= 2;
     words *= takes_long(i) ? LONG_FACTOR : 1;
     c->solo += takes_long(i) ? LONG_FACTOR * LANE_COST : LANE_COST;
+    if (i->form->op == HED_PTX_OP_ATOM || i->form->op == HED_PTX_OP_RED)
+        c->together += 2 * LANE_COST;
     if (way != HED_PER_LANE)
         c->together += HED_PTX_LANES / u->width;
     else if (is_access(i))
@@ -195,14 +227,14 @@ loop_costs(const struct hed_uniforms *u, uint32_t loop)
 }
 
 static bool
-is_loop_better_solo(const struct hed_uniforms *u, uint32_t loop)
+is_loop_better_solo(const struct hed_uniforms *u, uint32_t loop, const bool *is_read)
 {
     const struct hed_flow *f = u->f;
     const bool thins = thins_out(u, loop);
     struct costs c;
 
     for (uint32_t b = f->loops[loop].header; b <= f->loops[loop].last; b++)
-        if (!may_block_run_solo(u, loop, b, thins))
+        if (!may_block_run_solo(u, loop, b, thins, is_read))
             return false;
     c = loop_costs(u, loop);
     /* Of lanes that leave one by one, many are gone while the last ones run. */
@@ -213,10 +245,13 @@ bool *
 hed_solo_init(struct hed_flow *f, const struct hed_uniforms *u)
 {
     bool *solo = hed_flow_alloc(f, f->nloops, sizeof(bool));
+    const bool *is_read = hed_ssa_reads(f, u->ssa);
 
+    if (!is_read)
+        return NULL;
     /* Outer loops come first. */
     for (uint32_t l = 0; solo && l < f->nloops; l++)
         solo[l] = (f->loops[l].parent != HED_FLOW_NONE && solo[f->loops[l].parent]) ||
-                  is_loop_better_solo(u, l);
+                  is_loop_better_solo(u, l, is_read);
     return solo;
 }

@@ -57,6 +57,12 @@ static const struct kernel {
     {"threads end in the loop, and store in it", true, false,
      "L: " LIST "shr.u32 %r6, %r5, 1; and.b32 %r6, %r6, 1; setp.eq.u32 %p2, %r6, 0;\n"
      "@%p2 bra S; st.global.u32 [%rd3], %r5; S:\n" MORE "ret; }\n"},
+    {"updates in any order", true, false,
+     "L: " LIST NODE "add.u64 %rd9, %rd2, %rd20; red.global.add.u32 [%rd9+8192], %r6;\n"
+     "atom.global.max.u32 %r9, [%rd9+4096], %r3;\n" MORE "ret; }\n"},
+    {"updates that say what was there", false, false,
+     "L: " LIST NODE "add.u64 %rd9, %rd2, %rd20; atom.global.add.u32 %r9, [%rd9+8192], %r6;\n"
+     "add.u32 %r20, %r20, %r9;\n" MORE "ret; }\n"},
     {"two exits, and values of several kinds", true, false,
      "setp.gt.u32 %p3, %r3, 100; mov.u32 %r21, %r2; mov.u32 %r22, %r1;\n"
      "L: " LIST NODE "xor.b32 %r20, %r20, %r6; setp.gt.u32 %p4, %r6, 200; add.u32 %r22, %r22, 2;\n"

@@ -30,6 +30,10 @@ hed_mask_each_short(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
     LLVMValueRef all = hed_lower_word(l, UINT32_MAX), straight[OPERANDS_MAX];
     LLVMBasicBlockRef some, every, after, ends[2];
 
+    if (hed_mask_state(l)->solo) {
+        hed_mask_solo_each(l, fn, arg, args, results);
+        return;
+    }
     if (nargs > OPERANDS_MAX || nresults > OPERANDS_MAX) {
         hed_lower_warp_each(l, fn, arg, args, nargs, types, results, nresults);
         return;
@@ -129,7 +133,7 @@ hed_mask_once(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *a
     LLVMBasicBlockRef some, after;
     LLVMValueRef one[2], got;
 
-    if (!reduction_name(op, is_signed) ||
+    if (m->solo || !reduction_name(op, is_signed) ||
         (result && result->kind == HED_PTX_OPERAND_REG && m->is_read[result->reg->id]) ||
         !(at->reg ? m->uniforms.values[at->reg->id].kind == HED_UNIFORM : at->base != NULL))
         return false;

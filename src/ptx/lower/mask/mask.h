@@ -158,6 +158,8 @@ void hed_mask_make_solo(struct hed_lower *l, uint32_t loop);
 LLVMValueRef hed_mask_solo_number(struct hed_lower *l, const struct hed_ptx_reg *r);
 void hed_mask_solo_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
 LLVMValueRef hed_mask_solo_lane(struct hed_lower *l);
+void hed_mask_solo_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                        LLVMValueRef *results);
 
 /* run.c */
 LLVMValueRef hed_mask_declare(struct hed_lower *l, const struct hed_ptx_func *f);

@@ -118,6 +118,15 @@ hed_mask_solo_lane(struct hed_lower *l)
     return hed_mask_state(l)->solo->lane;
 }
 
+void
+hed_mask_solo_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                   LLVMValueRef *results)
+{
+    LLVMBuildStore(l->b, hed_mask_solo_lane(l),
+                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
+    fn(l, arg, args, results);
+}
+
 /* Keeps a value from outside as the loop needs it. The code goes before the loop over lanes. */
 static void
 bring_in(struct hed_lower *l, const struct hed_ptx_reg *r)
