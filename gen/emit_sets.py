@@ -64,15 +64,19 @@ QUESTION_WORDS = 3  # HED_TRACE_QUESTION_WORDS
 
 
 def _questions(w, name, calls):
-    """X(call, given, words...): whether all outputs are there, then question and answer."""
+    """X(call, given, same, words...): whether all outputs are there; whether the question is that
+    of `o`, which has the words of an earlier one; the words: question and answer."""
     calls = [c for c in calls if _is_question(c)]
     w()
     w("/* only asks, and question and answer are a few plain values */")
     w(f"#define {name}(X)" + (" \\" if calls else ""))
     for i, c in enumerate(calls):
         given = " && ".join(f"a->{a.name}" for a in c.args if a.dir == "out")
+        same = " && ".join(f"o->words[{n}] == {_word(a)}" for n, a in enumerate(c.args)
+                           if a.dir == "in") or "true"
         words = [_word(a) for a in c.args] + ["0"] * (QUESTION_WORDS - len(c.args))
-        w(f"    X({', '.join([c.name, given, *words])})" + (" \\" if i < len(calls) - 1 else ""))
+        items = ", ".join([c.name, given, same, *words])
+        w(f"    X({items})" + (" \\" if i < len(calls) - 1 else ""))
 
 
 def _is_question(c):

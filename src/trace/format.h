@@ -51,9 +51,10 @@ enum hed_trace_record_kind {
 };
 
 enum hed_trace_record_flags {
-    HED_TRACE_CUT = 1,     /* the body is incomplete */
-    HED_TRACE_LINKED = 4,  /* the record's last HED_TRACE_LINK bytes are its correlation id */
-    HED_TRACE_REPEATS = 8, /* its last 4 bytes count the calls that it stands for */
+    HED_TRACE_CUT = 1,      /* the body is incomplete */
+    HED_TRACE_LINKED = 4,   /* the record's last HED_TRACE_LINK bytes are its correlation id */
+    HED_TRACE_REPEATS = 8,  /* its last 4 bytes count the calls that it stands for */
+    HED_TRACE_UNTIMED = 16, /* start is when the call returned; how long it took is not known */
 };
 
 /* A bit of that count: no call will be added any more. Set in every file. */

@@ -21,7 +21,6 @@
 
 /* A record that counts how often its question is asked (trace/repeat.h). */
 struct hed_trace_open {
-    uint32_t id;                              /* enum hed_cuda_call */
     uint64_t words[HED_TRACE_QUESTION_WORDS]; /* question and answer */
     _Atomic uint32_t *count;                  /* in the ring */
 };
@@ -30,9 +29,10 @@ struct hed_trace_open {
 struct hed_trace_own {
     struct hed_trace_writer *writer; /* NULL: the thread has no ring */
     struct hed_trace_ring *ring;
-    bool left;          /* the thread had a seat in hed_trace_seats and gets no other */
-    volatile bool busy; /* between begin and end; a signal handler may look at it */
-    uint32_t open_count;
+    bool left;                             /* it had a seat in hed_trace_seats and gets no other */
+    volatile bool busy;                    /* between begin and end; a signal handler may look */
+    uint32_t next_open;                    /* the one to replace when all are in use */
+    uint16_t open_ids[HED_TRACE_OPEN_MAX]; /* enum hed_cuda_call; 0: that one is not open */
     struct hed_trace_open open[HED_TRACE_OPEN_MAX];
 };
 
@@ -73,6 +73,13 @@ hed_trace_self(void)
     if (__builtin_expect(atomic_load_explicit(&seat->thread, memory_order_relaxed) == thread, 1))
         return seat->own;
     return &hed_trace_own;
+}
+
+/* The thread's next questions have records of their own. */
+static inline void
+hed_trace_close_open(struct hed_trace_own *own)
+{
+    memset(own->open_ids, 0, sizeof own->open_ids);
 }
 
 /* The cases that are not for the inline path: the thread has no ring of this writer, its ring is
@@ -140,7 +147,7 @@ hed_trace_commit(struct hed_trace_writer *w, struct hed_trace_own *own, size_t s
 
     hed_trace_ring_commit(r, size);
     if (__builtin_expect(r->at == 0, 0))
-        own->open_count = 0; /* a new lap: the ring will come round to the counts */
+        hed_trace_close_open(own); /* a new lap: the ring will come round to the counts */
     if (hed_trace_ring_should_wake(r))
         hed_trace_wake(w);
     atomic_signal_fence(memory_order_seq_cst);

@@ -12,14 +12,15 @@ make_first(struct hed_trace_put *put, const struct hed_trace_call *call)
 {
     const uint8_t *body = put->record + sizeof(struct hed_trace_short);
     const size_t body_size = (size_t)(put->enc.at - body);
+    const bool timed = call->duration != HED_TRACE_NOT_TIMED;
     const uint32_t one = 1;
     struct hed_trace_long head = {
         .call = (uint16_t)call->id,
         .start = call->start,
-        .duration = call->duration,
+        .duration = timed ? call->duration : 0,
         .kind = HED_TRACE_CALL,
         .api = HED_TRACE_API_CUDA,
-        .flags = HED_TRACE_REPEATS,
+        .flags = timed ? HED_TRACE_REPEATS : HED_TRACE_REPEATS | HED_TRACE_UNTIMED,
     };
     uint8_t *end = put->record + sizeof head + body_size;
 
@@ -33,17 +34,19 @@ make_first(struct hed_trace_put *put, const struct hed_trace_call *call)
     return head.size;
 }
 
-/* The place for an open record of that call: the one it has, or the next. */
-static struct hed_trace_open *
+/* The place for an open record of that call: the one it has, else a free one, else the next. */
+static uint32_t
 choose_open(struct hed_trace_own *own, uint32_t id)
 {
-    for (uint32_t i = 0; i < own->open_count; i++) {
-        if (own->open[i].id == id)
-            return &own->open[i];
+    uint32_t chosen = HED_TRACE_OPEN_MAX;
+
+    for (uint32_t i = 0; i < HED_TRACE_OPEN_MAX; i++) {
+        if (own->open_ids[i] == id)
+            return i;
+        if (own->open_ids[i] == 0)
+            chosen = i < chosen ? i : chosen;
     }
-    if (own->open_count == HED_TRACE_OPEN_MAX)
-        own->open_count = 0;
-    return &own->open[own->open_count++];
+    return chosen < HED_TRACE_OPEN_MAX ? chosen : own->next_open++ % HED_TRACE_OPEN_MAX;
 }
 
 void
@@ -57,11 +60,16 @@ hed_trace_put_first(struct hed_trace_writer *w, const struct hed_trace_call *cal
     hed_cuda_put_call(&put.enc, (enum hed_cuda_call)call->id, call->args);
 
     const size_t size = make_first(&put, call);
-    struct hed_trace_open *o = choose_open(put.own, call->id);
+    const uint32_t i = choose_open(put.own, call->id);
+    struct hed_trace_open *o = &put.own->open[i];
 
-    o->id = call->id;
+    /* A signal handler that asks something finds either nothing or all of it. */
+    put.own->open_ids[i] = 0;
+    atomic_signal_fence(memory_order_seq_cst);
     memcpy(o->words, words, sizeof o->words);
     o->count = (_Atomic uint32_t *)(void *)(put.record + size - sizeof *o->count);
+    atomic_signal_fence(memory_order_seq_cst);
+    put.own->open_ids[i] = (uint16_t)call->id;
     hed_trace_commit(w, put.own, size);
 }
 

@@ -5,8 +5,8 @@
  * calls of a program are such questions (HED_CUDA_QUESTIONS). What tracing costs such a program is
  * decided by how many cache lines these calls touch, so all of their path is inline:
  *
- *     thread    hed_trace_find_open()     does a record of this call stand open?
- *               hed_trace_count()         the same question and answer as in it: adds 1
+ *     thread    hed_trace_find_open()     before the call: does a record of it stand open?
+ *               hed_trace_count()         after it: the same question and answer: adds 1
  *               hed_trace_put_first()     else: a new record, with a count, which stands open
  *               hed_trace_end_counting()  before a call that may change answers: closes them all
  *     drainer   hed_trace_close_counts()  closes the counts of the records it is about to write
@@ -18,6 +18,8 @@
  * 2. Open records are in the ring's present lap, so nothing has overwritten them.
  * 3. Between the calls that share a record the thread has only asked questions and put work on
  *    streams.
+ * 4. A signal handler may make calls, and so may a tool in the middle of a question. So a record is
+ *    open only when all of it is there, and a question makes sure that its record still is.
  */
 #pragma once
 
@@ -31,27 +33,30 @@
 
 struct hed_trace_call;
 
-/* The calling thread's open record of that call; NULL if there is none. If there is one, the next
- * call will probably be counted, and need not be timed. */
+/* The thread's open record of that call, or NULL. If there is one, and it is about the same
+ * question, the call will probably be counted, and need not be timed. */
 static inline const struct hed_trace_open *
-hed_trace_find_open(uint32_t id)
+hed_trace_find_open(const struct hed_trace_own *own, uint32_t id)
 {
-    const struct hed_trace_own *own = hed_trace_self();
+    for (int i = 0; i < HED_TRACE_OPEN_MAX; i++) {
+        if (own->open_ids[i] == id) {
+            const struct hed_trace_open *o = &own->open[i];
+            const uint32_t n = atomic_load_explicit(o->count, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < own->open_count; i++) {
-        if (own->open[i].id == id)
-            return &own->open[i];
+            return n < HED_TRACE_COUNT_CLOSED - 1 ? o : NULL;
+        }
     }
     return NULL;
 }
 
-/* Counts a call that succeeded, if question and answer are those of the record. False if the
- * call has to be put. */
+/* Counts a call that succeeded, if o, which was found before it, is still open and has this
+ * question and answer. False if the call has to be put. */
 static inline bool
-hed_trace_count(const struct hed_trace_open *o, const uint64_t *words)
+hed_trace_count(const struct hed_trace_own *own, const struct hed_trace_open *o, uint32_t id,
+                const uint64_t *words)
 {
     uint32_t n = atomic_load_explicit(o->count, memory_order_relaxed);
-    uint64_t differ = 0;
+    uint64_t differ = own->open_ids[o - own->open] ^ id;
 
     for (int i = 0; i < HED_TRACE_QUESTION_WORDS; i++)
         differ |= o->words[i] ^ words[i];
@@ -73,7 +78,7 @@ void hed_trace_put_first(struct hed_trace_writer *w, const struct hed_trace_call
 static inline void
 hed_trace_end_counting(void)
 {
-    hed_trace_self()->open_count = 0;
+    hed_trace_close_open(hed_trace_self());
 }
 
 /* Closes the counts in n bytes of records. Caller is the drainer. */

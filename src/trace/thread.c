@@ -58,11 +58,16 @@ close_ring(void *p)
 {
     struct hed_trace_ring *r = p;
 
+    /* A signal handler must not find, or make, half of this. */
+    hed_trace_own.busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
     leave_seat();
     hed_trace_own.left = true;
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
-    hed_trace_own.open_count = 0;
+    hed_trace_close_open(&hed_trace_own);
+    atomic_signal_fence(memory_order_seq_cst);
+    hed_trace_own.busy = false;
     /* Release: the drainer that sees it closed sees all its records. */
     atomic_store_explicit(&r->closed, true, memory_order_release);
 }
@@ -91,7 +96,7 @@ hed_trace_thread_forget(struct hed_trace_writer *w)
     leave_seat();
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
-    hed_trace_own.open_count = 0;
+    hed_trace_close_open(&hed_trace_own);
     (void)pthread_setspecific(exit_key, NULL);
 }
 
@@ -176,6 +181,7 @@ report_dropped(struct hed_trace_writer *w, struct hed_trace_ring *r)
     memcpy(p, &head, sizeof head);
     memcpy(p + sizeof head, &n, sizeof n);
     hed_trace_ring_commit(r, head.size);
+    hed_trace_close_open(&hed_trace_own); /* a new lap may have begun */
     /* Only this thread writes them. */
     atomic_fetch_add_explicit(&r->dropped_before, n, memory_order_relaxed);
     atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);
@@ -186,7 +192,7 @@ hed_trace_reserve_slowly(struct hed_trace_writer *w)
 {
     if (hed_trace_own.writer != w) {
         hed_trace_own.ring = create_ring(w);
-        hed_trace_own.open_count = 0;
+        hed_trace_close_open(&hed_trace_own);
         hed_trace_own.writer = hed_trace_own.ring ? w : NULL;
         if (!hed_trace_own.ring) {
             atomic_fetch_add_explicit(&w->lost, 1, memory_order_relaxed);
@@ -220,15 +226,17 @@ hed_trace_end_long(struct hed_trace_writer *w, struct hed_trace_put *put,
 {
     uint8_t *body = put->record + sizeof(struct hed_trace_short);
     const size_t body_size = (size_t)(put->enc.at - body);
+    const bool timed = h->duration != HED_TRACE_NOT_TIMED;
     struct hed_trace_long head = {
         .call = h->call,
         .start = h->start,
-        .duration = h->duration,
+        .duration = timed ? h->duration : 0,
         .result = h->result,
         .kind = h->kind,
         .api = h->api,
-        .flags = (uint16_t)(h->flags | (put->enc.err ? HED_TRACE_CUT : 0) |
-                            (h->correlation ? HED_TRACE_LINKED : 0)),
+        .flags =
+            (uint16_t)(h->flags | (put->enc.err ? HED_TRACE_CUT : 0) |
+                       (h->correlation ? HED_TRACE_LINKED : 0) | (timed ? 0 : HED_TRACE_UNTIMED)),
     };
     size_t size = sizeof head + body_size;
 

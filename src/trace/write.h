@@ -57,6 +57,9 @@ hed_trace_ticks(const struct hed_trace_writer *w)
     return __builtin_expect(source->counter, 1) ? hed_counter_read() : hed_now_ns();
 }
 
+/* A duration: the call was not timed, and start is when it returned. */
+#define HED_TRACE_NOT_TIMED UINT64_MAX
+
 struct hed_trace_head {
     uint8_t kind;
     uint8_t api;

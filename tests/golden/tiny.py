@@ -84,6 +84,7 @@ call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing
      since=1000, does="ask", null={"name": "nothing"})
 call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="none",
      offline=Roles("error_text", "error", "text"))
+call("tinyAsk", In(tinyThing, "thing"), Out(U32, "answer"), since=1000, does="ask")
 call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
      In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
      ptds=True, does="launch", about="thing", size="1",

@@ -13,7 +13,7 @@ import zlib
 
 INFO, SCHEMA, RECORDS, THREAD, END = 1, 2, 3, 4, 5
 CALL, MARK, BEGIN, FINISH, CLIENT, DROPPED, ACTIVITY = 1, 2, 3, 4, 5, 6, 7
-CUT, LINKED = 1, 4
+CUT, LINKED, REPEATS, UNTIMED = 1, 4, 8, 16
 KERNEL, COPY, FILL, OTHER = 1, 2, 3, 4
 ANYWHERE, HOST, PINNED, DEVICE, ARRAY, MANAGED, PEER = range(7)
 
@@ -95,6 +95,14 @@ def linked(record_bytes, correlation):
     head[0] += 8
     head[7] |= LINKED
     return struct.pack("<IBBHQQiI", *head) + record_bytes[32:] + u64(correlation)
+
+
+def repeated(record_bytes, calls):
+    """A call's record that stands for so many calls."""
+    head = list(struct.unpack("<IBBHQQiI", record_bytes[:32]))
+    head[0] += 4
+    head[7] |= REPEATS
+    return struct.pack("<IBBHQQiI", *head) + record_bytes[32:] + u32(0x80000000 | calls)
 
 
 def activity(kind, start, duration, correlation=0, name=None, rest=b"", device=0, context=1,

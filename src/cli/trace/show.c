@@ -185,6 +185,8 @@ text_line(struct show *s, const struct hed_trace_record *r)
 
     if (call || r->kind == HED_TRACE_ACTIVITY)
         hed_cli_duration(r->duration, took, sizeof(took));
+    if (call && (r->flags & HED_TRACE_UNTIMED))
+        snprintf(took, sizeof(took), "-");
     label_of(s, r, label, sizeof(label));
     paint(s, "2");
     hed_buf_addf(&s->line, "%5" PRIu64 ".%06" PRIu64 "  %-*s", us / 1000000, us % 1000000,
@@ -240,6 +242,8 @@ json_call(struct show *s, const struct hed_trace_record *r)
     hed_buf_addf(b, "\"");
     if (r->calls > 1)
         hed_buf_addf(b, ",\"calls\":%" PRIu32, r->calls);
+    if (r->flags & HED_TRACE_UNTIMED)
+        hed_buf_addf(b, ",\"timed\":false");
     if (r->correlation)
         hed_buf_addf(b, ",\"correlation\":%" PRIu64, r->correlation);
 }

@@ -113,10 +113,11 @@ hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, boo
 }
 
 void
-hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n)
+hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n, bool error)
 {
     struct hed_call_stats_line *l = &s->lines[line];
 
+    l->errors += error;
     if (__builtin_add_overflow(l->repeats, n, &l->repeats))
         l->repeats = UINT64_MAX;
 }

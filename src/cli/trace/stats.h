@@ -49,8 +49,8 @@ bool hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration
 /* Computes the percentiles. */
 void hed_call_stats_finish(struct hed_call_stats *s);
 
-/* Counts n further calls of a line, whose times are not known. */
-void hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n);
+/* Counts n further calls of a line, whose times are not known. error: one of them failed. */
+void hed_call_stats_repeat(struct hed_call_stats *s, size_t line, uint64_t n, bool error);
 
 /* All calls of a line. */
 uint64_t hed_call_stats_calls(const struct hed_call_stats_line *l);

@@ -22,8 +22,9 @@ static const char usage[] =
     "  --json         print one JSON object\n"
     "  -h, --help     show this help\n\n"
     "Times are how long the program waited for calls to return. p50 and p99 are the\n"
-    "times that 50 and 99 of 100 calls did not exceed. A \"~\" marks values that are\n"
-    "rounded by less than 1 %.\n";
+    "times that 50 and 99 of 100 calls did not exceed. A \"~\" marks percentiles that\n"
+    "are rounded by less than 1 %, and totals in which calls that were counted but\n"
+    "not timed are taken to have lasted as long as the others.\n";
 
 struct summary {
     struct hed_table table;
@@ -78,10 +79,9 @@ struct totals {
 static bool
 add_record(struct summary *s, size_t line, const struct hed_trace_record *r, bool error)
 {
-    /* A question whose answer had changed was not timed: docs/trace-format.md. */
-    const bool timed = !(r->flags & HED_TRACE_REPEATS) || r->duration > 0;
+    const bool timed = !(r->flags & HED_TRACE_UNTIMED);
 
-    hed_call_stats_repeat(&s->table.stats, line, r->calls - timed);
+    hed_call_stats_repeat(&s->table.stats, line, r->calls - timed, error && !timed);
     return !timed || hed_call_stats_add(&s->table.stats, line, r->duration, error);
 }
 

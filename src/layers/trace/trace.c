@@ -73,10 +73,11 @@ way_of(const struct hed_call_info *info)
     static result_t trace_##api##_any(struct hed_layer *self, enum hed_##api##_call id,        \
                                       void *args)                                              \
     {                                                                                          \
-        if (__builtin_expect(!hed_session_recording(), 0))                                     \
-            return hed_##api##_invoke(self->next, id, args);                                   \
+        /* Also while nothing is recorded: questions after that are not those before it. */    \
         if (ways_##api[id] != WORK)                                                            \
             hed_trace_end_counting();                                                          \
+        if (__builtin_expect(!hed_session_recording(), 0))                                     \
+            return hed_##api##_invoke(self->next, id, args);                                   \
         if (ways_##api[id] == INOUT)                                                           \
             return trace_##api##_inout(self, id, args);                                        \
                                                                                                \
@@ -94,53 +95,67 @@ TRACE_ANY(nvml, NVML, nvmlReturn_t)
 
 static bool counts_repeats; /* constant after init */
 
-/* A question that was made without an open record, or whose answer is another one than before: then
- * it was not timed, and the record says when it returned. */
+/* Puts a question that was expected to be counted, and so was not timed, but failed (words is NULL)
+ * or got another answer than before. */
+static __attribute__((noinline)) void
+put_untimed(struct hed_layer *self, enum hed_cuda_call id, const void *args, CUresult r,
+            const uint64_t *words)
+{
+    const uint64_t now = hed_trace_ticks(self->state);
+    const struct hed_trace_call call = {id, (int32_t)r, args, now, HED_TRACE_NOT_TIMED, 0, NULL};
+
+    if (words)
+        hed_trace_put_first(self->state, &call, words);
+    else
+        hed_trace_put_cuda(self->state, &call);
+}
+
 static void
 put_question(struct hed_layer *self, enum hed_cuda_call id, const void *args, uint64_t start,
              const uint64_t *words)
 {
-    const uint64_t now = hed_trace_ticks(self->state);
+    const uint64_t duration = hed_trace_ticks(self->state) - start;
 
     hed_trace_put_first(self->state,
-                        &(struct hed_trace_call){id, 0, args, start ? start : now,
-                                                 start ? now - start : 0, 0, NULL},
-                        words);
+                        &(struct hed_trace_call){id, 0, args, start, duration, 0, NULL}, words);
 }
 
 /* Reading the time costs more than counting, so a call that will probably be counted is not timed.
  */
-#define TRACE_QUESTION(call, given, ...)                                              \
-    static __attribute__((noinline, cold))                                            \
-    CUresult first_##call(struct hed_layer *self, struct hed_##call *a)               \
-    {                                                                                 \
-        if (!hed_session_recording() || !counts_repeats)                              \
-            return trace_cuda_any(self, HED_##call, a);                               \
-                                                                                      \
-        const uint64_t start = hed_trace_ticks(self->state);                          \
-        const CUresult r = self->next->cuda->call(self->next, a);                     \
-                                                                                      \
-        if (r == CUDA_SUCCESS && (given))                                             \
-            put_question(self, HED_##call, a, start, (uint64_t[]){__VA_ARGS__});      \
-        else                                                                          \
-            put_cuda(self, HED_##call, a, r, start, NULL);                            \
-        return r;                                                                     \
-    }                                                                                 \
-                                                                                      \
-    static CUresult trace_##call(struct hed_layer *self, struct hed_##call *a)        \
-    {                                                                                 \
-        const struct hed_trace_open *o = hed_trace_find_open(HED_##call);             \
-                                                                                      \
-        if (__builtin_expect(!o || !hed_session_recording(), 0))                      \
-            return first_##call(self, a);                                             \
-                                                                                      \
-        const CUresult r = self->next->cuda->call(self->next, a);                     \
-                                                                                      \
-        if (__builtin_expect(r != CUDA_SUCCESS || !(given), 0))                       \
-            put_cuda(self, HED_##call, a, r, hed_trace_ticks(self->state), NULL);     \
-        else if (__builtin_expect(!hed_trace_count(o, (uint64_t[]){__VA_ARGS__}), 0)) \
-            put_question(self, HED_##call, a, 0, (uint64_t[]){__VA_ARGS__});          \
-        return r;                                                                     \
+#define TRACE_QUESTION(call, given, same, ...)                                                \
+    static __attribute__((noinline, cold))                                                    \
+    CUresult first_##call(struct hed_layer *self, struct hed_##call *a)                       \
+    {                                                                                         \
+        if (!hed_session_recording())                                                         \
+            return self->next->cuda->call(self->next, a);                                     \
+        if (!counts_repeats)                                                                  \
+            return trace_cuda_any(self, HED_##call, a);                                       \
+                                                                                              \
+        const uint64_t start = hed_trace_ticks(self->state);                                  \
+        const CUresult r = self->next->cuda->call(self->next, a);                             \
+                                                                                              \
+        if (r == CUDA_SUCCESS && (given))                                                     \
+            put_question(self, HED_##call, a, start, (uint64_t[]){__VA_ARGS__});              \
+        else                                                                                  \
+            put_cuda(self, HED_##call, a, r, start, NULL);                                    \
+        return r;                                                                             \
+    }                                                                                         \
+                                                                                              \
+    static CUresult trace_##call(struct hed_layer *self, struct hed_##call *a)                \
+    {                                                                                         \
+        const struct hed_trace_own *own = hed_trace_self();                                   \
+        const struct hed_trace_open *o = hed_trace_find_open(own, HED_##call);                \
+                                                                                              \
+        if (__builtin_expect(!o || !(same) || !hed_session_recording(), 0))                   \
+            return first_##call(self, a);                                                     \
+                                                                                              \
+        const CUresult r = self->next->cuda->call(self->next, a);                             \
+        const bool good = r == CUDA_SUCCESS && (given);                                       \
+                                                                                              \
+        if (__builtin_expect(                                                                 \
+                !good || !hed_trace_count(own, o, HED_##call, (uint64_t[]){__VA_ARGS__}), 0)) \
+            put_untimed(self, HED_##call, a, r, good ? (uint64_t[]){__VA_ARGS__} : NULL);     \
+        return r;                                                                             \
     }
 
 HED_CUDA_QUESTIONS(TRACE_QUESTION)

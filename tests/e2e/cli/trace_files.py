@@ -19,9 +19,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.patience import PATIENCE, until  # noqa: E402
 from harness.trace_file import (  # noqa: E402
-    BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, gpu_sample, info, launch,
-    record, sample, u8, u32, u64)
+    BEGIN, FINISH, INFO, MARK, SCHEMA, UNTIMED, TraceFile, begin, bulk, call, gpu_sample, info,
+    launch, record, repeated, sample, u8, u32, u64)
 from trace_case import HEDDLE, Case, ExportCase  # noqa: E402
+
+
+def counted():
+    """12 calls in 4 records. Two are timed, one of them with a coarse clock; one has failed."""
+    t = 1_000_000_000
+    f = begin()
+    f.records(4242, [
+        repeated(call(3, t, 100, u32(0)), 8),
+        repeated(call(3, t + 1000, 0, u32(0), flags=UNTIMED), 2),
+        call(3, t + 2000, 0, u32(0), result=2, flags=UNTIMED),
+        repeated(call(3, t + 3000, 0, u32(0)), 1),
+    ])
+    f.end()
+    return f
 
 
 class Show(Case):
@@ -81,6 +95,17 @@ class Show(Case):
         kinds = {r["kind"] for r in records}
         self.assertEqual(kinds, {"call", "begin", "end", "mark", "client", "dropped"})
         self.assertTrue(all("result_name" in r for r in records if r["kind"] == "call"))
+
+    def test_counted_calls(self):
+        path = self.write(counted().data)
+        lines = self.lines(path)
+        self.assertIn("100 ns  cuInit(Flags=0) = CUDA_SUCCESS (8 times)", lines[0])
+        self.assertIn(" -  cuInit(Flags=0) = CUDA_SUCCESS (2 times)", lines[1])
+        self.assertTrue(lines[3].endswith(" 0 ns  cuInit(Flags=0) = CUDA_SUCCESS"), lines[3])
+        out, _ = self.run_it("show", "--json", path)
+        _, *records = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([r.get("calls", 1) for r in records], [8, 2, 1, 1])
+        self.assertEqual([r.get("timed", True) for r in records], [True, False, False, True])
 
     def test_ends_of_ranges_without_a_beginning_are_shown(self):
         f = begin()
@@ -226,6 +251,28 @@ class Summary(Case):
                                             "errors", "call"])
         self.assertEqual(lines[1].split(), "2 129 us 68.5 64.5 us 9.00 us 120 us 120 us 1 "
                                            "cuMemAlloc_v2".split())
+
+    def test_counted_calls(self):
+        path = self.write(counted().data)
+        out, _ = self.run_it("summary", path)
+        self.assertIn("4: 12 calls, 1 failed", out)
+        self.assertEqual(out.splitlines()[-1].split(), "12 ~600 ns 100.0 50 ns 0 ns 100 ns 100 ns "
+                                                       "1 cuInit".split())
+        out, _ = self.run_it("summary", path, "--json")
+        line = json.loads(out)["calls"][0]
+        self.assertEqual([line[k] for k in ("count", "timed", "total_ns", "mean_ns", "errors")],
+                         [12, 2, 600, 50, 1])
+
+    def test_counts_that_make_no_sense(self):
+        f = begin()
+        f.records(1, [repeated(call(3, 1, (1 << 64) - 1, u32(0)), n)
+                      for n in (0, 1, 0x7fffffff, 0x7fffffff)] +
+                     [call(3, 1, 5, b"no", flags=8)])
+        f.end()
+        out, _ = self.run_it("summary", self.write(f.data), "--json")
+        line = json.loads(out)["calls"][0]
+        self.assertEqual((line["count"], line["timed"]), (3 + 2 * 0x7fffffff, 5))
+        self.assertEqual(line["total_ns"], (1 << 64) - 1)
 
     def test_sort(self):
         path = self.write(sample().data)

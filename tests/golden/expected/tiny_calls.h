@@ -33,7 +33,8 @@ enum hed_tiny_call {
     HED_tinyCapture = 21,
     HED_tinyCaptured = 22,
     HED_tinyFill = 23,
-    HED_TINY_CALLS = 24, /* one more than the largest */
+    HED_tinyAsk = 24,
+    HED_TINY_CALLS = 25, /* one more than the largest */
 };
 
 enum hed_tiny_kind {
@@ -99,6 +100,11 @@ struct hed_tinyName {
 struct hed_tinyText {
     tinyResult error;
     const char **text;
+};
+
+struct hed_tinyAsk {
+    tinyThing thing;
+    unsigned int *answer;
 };
 
 struct hed_tinyRun {
@@ -198,4 +204,5 @@ struct hed_tiny_ops {
     tinyResult (*tinyCapture)(struct hed_layer *self, struct hed_tinyCapture *a);
     tinyResult (*tinyCaptured)(struct hed_layer *self, struct hed_tinyCaptured *a);
     tinyResult (*tinyFill)(struct hed_layer *self, struct hed_tinyFill *a);
+    tinyResult (*tinyAsk)(struct hed_layer *self, struct hed_tinyAsk *a);
 };

@@ -29,6 +29,8 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(tinyName),
     tinyResult(char *name, int length, tinyThing thing)), "tinyName");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyText),
     tinyResult(tinyResult error, const char **text)), "tinyText");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyAsk),
+    tinyResult(tinyThing thing, unsigned int *answer)), "tinyAsk");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRun),
     tinyResult(tinyThing thing, void **params, tinyCallback callback, const void *data, tinyStream stream)), "tinyRun");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRun_ptsz),

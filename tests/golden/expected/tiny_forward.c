@@ -278,6 +278,18 @@ any_tinyFill(struct hed_layer *self, struct hed_tinyFill *a)
     return self->type->tiny_any(self, HED_tinyFill, a);
 }
 
+static tinyResult
+forward_tinyAsk(struct hed_layer *self, struct hed_tinyAsk *a)
+{
+    return self->next->tiny->tinyAsk(self->next, a);
+}
+
+static tinyResult
+any_tinyAsk(struct hed_layer *self, struct hed_tinyAsk *a)
+{
+    return self->type->tiny_any(self, HED_tinyAsk, a);
+}
+
 const struct hed_tiny_ops hed_tiny_forward = {
     .tinyInit = forward_tinyInit,
     .tinyOpen = forward_tinyOpen,
@@ -302,6 +314,7 @@ const struct hed_tiny_ops hed_tiny_forward = {
     .tinyCapture = forward_tinyCapture,
     .tinyCaptured = forward_tinyCaptured,
     .tinyFill = forward_tinyFill,
+    .tinyAsk = forward_tinyAsk,
 };
 
 const struct hed_tiny_ops hed_tiny_any = {
@@ -328,6 +341,7 @@ const struct hed_tiny_ops hed_tiny_any = {
     .tinyCapture = any_tinyCapture,
     .tinyCaptured = any_tinyCaptured,
     .tinyFill = any_tinyFill,
+    .tinyAsk = any_tinyAsk,
 };
 
 tinyResult
@@ -380,6 +394,8 @@ hed_tiny_invoke(struct hed_layer *layer, enum hed_tiny_call id, void *args)
         return layer->tiny->tinyCaptured(layer, args);
     case HED_tinyFill:
         return layer->tiny->tinyFill(layer, args);
+    case HED_tinyAsk:
+        return layer->tiny->tinyAsk(layer, args);
     case HED_TINY_CALLS:
         break;
     }

@@ -113,6 +113,15 @@ tinyText(tinyResult error, const char **text)
 }
 
 HED_EXPORT tinyResult
+tinyAsk(tinyThing thing, unsigned int *answer)
+{
+    struct hed_tinyAsk a = {.thing = thing, .answer = answer};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyAsk(top, &a);
+}
+
+HED_EXPORT tinyResult
 tinyRun(tinyThing thing, void **params, tinyCallback callback, const void *data, tinyStream stream)
 {
     struct hed_tinyRun a = {.thing = thing, .params = params, .callback = callback, .data = data, .stream = stream};

@@ -16,6 +16,7 @@ tinyResult tinyRead(void *buffer, size_t *size, tinyStream stream);
 tinyResult tinyRead_ptsz(void *buffer, size_t *size, tinyStream stream);
 tinyResult tinyName(char *name, int length, tinyThing thing);
 tinyResult tinyText(tinyResult error, const char **text);
+tinyResult tinyAsk(tinyThing thing, unsigned int *answer);
 tinyResult tinyRun(tinyThing thing, void **params, tinyCallback callback, const void *data, tinyStream stream);
 tinyResult tinyRun_ptsz(tinyThing thing, void **params, tinyCallback callback, const void *data, tinyStream stream);
 tinyResult tinySet(tinyShape shape, const tinyValue *value, tinyValue *old);

@@ -319,6 +319,23 @@ get_reply_tinyText(struct hed_dec *d, struct hed_tinyText *a)
 }
 
 static void
+get_request_tinyAsk(struct hed_dec *d, struct hed_tinyAsk *a)
+{
+    a->thing = (tinyThing)(uintptr_t)hed_get_u64(d);
+    const bool has_answer = hed_get_u8(d); /* skip answer: out */
+    a->answer = has_answer ? hed_get_room(d, 1, sizeof *a->answer) : NULL;
+}
+
+static void
+get_reply_tinyAsk(struct hed_dec *d, struct hed_tinyAsk *a)
+{
+    /* skip thing: in */
+    if (a->answer) {
+        (*a->answer) = (unsigned int)hed_get_u32(d);
+    }
+}
+
+static void
 get_request_tinyRun(struct hed_dec *d, struct hed_tinyRun *a)
 {
     a->thing = (tinyThing)(uintptr_t)hed_get_u64(d);
@@ -580,6 +597,9 @@ hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args)
     case HED_tinyText:
         get_request_tinyText(d, args);
         return;
+    case HED_tinyAsk:
+        get_request_tinyAsk(d, args);
+        return;
     case HED_tinyRun:
         get_request_tinyRun(d, args);
         return;
@@ -669,6 +689,9 @@ hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args, int res
         return;
     case HED_tinyText:
         get_reply_tinyText(d, args);
+        return;
+    case HED_tinyAsk:
+        get_reply_tinyAsk(d, args);
         return;
     case HED_tinyRun:
         return;

@@ -78,6 +78,13 @@ each_in_tinyName(struct hed_tinyName *a, hed_handle_fn fn, void *arg)
 }
 
 static int
+each_in_tinyAsk(struct hed_tinyAsk *a, hed_handle_fn fn, void *arg)
+{
+    VISIT(a->thing, tinyThing, "thing");
+    return 0;
+}
+
+static int
 each_in_tinyRun(struct hed_tinyRun *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->thing, tinyThing, "thing");
@@ -162,6 +169,8 @@ hed_tiny_each_in(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
         return each_in_tinyRead(args, fn, arg);
     case HED_tinyName:
         return each_in_tinyName(args, fn, arg);
+    case HED_tinyAsk:
+        return each_in_tinyAsk(args, fn, arg);
     case HED_tinyRun:
         return each_in_tinyRun(args, fn, arg);
     case HED_tinyRunEx:

@@ -4,4 +4,4 @@
 
 #include <stdint.h>
 
-#define HED_TINY_HASH UINT64_C(0xda7232f7658c974e)
+#define HED_TINY_HASH UINT64_C(0xb9a2c77281e51823)

@@ -145,4 +145,10 @@ const struct hed_call_info hed_tiny_info[HED_TINY_CALLS] = {
         HED_DOES_FILL, -1,
         HED_TINY_KIND_NONE, HED_TINY_KIND_NONE,
         "work"},
+    [HED_tinyAsk] = {"tinyAsk", "", 0,
+        HED_AFTER_ALL, -1, -1,
+        -1, sizeof(struct hed_tinyAsk),
+        HED_DOES_ASK, -1,
+        HED_TINY_KIND_NONE, HED_TINY_KIND_NONE,
+        "rest"},
 };

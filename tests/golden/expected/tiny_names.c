@@ -63,6 +63,7 @@ const char hed_tiny_schema[] =
     "call 20 tinyEnd i:device:i32\n"
     "call 21 tinyCapture i:stream:h.stream\n"
     "call 22 tinyCaptured i:stream:h.stream\n"
-    "call 23 tinyFill i:to:x64 i:from:p i:width:u32 i:height:u32 i:pitch:u64\n";
+    "call 23 tinyFill i:to:x64 i:from:p i:width:u32 i:height:u32 i:pitch:u64\n"
+    "call 24 tinyAsk i:thing:h.thing o:answer:u32\n";
 
 const size_t hed_tiny_schema_size = sizeof hed_tiny_schema - 1;

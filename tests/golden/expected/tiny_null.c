@@ -90,6 +90,15 @@ null_tinyText(struct hed_layer *self, struct hed_tinyText *a)
 }
 
 static tinyResult
+null_tinyAsk(struct hed_layer *self, struct hed_tinyAsk *a)
+{
+    if (!a->answer)
+        return HED_TINY_BAD_VALUE;
+    memset(a->answer, 0, sizeof *a->answer);
+    return HED_TINY_OK;
+}
+
+static tinyResult
 null_tinyRun(struct hed_layer *self, struct hed_tinyRun *a)
 {
     return HED_TINY_OK;
@@ -194,6 +203,7 @@ const struct hed_tiny_ops hed_tiny_null = {
     .tinyRead = null_tinyRead,
     .tinyName = null_tinyName,
     .tinyText = null_tinyText,
+    .tinyAsk = null_tinyAsk,
     .tinyRun = null_tinyRun,
     .tinySet = null_tinySet,
     .tinyRunEx = null_tinyRunEx,

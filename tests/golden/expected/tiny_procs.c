@@ -6,6 +6,7 @@
 
 const struct hed_proc hed_tiny_procs[] = {
     {"tinyAlloc", "tinyAlloc", 1000, false, (void *)tinyAlloc},
+    {"tinyAsk", "tinyAsk", 1000, false, (void *)tinyAsk},
     {"tinyBegin", "tinyBegin", 1000, false, (void *)tinyBegin},
     {"tinyCapture", "tinyCapture", 1000, false, (void *)tinyCapture},
     {"tinyCaptured", "tinyCaptured", 1000, false, (void *)tinyCaptured},
@@ -37,4 +38,4 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyWait", "tinyWait_ptsz", 1000, true, (void *)tinyWait_ptsz},
 };
 
-const size_t hed_tiny_proc_count = 30;
+const size_t hed_tiny_proc_count = 31;

@@ -412,6 +412,35 @@ put_call_tinyText(struct hed_enc *e, const void *args)
 }
 
 static void
+put_request_tinyAsk(struct hed_enc *e, const struct hed_tinyAsk *a)
+{
+    {
+        uint8_t *p = hed_put_space(e, 9);
+
+        if (p) {
+            hed_store_u64(p + 0, (uint64_t)(uintptr_t)a->thing);
+            hed_store_u8(p + 8, a->answer != NULL /* skip answer: out */);
+        }
+    }
+}
+
+static void
+put_reply_tinyAsk(struct hed_enc *e, const struct hed_tinyAsk *a)
+{
+    /* skip thing: in */
+    if (a->answer) {
+        hed_put_u32(e, (uint32_t)(*a->answer));
+    }
+}
+
+static void
+put_call_tinyAsk(struct hed_enc *e, const void *args)
+{
+    put_request_tinyAsk(e, args);
+    put_reply_tinyAsk(e, args);
+}
+
+static void
 put_request_tinyRun(struct hed_enc *e, const struct hed_tinyRun *a)
 {
     {
@@ -749,6 +778,9 @@ hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args)
     case HED_tinyText:
         put_request_tinyText(e, args);
         return;
+    case HED_tinyAsk:
+        put_request_tinyAsk(e, args);
+        return;
     case HED_tinyRun:
         put_request_tinyRun(e, args);
         return;
@@ -839,6 +871,9 @@ hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args, i
     case HED_tinyText:
         put_reply_tinyText(e, args);
         return;
+    case HED_tinyAsk:
+        put_reply_tinyAsk(e, args);
+        return;
     case HED_tinyRun:
         return;
     case HED_tinySet:
@@ -890,6 +925,7 @@ hed_tiny_put_call(struct hed_enc *e, enum hed_tiny_call id, const void *args)
         [HED_tinyRead] = put_call_tinyRead,
         [HED_tinyName] = put_call_tinyName,
         [HED_tinyText] = put_call_tinyText,
+        [HED_tinyAsk] = put_call_tinyAsk,
         [HED_tinyRun] = put_call_tinyRun,
         [HED_tinySet] = put_call_tinySet,
         [HED_tinyRunEx] = put_call_tinyRunEx,

@@ -19,6 +19,7 @@ const char *const hed_tiny_real_names[] = {
     "tinyRead_ptsz",
     "tinyName",
     "tinyText",
+    "tinyAsk",
     "tinyRun",
     "tinyRun_ptsz",
     "tinySet",
@@ -39,7 +40,7 @@ const char *const hed_tiny_real_names[] = {
     "tinyLookUp",
 };
 
-const size_t hed_tiny_real_count = 30;
+const size_t hed_tiny_real_count = 31;
 
 static tinyResult
 real_tinyInit(struct hed_layer *self, struct hed_tinyInit *a)
@@ -139,6 +140,16 @@ real_tinyText(struct hed_layer *self, struct hed_tinyText *a)
     if (__builtin_expect(f == NULL, 0))
         return hed_tiny_not_in_driver(self, HED_tinyText);
     return f(a->error, a->text);
+}
+
+static tinyResult
+real_tinyAsk(struct hed_layer *self, struct hed_tinyAsk *a)
+{
+    __typeof__(hed_tiny_real.tinyAsk) f = hed_tiny_real.tinyAsk;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyAsk);
+    return f(a->thing, a->answer);
 }
 
 static tinyResult
@@ -282,6 +293,7 @@ const struct hed_tiny_ops hed_tiny_real_ops = {
     .tinyRead = real_tinyRead,
     .tinyName = real_tinyName,
     .tinyText = real_tinyText,
+    .tinyAsk = real_tinyAsk,
     .tinyRun = real_tinyRun,
     .tinySet = real_tinySet,
     .tinyRunEx = real_tinyRunEx,

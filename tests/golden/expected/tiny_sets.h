@@ -102,3 +102,7 @@
 /* can be answered where there is no driver */
 #define HED_TINY_OFFLINE(X) \
     X(tinyText, error_text, a->error, a->text)
+
+/* only asks, and question and answer are a few plain values */
+#define HED_TINY_QUESTIONS(X) \
+    X(tinyAsk, a->answer, o->words[0] == (uint64_t)(uintptr_t)a->thing, (uint64_t)(uintptr_t)a->thing, (uint64_t)*a->answer, 0)

@@ -128,6 +128,7 @@ hed_tiny_can_travel(enum hed_tiny_call id)
     case HED_tinyRead:
     case HED_tinyName:
     case HED_tinyText:
+    case HED_tinyAsk:
     case HED_tinySet:
     case HED_tinyWait:
     case HED_tinyQuery:
@@ -155,6 +156,7 @@ hed_tiny_can_answer(enum hed_tiny_call id)
     case HED_tinyRead:
     case HED_tinyName:
     case HED_tinyText:
+    case HED_tinyAsk:
     case HED_tinySet:
     case HED_tinyWait:
     case HED_tinyQuery:

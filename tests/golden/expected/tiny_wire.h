@@ -35,6 +35,7 @@ union hed_tiny_args {
     struct hed_tinyRead tinyRead;
     struct hed_tinyName tinyName;
     struct hed_tinyText tinyText;
+    struct hed_tinyAsk tinyAsk;
     struct hed_tinyRun tinyRun;
     struct hed_tinySet tinySet;
     struct hed_tinyRunEx tinyRunEx;

@@ -2,6 +2,7 @@
 #include "harness/unit.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "gen/cuda_calls.h"
@@ -15,9 +16,11 @@ static void
 ask(struct hed_trace_writer *w, uint32_t id, const void *args, uint64_t answer)
 {
     const uint64_t words[HED_TRACE_QUESTION_WORDS] = {answer};
-    const struct hed_trace_open *o = hed_trace_find_open(id);
 
-    if (!o || !hed_trace_count(o, words))
+    const struct hed_trace_own *own = hed_trace_self();
+    const struct hed_trace_open *o = hed_trace_find_open(own, id);
+
+    if (!o || !hed_trace_count(own, o, id, words))
         hed_trace_put_first(w, &(struct hed_trace_call){.id = id, .args = args, .duration = 1},
                             words);
 }
@@ -66,10 +69,27 @@ finish_and_read(struct hed_trace_writer *w)
     return s;
 }
 
+/* While a test holds this lock, no record is written, however long the test takes. */
+static struct hed_trace_writer *
+open_quiet_writer(const char *name)
+{
+    struct hed_trace_writer *w = open_writer(name, false, 65536);
+
+    hed_lock(&w->file_lock);
+    return w;
+}
+
+static struct seen
+finish_quiet_writer(struct hed_trace_writer *w)
+{
+    hed_unlock(&w->file_lock);
+    return finish_and_read(w);
+}
+
 static void
 equal_answers_share_a_record(void **state)
 {
-    struct hed_trace_writer *w = open_writer("equal_answers.hed", false, 65536);
+    struct hed_trace_writer *w = open_quiet_writer("equal_answers.hed");
 
     for (int i = 0; i < 5; i++) {
         ask_device(w, 3);
@@ -78,7 +98,7 @@ equal_answers_share_a_record(void **state)
     ask_device(w, 4);
     ask_device(w, 3);
 
-    const struct seen s = finish_and_read(w);
+    const struct seen s = finish_quiet_writer(w);
 
     assert_int_equal(s.records, 4);
     assert_int_equal(s.ids[0], HED_cuCtxGetDevice);
@@ -92,13 +112,13 @@ equal_answers_share_a_record(void **state)
 static bool
 expects_device(void)
 {
-    return hed_trace_find_open(HED_cuCtxGetDevice) != NULL;
+    return hed_trace_find_open(hed_trace_self(), HED_cuCtxGetDevice) != NULL;
 }
 
 static void
 counting_goes_on_beside_other_records_until_it_is_ended(void **state)
 {
-    struct hed_trace_writer *w = open_writer("counting_goes_on.hed", false, 65536);
+    struct hed_trace_writer *w = open_quiet_writer("counting_goes_on.hed");
 
     ask_device(w, 3);
     put_call(w, 0, 0, 0);
@@ -108,7 +128,7 @@ counting_goes_on_beside_other_records_until_it_is_ended(void **state)
     assert_false(expects_device());
     ask_device(w, 3);
 
-    const struct seen s = finish_and_read(w);
+    const struct seen s = finish_quiet_writer(w);
 
     assert_int_equal(s.records, 3);
     assert_int_equal(s.counts[0], 2);
@@ -137,21 +157,189 @@ a_ring_that_came_round_is_not_touched(void **state)
 static void
 a_written_record_counts_no_more(void **state)
 {
-    struct hed_trace_writer *w = open_writer("written_record.hed", false, 65536);
+    struct hed_trace_writer *w = open_quiet_writer("written_record.hed");
 
     ask_device(w, 3);
     ask_device(w, 3);
+    hed_unlock(&w->file_lock);
     hed_trace_drain(w);
+    hed_lock(&w->file_lock);
+    assert_false(expects_device()); /* so the next one is timed */
     ask_device(w, 3);
     ask_device(w, 3);
     ask_device(w, 3);
 
-    const struct seen s = finish_and_read(w);
+    const struct seen s = finish_quiet_writer(w);
 
     assert_int_equal(s.records, 2);
     assert_int_equal(s.counts[0], 2);
     assert_int_equal(s.counts[1], 3);
 }
+
+/* Puts records until the next one begins `at` bytes into the ring. The number of records. */
+static uint32_t
+fill_ring_to(struct hed_trace_writer *w, uint64_t at)
+{
+    static const uint8_t zeros[4096];
+    const struct hed_trace_head head = {.kind = HED_TRACE_CALL, .call = 1};
+    const struct hed_trace_ring *r = hed_trace_self()->ring;
+    uint32_t records = 0;
+
+    for (; r->at < at; records++) {
+        const uint64_t left = at - r->at;
+        const uint64_t size = left < 2048 ? left : 1024;
+        struct hed_trace_put put;
+        struct hed_enc *e = hed_trace_begin(w, &put);
+
+        assert_non_null(e);
+        hed_put_raw(e, zeros, size - sizeof(struct hed_trace_short));
+        hed_trace_end(w, &put, &head);
+    }
+    return records;
+}
+
+/* The record that says how many were dropped ends a lap, so the ring comes round to open records.
+ */
+static void
+a_lap_may_end_with_dropped_records(void **state)
+{
+    struct hed_trace_writer *w = open_writer("lap_may_end.hed", true, 65536);
+    uint64_t others = 1;
+
+    hed_lock(&w->file_lock); /* so the writer thread leaves the rings alone */
+    put_call(w, 0, 0, 0);
+    others += fill_ring_to(w, w->slack - 20);
+    hed_unlock(&w->file_lock);
+    hed_trace_drain(w);
+
+    hed_lock(&w->file_lock);
+    ask_device(w, 3);
+
+    const uint64_t counted = hed_trace_self()->ring->at;
+
+    others += fill_ring_to(w, w->ring_size - 10);
+    put_call(w, 0, 1, 0); /* there is no room */
+    assert_int_equal(hed_trace_self()->ring->dropped, 1);
+    hed_unlock(&w->file_lock);
+    hed_trace_drain(w);
+
+    put_call(w, 0, 2, 0);
+    others += 2; /* with the record about the dropped one, which ended the lap */
+    assert_true(hed_trace_self()->ring->at < 200);
+    others += fill_ring_to(w, counted + 1024);
+    ask_device(w, 3);
+    assert_true(finish_and_read(w).calls == others + 2);
+}
+
+/* A tool may make calls in the middle of a question, which is then not counted in their records. */
+static void
+a_question_whose_record_was_closed_meanwhile_is_put(void **state)
+{
+    struct hed_trace_writer *w = open_quiet_writer("closed_meanwhile.hed");
+    const uint64_t words[HED_TRACE_QUESTION_WORDS] = {0};
+    const struct hed_trace_own *own = hed_trace_self();
+
+    ask_device(w, 0);
+
+    const struct hed_trace_open *o = hed_trace_find_open(own, HED_cuCtxGetDevice);
+
+    hed_trace_end_counting();
+    assert_false(hed_trace_count(own, o, HED_cuCtxGetDevice, words));
+    ask_flags(w, 0); /* takes its place */
+    assert_false(hed_trace_count(own, o, HED_cuCtxGetDevice, words));
+
+    const struct seen s = finish_quiet_writer(w);
+
+    assert_int_equal(s.records, 2);
+    assert_int_equal(s.counts[1], 1);
+}
+
+/* ---- signal handlers ------------------------------------------------------------------------- */
+
+/* One that is counted needs no record; another one is dropped. */
+static void
+questions_in_the_middle_of_a_record(void **state)
+{
+    struct hed_trace_writer *w = open_quiet_writer("middle_of_a_record.hed");
+    struct hed_trace_put put;
+    uint64_t records;
+    uint64_t dropped;
+
+    ask_device(w, 3);
+    assert_non_null(hed_trace_begin(w, &put));
+    ask_device(w, 3);
+    ask_device(w, 4);
+    hed_trace_end(w, &put, &(struct hed_trace_head){.kind = HED_TRACE_CALL, .call = 1});
+    ask_device(w, 3);
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_int_equal(dropped, 1);
+
+    const struct seen s = finish_quiet_writer(w);
+
+    assert_int_equal(s.records, 2);
+    assert_int_equal(s.counts[0], 3);
+}
+
+#define INTERRUPTED_QUESTIONS 400000
+
+static struct hed_trace_writer *interrupted_writer;
+static pthread_t interrupted_thread;
+static _Atomic uint32_t handler_calls;
+static _Atomic bool interrupting_over;
+
+static void
+ask_in_handler(int number)
+{
+    (void)number;
+
+    const uint32_t n = atomic_fetch_add(&handler_calls, 1);
+
+    if (n % 5 == 0)
+        hed_trace_end_counting();
+    ask_flags(interrupted_writer, n / 2 % 2);
+    ask_device(interrupted_writer, (CUdevice)(n / 2 % 2));
+}
+
+static void *
+interrupt_often(void *p)
+{
+    (void)p;
+    while (!atomic_load(&interrupting_over))
+        pthread_kill(interrupted_thread, SIGUSR1);
+    return NULL;
+}
+
+static void
+handlers_that_ask_lose_nothing(void **state)
+{
+    struct hed_trace_writer *w = open_writer("handlers_that_ask.hed", false, 65536);
+    const struct sigaction ask_again = {.sa_handler = ask_in_handler, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    pthread_t interrupter;
+    uint64_t records;
+    uint64_t dropped;
+
+    interrupted_writer = w;
+    interrupted_thread = pthread_self();
+    ask_device(w, 0); /* a thread's first record takes locks */
+    assert_int_equal(sigaction(SIGUSR1, &ask_again, &before), 0);
+    assert_int_equal(pthread_create(&interrupter, NULL, interrupt_often, NULL), 0);
+    for (uint32_t i = 0; i < INTERRUPTED_QUESTIONS; i++) {
+        ask_device(w, (CUdevice)(i / 2 % 2));
+        if (i % 3 == 0)
+            hed_trace_end_counting();
+    }
+    atomic_store(&interrupting_over, true);
+    pthread_join(interrupter, NULL);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    hed_trace_writer_count(w, &records, &dropped);
+
+    const uint64_t asked = 1 + INTERRUPTED_QUESTIONS + 2 * (uint64_t)atomic_load(&handler_calls);
+
+    assert_true(finish_and_read(w).calls + dropped == asked);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* After the writer has closed the file, threads write their records themselves. */
 static void
@@ -216,6 +404,45 @@ no_question_is_lost_or_counted_twice(void **state)
     assert_true(finish_and_read(w).calls == 2 * (uint64_t)ASKERS * QUESTIONS + others);
 }
 
+/* A duration of 0 is a time like others where the clock is coarse, so a flag says that there is
+ * none. */
+static void
+calls_that_were_not_timed_say_so(void **state)
+{
+    static const uint64_t words[HED_TRACE_QUESTION_WORDS];
+    const uint64_t durations[] = {0, HED_TRACE_NOT_TIMED};
+    struct hed_trace_writer *w = open_writer("not_timed.hed", false, 65536);
+    CUdevice device = 0;
+    struct hed_trace_record r;
+
+    for (int i = 0; i < 4; i++) {
+        const struct hed_trace_call call = {
+            .id = HED_cuCtxGetDevice,
+            .result = i / 2,
+            .args = &(struct hed_cuCtxGetDevice){.device = &device},
+            .start = 1,
+            .duration = durations[i % 2],
+        };
+
+        if (call.result)
+            hed_trace_put_cuda(w, &call);
+        else
+            hed_trace_put_first(w, &call, words);
+    }
+    hed_trace_writer_close(w);
+
+    struct hed_trace *t = read_back(hed_trace_writer_path(w));
+    struct hed_trace_cursor c = hed_trace_cursor_over(t);
+
+    for (int i = 0; i < 4; i++) {
+        assert_true(hed_trace_next(&c, &r));
+        assert_true(r.duration == 0);
+        assert_int_equal(r.flags & HED_TRACE_UNTIMED, i % 2 ? HED_TRACE_UNTIMED : 0);
+    }
+    hed_trace_close(t);
+    hed_trace_writer_free(w);
+}
+
 /* What a file says is not believed: a count of 0, and a record too short for a count. */
 static void
 bad_counts_are_one(void **state)
@@ -245,8 +472,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counting_goes_on_beside_other_records_until_it_is_ended),
     cmocka_unit_test(a_ring_that_came_round_is_not_touched),
     cmocka_unit_test(a_written_record_counts_no_more),
+    cmocka_unit_test(a_lap_may_end_with_dropped_records),
+    cmocka_unit_test(a_question_whose_record_was_closed_meanwhile_is_put),
+    cmocka_unit_test(questions_in_the_middle_of_a_record),
+    cmocka_unit_test(handlers_that_ask_lose_nothing),
     cmocka_unit_test(late_questions_are_written),
     cmocka_unit_test(no_question_is_lost_or_counted_twice),
+    cmocka_unit_test(calls_that_were_not_timed_say_so),
     cmocka_unit_test(bad_counts_are_one),
 };
 
