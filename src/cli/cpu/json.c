@@ -19,11 +19,9 @@ add_text(struct hed_buf *b, const char *key, const char *value)
 static const char *
 rows_word(enum hed_rows rows)
 {
-    static const char *const words[] = {[HED_ROWS_ANY] = "any",
-                                        [HED_ROWS_FLAT] = "flat",
-                                        [HED_ROWS_32] = "32",
-                                        [HED_ROWS_16] = "16",
-                                        [HED_ROWS_8] = "8"};
+    static const char *const words[] = {
+        [HED_ROWS_ANY] = "any", [HED_ROWS_FLAT] = "flat", [HED_ROWS_32] = "32",
+        [HED_ROWS_16] = "16",   [HED_ROWS_8] = "8",       [HED_ROWS_ONE] = "one"};
 
     return words[rows];
 }

@@ -83,6 +83,8 @@ rows_text(enum hed_rows rows)
         return "two rows of 16: blocks that are 16 wide";
     case HED_ROWS_8:
         return "four rows of 8: blocks that are 8 wide";
+    case HED_ROWS_ONE:
+        return "one: blocks of one thread, which run as scalar code";
     default:
         return "any: nothing is known of the block's width";
     }

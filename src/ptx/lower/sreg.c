@@ -108,6 +108,8 @@ vector_sreg(struct hed_lower *l, unsigned sreg, unsigned d)
 {
     switch (sreg) {
     case HED_PTX_SREG_NTID:
+        if (l->options->rows == HED_ROWS_ONE)
+            return hed_lower_word(l, 1);
         /* LLVM proves with it that nothing wraps around. */
         if (d == 0 && l->options->rows == HED_ROWS_32)
             return LLVMBuildAnd(

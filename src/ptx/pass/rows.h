@@ -10,6 +10,7 @@ enum hed_rows {
     HED_ROWS_32,   /* rows of 32: ntid.x is a multiple of 32 */
     HED_ROWS_16,   /* ntid.x is 16 */
     HED_ROWS_8,    /* ntid.x is 8 */
+    HED_ROWS_ONE,  /* the block has one thread: all values are the same in "all" lanes */
     HED_ROWS_COUNT
 };
 

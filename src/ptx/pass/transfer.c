@@ -83,10 +83,14 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
 
     switch (o->sreg) {
     case HED_PTX_SREG_TID:
+        if (u->rows == HED_ROWS_ONE)
+            return hed_uniform_constant(0);
         if (u->rows == HED_ROWS_ANY)
             return varies;
         return make_small(d == 0 ? make_rows(u, 1, trailing_zeros(u->width)) : make_rows(u, 0, 0));
     case HED_PTX_SREG_LANEID:
+        if (u->rows == HED_ROWS_ONE)
+            return hed_uniform_constant(0);
         return make_small(make_rows(u, 1, trailing_zeros(u->width)));
     case HED_PTX_SREG_LANEMASK_EQ:
     case HED_PTX_SREG_LANEMASK_LE:
@@ -95,6 +99,8 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
     case HED_PTX_SREG_LANEMASK_GT:
         return varies;
     case HED_PTX_SREG_NTID:
+        if (u->rows == HED_ROWS_ONE)
+            return hed_uniform_constant(1);
         if (d == 0 && u->rows == HED_ROWS_32)
             return (struct hed_uniform){.kind = HED_UNIFORM, .align = 5, .wraps = HED_FLOW_NONE};
         if (d == 0 && (u->rows == HED_ROWS_16 || u->rows == HED_ROWS_8))

@@ -17,7 +17,7 @@ hed_rows_of(const uint32_t ntid[3])
     if (ntid[0] % 32 == 0)
         return HED_ROWS_32;
     if (ntid[1] == 1 && ntid[2] == 1)
-        return HED_ROWS_FLAT;
+        return ntid[0] == 1 ? HED_ROWS_ONE : HED_ROWS_FLAT;
     return ntid[0] == 16 ? HED_ROWS_16 : ntid[0] == 8 ? HED_ROWS_8 : HED_ROWS_ANY;
 }
 

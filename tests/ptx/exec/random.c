@@ -18,7 +18,7 @@
 
 static const struct {
     unsigned threads, width;
-} shapes[] = {{64, 0}, {64, 32}, {100, 0}, {64, 16}, {64, 8}, {60, 12}, {7, 0}, {128, 16}};
+} shapes[] = {{64, 0}, {64, 32}, {100, 0}, {64, 16}, {64, 8}, {60, 12}, {7, 0}, {128, 16}, {1, 0}};
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 /* One way to run a kernel. */

@@ -243,6 +243,17 @@ analyse(struct hed_lower *l)
     return l->err;
 }
 
+/* i32. Rows of 32 fill their warps. */
+static LLVMValueRef
+lanes_that_exist(struct hed_lower *l)
+{
+    if (l->options->rows == HED_ROWS_32)
+        return hed_lower_word(l, UINT32_MAX);
+    if (l->options->rows == HED_ROWS_ONE)
+        return hed_lower_word(l, 1);
+    return hed_lower_field(l, l->i32, l->function->strand, offsetof(struct hed_ptx_strand, lanes));
+}
+
 static void
 mask_body(struct hed_lower *l)
 {
@@ -265,13 +276,7 @@ mask_body(struct hed_lower *l)
         l->err = HED_ENOMEM;
         return;
     }
-    LLVMBuildStore(
-        l->b,
-        /* Rows of 32 fill their warps. */
-        l->options->rows == HED_ROWS_32
-            ? hed_lower_word(l, UINT32_MAX)
-            : hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes)),
-        m->waiting[0]);
+    LLVMBuildStore(l->b, lanes_that_exist(l), m->waiting[0]);
     hed_mask_prepare_cuts(l);
     make_blocks(l);
 }

@@ -375,6 +375,8 @@ hed_mask_tid(struct hed_lower *l, unsigned dimension)
         return LLVMBuildLoad2(l->b, l->i32,
                               hed_lower_warp_element(l, l->i32, v, hed_mask_solo_lane(l)), "");
     }
+    if (m->uniforms.rows == HED_ROWS_ONE)
+        return hed_lower_word(l, 0);
     v = hed_lower_field(l, l->i32, l->function->strand,
                         offsetof(struct hed_ptx_strand, tid) +
                             (dimension * HED_PTX_LANES + lane) * sizeof(uint32_t));
