@@ -43,6 +43,19 @@ foreach(api cuda nvml)
     set_source_files_properties(${outputs} PROPERTIES GENERATED TRUE)
 endforeach()
 
+# The tables of machine code.
+file(GLOB spec_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/spec/sass/*.py)
+set(outputs ${HEDDLE_GEN_DIR}/sass_table.c ${HEDDLE_GEN_DIR}/sass_kinds.h)
+add_custom_command(
+    OUTPUT ${HEDDLE_GEN_DIR}/sass.stamp
+    BYPRODUCTS ${outputs}
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/sass.py
+            --spec ${PROJECT_SOURCE_DIR}/spec/sass --out ${HEDDLE_GEN_DIR}
+    COMMAND ${CMAKE_COMMAND} -E touch ${HEDDLE_GEN_DIR}/sass.stamp
+    DEPENDS ${heddle_gen_sources} ${spec_files}
+    COMMENT "Generating tables of machine code")
+list(APPEND heddle_gen_outputs ${HEDDLE_GEN_DIR}/sass.stamp)
+
 add_custom_target(heddle_gen DEPENDS ${heddle_gen_outputs})
 add_library(heddle_gen_headers INTERFACE)
 add_dependencies(heddle_gen_headers heddle_gen)

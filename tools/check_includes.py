@@ -20,6 +20,7 @@ TABLE = {
     "core": "base gen",
     "driver": "core base gen fatbin",
     "fatbin": "base",
+    "sass": "base gen fatbin",
     "wire": "base gen",
     "trace": "base gen",
     "ptx": "base",
@@ -42,7 +43,7 @@ TABLE = {
     "server": "base",
     "server/listener": "server wire base gen",
     "server/worker": "server core wire base gen fatbin",
-    "cli": "base core fatbin gen locate ptx wire trace sched meet",
+    "cli": "base core fatbin gen locate ptx sass wire trace sched meet",
 }
 
 # The only file outside the rooms. It may include everything.

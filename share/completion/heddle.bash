@@ -228,7 +228,7 @@ _heddle_trace() {
 _heddle_fatbin() {
     local cur=$1 prev=$2 options="--sections --json --help"
     if ((COMP_CWORD == 2)); then
-        _heddle_words "list extract info --help" "$cur"
+        _heddle_words "list extract info disasm --help" "$cur"
         return
     fi
     case $prev in
@@ -238,6 +238,7 @@ _heddle_fatbin() {
     *)
         case ${COMP_WORDS[2]} in
         list) options+=" --kind --arch --entry --kernels" ;;
+        disasm) options="--sections --help --kernel --arch --entry" ;;
         extract) options+=" --kind --arch --entry --output" ;;
         info) options+=" --kernels" ;;
         esac

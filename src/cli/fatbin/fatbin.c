@@ -29,6 +29,7 @@ static const struct hed_cli_group group = {
             {"list", hed_cli_fatbin_list, "list the images, one per line"},
             {"extract", hed_cli_fatbin_extract, "write images to files, unpacked"},
             {"info", hed_cli_fatbin_info, "summarize a file on one page"},
+            {"disasm", hed_cli_fatbin_disasm, "print the machine code of kernels"},
         },
 };
 
@@ -224,6 +225,8 @@ take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cl
         return read_entry_number(o, &asked->select);
     if (strcmp(name, "output") == 0)
         asked->dir = o->value;
+    else if (strcmp(name, "kernel") == 0)
+        asked->kernel = o->value;
     else if (strcmp(name, "sections") == 0)
         asked->select.find |= HED_FIND_SECTIONS;
     else if (strcmp(name, "kernels") == 0)

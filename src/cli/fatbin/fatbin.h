@@ -20,6 +20,7 @@ int hed_cli_fatbin(int argc, char **argv);
 int hed_cli_fatbin_list(int argc, char **argv);
 int hed_cli_fatbin_extract(int argc, char **argv);
 int hed_cli_fatbin_info(int argc, char **argv);
+int hed_cli_fatbin_disasm(int argc, char **argv);
 
 #define HED_CLI_IMAGE_MAX ((size_t)4 << 30) /* bytes of one image, unpacked */
 
@@ -59,6 +60,7 @@ struct hed_cli_visit hed_cli_fatbin_visit(const char *path, const struct hed_cli
 struct hed_cli_asked {
     struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
     const char *dir;              /* --output */
+    const char *kernel;           /* --kernel */
     bool kernels, json;
 };
 

@@ -144,9 +144,11 @@ class List(Case):
         file = str(CORPUS / "fatbin" / "many")
         for words in ([], ["lits"], ["list"], ["list", "--kind", "x", file],
                       ["list", "--arch", "x", file], ["list", "--entry", "0", file],
-                      ["list", "--nothing", file], ["extract"], ["info"], ["extract", "-o"]):
+                      ["list", "--nothing", file], ["extract"], ["info"], ["extract", "-o"],
+                      ["disasm"], ["disasm", "--json", file], ["disasm", "--kernel"]):
             self.run_it(*words, code=2)
-        for words in ["--help"], ["list", "--help"], ["extract", "-h"], ["info", "--help"]:
+        for words in ["--help"], ["list", "--help"], ["extract", "-h"], ["info", "--help"], [
+                "disasm", "--help"]:
             self.assertIn("usage: heddle fatbin", self.run_it(*words)[0])
 
 
@@ -202,6 +204,39 @@ class Info(Case):
 
     def test_no_gpu_code_is_an_answer(self):
         self.assertIn("no GPU code", self.run_it("info", HEDDLE)[0])
+
+
+class Disasm(Case):
+    def test_kernels_have_addresses_and_labels(self):
+        file = str(CORPUS / "cubin" / "sm_75")
+        out = self.run_it("disasm", file)[0]
+        kernels = [k["name"] for k in self.rows("--kernels", file)[0]["kernels"]]
+        self.assertEqual(len(kernels), 3)
+        for name in kernels:
+            self.assertRegex(out, rf"(?m)^//-+ \.text\.{name} -+$")
+            self.assertRegex(out, rf"(?m)^{name}:$")
+        self.assertRegex(out, r"(?m)^ {8}/\*0000\*/ {19}\S.* ;$")
+        label = re.search(r"BRA `\((\.L_x_\d+)\) ;", out)[1]
+        self.assertIn(f"\n{label}:\n", out)
+
+    def test_one_kernel(self):
+        file = str(CORPUS / "cubin" / "sm_75")
+        name = self.rows("--kernels", file)[0]["kernels"][1]["name"]
+        out = self.run_it("disasm", "--kernel", name, file)[0]
+        self.assertEqual(re.findall(r"\.text\.(\S+) -", out), [name])
+        self.assertIn("no machine code of a kernel nothing",
+                      self.run_it("disasm", "--kernel", "nothing", file, code=1)[1])
+
+    def test_images_of_one_architecture(self):
+        file = str(CORPUS / "fatbin" / "many")
+        self.assertEqual(self.run_it("disasm", "--arch", "sm_75", file)[0],
+                         self.run_it("disasm", str(CORPUS / "cubin" / "sm_75"))[0])
+
+    def test_nothing_to_disassemble(self):
+        for data in b"text", PTX_TEXT:
+            self.assertIn("no machine code", self.run_it("disasm", self.write(data), code=1)[1])
+        cut = self.write((CORPUS / "cubin" / "sm_75").read_bytes()[:1000])
+        self.assertNotEqual(self.run_it("disasm", cut, code=1)[1], "")
 
 
 @unittest.skipUnless(NVCC, "no nvcc")

@@ -1,0 +1,45 @@
+"""Conversions between types."""
+
+field("pack", 78, "PACK_AB", "MERGE_C")
+field("relu_pack", 75, "", "RELU")
+field("bf16_pack", 76, "", "BF16")
+field("satfinite", 77, "", "SATFINITE")
+field("pack_round", 79, "", None, None, "RZ")
+field("ntz", 77, "", "NTZ")
+field("int_to", 75, None, "F16", "", "F64")
+field("int_from", 84, "U8", "U16", "U32", "U64")
+field("int_from_signed", 84, "S8", "S16", "", "S64")
+field("to_unsigned", 75, "U8", "U16", "U32", "U64")
+field("to_signed", 75, "S8", "S16", "", "S64")
+field("float_from", 84, None, "F16", "", "F64")
+field("half_of", 60, "", "H1", None, None)
+field("byte_from", 60, "", "B1", "B2", "B3")
+field("convert_to", 75, None, "F16", "F32", "F64", "BF16", None, None, None)
+field("convert_from", 84, None, "F16", "F32", "F64")
+field("round_to", 75, None, "F16", "", "F64")
+field("narrow_to", 76, "U8", "S8", "U16", "S16", "U2", "S2", "U4", "S4")
+raw("to_signed_bit", 72, 1)
+raw("from_signed_bit", 74, 1)
+
+PACK = "F2FP.satfinite.relu_pack.bf16_pack.pack.pack_round"
+op(0x03e, "2 8 a c", PACK, "Rd, A, S", imm="f32", when="!pack")
+op(0x03e, "2 8 a c", PACK, "Rd, S, Rc", imm="f32", when="pack")
+for code in (0x106, 0x112):
+    for what, imm, test in (("int_from", "hex", "!from_signed_bit"),
+                            ("int_from_signed", "signed", "from_signed_bit")):
+        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S.byte_from", imm=imm,
+           when=f"{test} int_from=0")
+        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S.half_of", imm=imm,
+           when=f"{test} int_from=1")
+        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S", imm=imm, when=test)
+for code in (0x105, 0x111):
+    op(code, "3 9 b d", "F2I.ftz.to_unsigned.float_from.to_int.ntz", "Rd, -|S|", imm="f32",
+       when="!to_signed_bit")
+    op(code, "3 9 b d", "F2I.ftz.to_signed.float_from.to_int.ntz", "Rd, -|S|", imm="f32")
+for code in (0x104, 0x110):
+    op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|.half_of", imm="f32",
+       when="convert_from=1")
+    op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|", imm="f32")
+for code in (0x107, 0x113):
+    op(code, "3 9 b d", "FRND.ftz.round_to.to_int", "Rd, -|S|", imm="f32")
+op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C")

@@ -1,0 +1,23 @@
+"""Single and double precision."""
+
+field("scale", 84, None, "D8", "D4", "D2", "", "M2", "M4", "M8")
+field("function", 74, "COS", "SIN", "EX2", "LG2", "RCP", "RSQ", "RCP64H", "RSQ64H", "SQRT", "TANH",
+      None, None, None, None, None, None)
+field("f16", 73, "", "F16")
+
+op(0x020, "2 8 a c", "FMUL.ftz.fmz.scale.round.sat", "Rd, -|A|, -|S|", imm="f32")
+op(0x021, "2 4 6 e", "FADD.ftz.round.sat", "Rd, -|A|, -|S|", imm="f32")
+op(0x023, "2 4 6 8 a c e", "FFMA.ftz.fmz.round.sat", "Rd, -|A|, -|B|, -|C|", imm="f32")
+op(0x008, "2 8 a c", "FSEL.ftz", "Rd, -|A|, -|S|, !P@87", imm="f32")
+op(0x009, "2 8 a c", "FMNMX.ftz.nan", "Rd, -|A|, -|S|, !P@87", imm="f32")
+op(0x00a, "2 8 a c", "FSET.BF.fcmp.ftz.combine", "Rd, -|A|, -|S|, !P@87", imm="f32")
+op(0x00b, "2 8 a c", "FSETP.fcmp.ftz.combine", "P@81, P@84, -|A|, -|S|, !P@87", imm="f32")
+op(0x102, "3 9 b d", "FCHK", "P@81, -|A|, -|S|", imm="f32")
+op(0x108, "3 9 b d", "MUFU.function.f16", "Rd, -|S|", imm="f32")
+for code in (6, 7):   # the upper half of a double
+    op(0x108, "3 9 b d", "MUFU.function.f16", "Rd, -|S|", imm="f64", when=f"function={code}")
+op(0x028, "2 8 a c", "DMUL.round", "Rd, -|A|, -|S|", imm="f64")
+op(0x029, "4 6 e", "DADD.round", "Rd, -|A|, -|S|", imm="f64")
+op(0x029, "2", "DADD.round", "Rd, -|A|, -|Rc|")
+op(0x02b, "2 4 6 8 a c e", "DFMA.round", "Rd, -|A|, -|B|, -|C|", imm="f64")
+op(0x02a, "2 4 6 e", "DSETP.dcmp.combine", "P@81, P@84, -|A|, -|S|, !P@87", imm="f64")

@@ -1,0 +1,42 @@
+"""Matrix products of a warp, and texture fetches."""
+
+field("sp", 73, "", "SP")
+field("isp", 72, "", "SP")
+field("hmma_f32", 76, "F16", "F32")
+field("hmma_in", 82, "", "BF16", "TF32", None)
+field("a_layout", 73, "ROW", None)
+field("b_layout", 74, None, "COL")
+field("a_type", 76, "U8", "S8", None, None)
+field("b_type", 78, "U8", "S8", None, None)
+field("a_type4", 76, "U4", "S4", None, None)
+field("b_type4", 78, "U4", "S4", None, None)
+field("imma_sat", 82, "", "SAT")
+field("dims", 61, "1D", "2D", "3D", None, "ARRAY_1D", "ARRAY_2D", None, None)
+field("scr", 60, "", "SCR")
+field("tld_more", 76, "", "AOFFI", "CL", "AOFFI.CL", "MS", "AOFFI.MS", "CL.MS", "AOFFI.CL.MS")
+field("tld_half", 79, "", "F16.RN", "F16.RZ", None)
+field("nodep", 90, "", "NODEP")
+field("lod", 87, None, "LZ", None, "LL", None, None, None, None)
+
+# Bits 75 and 78 together choose the shape.
+for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("1684", 0, 1)):
+    op(0x03c, "2", f"HMMA.{shape}.hmma_f32.hmma_in", "Rd, -A, -Rb, Rc",
+       when=f"!sp 75:1={low} 78:1={high}")
+for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("16832", 1, 1)):
+    op(0x03c, "2", f"HMMA.SP.{shape}.hmma_f32.hmma_in", "Rd, -A, -Rb, Rc, R@40, #48:2",
+       when=f"sp 75:1={low} 78:1={high}")
+op(0x03f, "2", "DMMA.884.round", "Rd, -|A|, -|Rb|, -|Rc|")
+
+# Bits 85..86 and 75 choose the shape, 83 and 84 four bits instead of eight.
+DENSE = {(0, 0): "8816", (1, 0): "8832", (2, 0): "16816", (3, 0): "16864", (2, 1): "16832"}
+SPARSE = {(1, 0): "8832", (3, 0): "16864", (1, 1): "8864", (2, 1): "16832", (3, 1): "168128"}
+for sparse, shapes in ((0, DENSE), (1, SPARSE)):
+    for (high, low), shape in shapes.items():
+        for four in range(4):
+            a, b = "a_type4" if four & 1 else "a_type", "b_type4" if four & 2 else "b_type"
+            op(0x037, "2", f"IMMA.{'SP.' if sparse else ''}{shape}.{a}.{b}.imma_sat",
+               "Rd, A.a_layout, Rb.b_layout, Rc" + (", R@40, #48:2" if sparse else ""),
+               when=f"isp={sparse} 75:1={low} 85:2={high} 83:2={four}")
+
+op(0x166, "b", "TLD.scr.lod.tld_more.tld_half.evict.nodep",
+   "P@81?, Rc, Rd, A, Rb?, #54:5, #40:14, {dims}, #72:4")

@@ -1,0 +1,243 @@
+/* From bits to operands, by the tables of spec/sass. See sass.h. */
+#include <string.h>
+
+#include "base/err.h"
+#include "sass/sass.h"
+#include "sass/table.h"
+
+struct word128 {
+    uint64_t low, high;
+};
+
+static uint64_t
+load_word(const uint8_t *p)
+{
+    uint64_t v = 0;
+
+    for (int i = 7; i >= 0; i--)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* At most 64 bits. */
+static uint64_t
+word_bits(struct word128 w, unsigned bit, unsigned width)
+{
+    uint64_t v;
+
+    if (bit >= 64)
+        v = w.high >> (bit - 64);
+    else if (bit == 0)
+        v = w.low;
+    else
+        v = w.low >> bit | w.high << (64 - bit);
+    return width >= 64 ? v : v & ((UINT64_C(1) << width) - 1);
+}
+
+static bool
+word_bit(struct word128 w, unsigned bit)
+{
+    return bit == HED_SASS_ALWAYS || (bit != HED_SASS_NONE && word_bits(w, bit, 1));
+}
+
+static int64_t
+signed_bits(struct word128 w, unsigned bit, unsigned width)
+{
+    const uint64_t v = word_bits(w, bit, width);
+    const uint64_t top = UINT64_C(1) << (width - 1);
+
+    return (int64_t)((v ^ top) - top);
+}
+
+static bool
+test_holds(struct word128 w, const struct hed_sass_test *t)
+{
+    return t->width == 0 || (word_bits(w, t->bit, t->width) == t->value) != t->other;
+}
+
+static struct hed_sass_choice
+read_choice(struct word128 w, unsigned bit, unsigned width, const struct hed_sass_item *item)
+{
+    const uint32_t v = (uint32_t)word_bits(w, bit, width);
+
+    return (struct hed_sass_choice){v < item->word_count ? hed_sass_words[item->words + v] : NULL,
+                                    v};
+}
+
+/* The offset ends at bit 53; arithmetic reads whole words and ignores its two lowest bits. */
+static void
+read_constant(struct word128 w, unsigned bit, struct hed_sass_operand *o)
+{
+    o->value = signed_bits(w, bit, 54 - bit) * (1 << (bit - 38));
+    o->bank = (uint32_t)word_bits(w, 54, 5);
+}
+
+static void
+read_memory(struct word128 w, const struct hed_sass_memory *m, struct hed_sass_operand *o)
+{
+    static const char *const scales[] = {"", "X4", "X8", "X16"};
+
+    o->reg = m->reg == HED_SASS_NONE ? HED_SASS_RZ : (uint32_t)word_bits(w, m->reg, 8);
+    o->wide = word_bit(w, m->wide);
+    o->choice.word = "";
+    if (m->scale != HED_SASS_NONE)
+        o->choice.word = scales[o->choice.value = (uint32_t)word_bits(w, m->scale, 2)];
+    o->descriptor = word_bit(w, m->descriptor);
+    o->has_ureg = m->ureg != HED_SASS_NONE && !word_bit(w, m->no_ureg) &&
+                  (m->with_ureg == HED_SASS_NONE || word_bit(w, m->with_ureg));
+    o->ureg = o->has_ureg || o->descriptor ? (uint32_t)word_bits(w, m->ureg, 6) : HED_SASS_URZ;
+    o->value = signed_bits(w, m->offset, m->offset_width);
+}
+
+/* Where the value is; signs and spellings come later. */
+static void
+read_place(struct word128 w, const struct hed_sass_item *item, struct hed_sass_operand *o)
+{
+    switch (o->kind) {
+    case HED_SASS_REG:
+    case HED_SASS_UREG:
+    case HED_SASS_BARRIER:
+    case HED_SASS_SCOREBOARD:
+        o->reg = (uint32_t)word_bits(w, item->bit, item->width);
+        break;
+    case HED_SASS_PRED:
+    case HED_SASS_UPRED:
+        o->reg = (uint32_t)word_bits(w, item->bit, item->width);
+        if (item->flags & HED_SASS_IS_BACKWARD)
+            o->reg = HED_SASS_PT - o->reg;
+        o->negate = (item->flags & HED_SASS_IS_NOT) && word_bits(w, item->bit + 3U, 1);
+        break;
+    case HED_SASS_SIGNED:
+        o->value = signed_bits(w, item->bit, item->width);
+        break;
+    case HED_SASS_TARGET:
+    case HED_SASS_ABSOLUTE:
+    case HED_SASS_DISTANCE:
+        o->value = signed_bits(w, item->bit, item->width) * 4;
+        break;
+    case HED_SASS_CONST_UREG:
+        o->ureg = (uint32_t)word_bits(w, 24, 6);
+        read_constant(w, item->bit, o);
+        break;
+    case HED_SASS_CONST_REG:
+        o->reg = (uint32_t)word_bits(w, 24, 8);
+        read_constant(w, item->bit, o);
+        break;
+    case HED_SASS_CONST:
+    case HED_SASS_CONST_GAP:
+        read_constant(w, item->bit, o);
+        break;
+    case HED_SASS_SPLIT:
+        o->value = (int64_t)(word_bits(w, 72, 5) << 3 | word_bits(w, 64, 3));
+        break;
+    case HED_SASS_MEMORY:
+        read_memory(w, &hed_sass_memories[item->bit], o);
+        break;
+    default:
+        o->value = (int64_t)word_bits(w, item->bit, item->width);
+        break;
+    }
+}
+
+static bool
+is_dropped(const struct hed_sass_item *item, const struct hed_sass_operand *o)
+{
+    if (!(item->flags & HED_SASS_IS_OPTIONAL))
+        return false;
+    switch (o->kind) {
+    case HED_SASS_PRED:
+    case HED_SASS_UPRED:
+        return o->reg == HED_SASS_PT && !o->negate;
+    case HED_SASS_REG:
+        return o->reg == HED_SASS_RZ;
+    case HED_SASS_UREG:
+        return o->reg == HED_SASS_URZ;
+    default:
+        return o->value == 0;
+    }
+}
+
+static void
+read_operand(struct word128 w, const struct hed_sass_item *item, struct hed_sass_inst *inst)
+{
+    struct hed_sass_operand o = {.kind = (enum hed_sass_kind)item->kind, .choice = {"", 0}};
+
+    read_place(w, item, &o);
+    if (is_dropped(item, &o))
+        return;
+    o.joined = item->flags & HED_SASS_IS_JOINED;
+    o.inside = item->flags & HED_SASS_IS_INSIDE;
+    o.reuse = word_bit(w, item->reuse);
+    o.absolute = word_bit(w, item->absolute);
+    if (word_bit(w, item->negate)) {
+        o.invert = (item->flags & HED_SASS_IS_TILDE) ||
+                   ((item->flags & HED_SASS_IS_X_TILDE) && word_bits(w, 74, 1));
+        o.negate = !o.invert;
+    }
+    if (item->choice != HED_SASS_NONE)
+        o.choice = read_choice(w, item->choice, item->choice_width, item);
+    else if (o.kind == HED_SASS_CHOSEN)
+        o.choice = read_choice(w, item->bit, item->width, item);
+    else if (o.kind == HED_SASS_NAMED)
+        o.choice.word = hed_sass_words[item->words];
+    inst->operands[inst->operand_count++] = o;
+}
+
+static const struct hed_sass_row *
+find_sass_row(struct word128 w, uint16_t opcode)
+{
+    unsigned from = 0, to = hed_sass_row_count;
+
+    while (from < to) {
+        const unsigned middle = (from + to) / 2;
+
+        if (hed_sass_rows[middle].opcode < opcode)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < hed_sass_row_count && hed_sass_rows[from].opcode == opcode; from++) {
+        const struct hed_sass_row *r = &hed_sass_rows[from];
+        unsigned i = 0;
+
+        while (i < r->test_count && test_holds(w, &hed_sass_tests[r->tests + i]))
+            i++;
+        if (i == r->test_count)
+            return r;
+    }
+    return NULL;
+}
+
+int
+hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
+{
+    const struct word128 w = {load_word(bytes), load_word(bytes + 8)};
+    const uint16_t opcode = (uint16_t)word_bits(w, 0, 12);
+    const struct hed_sass_row *row = find_sass_row(w, opcode);
+
+    if (!row)
+        return HED_ENOTSUP;
+    memset(out, 0, sizeof *out);
+    out->name = row->name;
+    out->opcode = opcode;
+    out->uniform = row->uniform;
+    out->guard = (uint8_t)word_bits(w, 12, 3);
+    out->guard_not = word_bits(w, 15, 1);
+    out->stall = (uint8_t)word_bits(w, 105, 4);
+    out->yield = word_bits(w, 109, 1);
+    out->write_barrier = (uint8_t)word_bits(w, 110, 3);
+    out->read_barrier = (uint8_t)word_bits(w, 113, 3);
+    out->wait = (uint8_t)word_bits(w, 116, 6);
+    for (const struct hed_sass_item *i = &hed_sass_items[row->items]; i->kind != HED_SASS_END;
+         i++) {
+        if (!test_holds(w, &i->test))
+            continue;
+        if (i->kind != HED_SASS_WORD && i->kind != HED_SASS_CHOICE)
+            read_operand(w, i, out);
+        else
+            out->modifiers[out->modifier_count++] =
+                i->kind == HED_SASS_WORD ? (struct hed_sass_choice){hed_sass_words[i->words], 0}
+                                         : read_choice(w, i->bit, i->width, i);
+    }
+    return 0;
+}

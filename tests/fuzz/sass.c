@@ -1,0 +1,77 @@
+/* Fuzz target: the machine code of a cubin is found and listed; any other bytes are decoded as
+ * instructions.
+ */
+#include "harness/fuzz.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "fatbin/elf.h"
+#include "sass/sass.h"
+#include "sass/text.h"
+
+#define CEILING (1u << 20)
+
+static void
+must(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+static void
+read_line(void *arg, const char *line)
+{
+    *(volatile size_t *)arg += strlen(line);
+}
+
+static void
+list_cubin(struct hed_bytes b, struct hed_arena *arena)
+{
+    struct hed_sass_code *all;
+    struct hed_why why = {""};
+    volatile size_t sum = 0;
+    uint32_t count;
+
+    if (hed_sass_sections(b, arena, &all, &count, &why) != 0) {
+        must(why.text[0] != '\0');
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        (void)hed_sass_list(&all[i], arena, read_line, (void *)&sum);
+}
+
+static void
+print_instructions(const uint8_t *data, size_t size)
+{
+    struct hed_sass_inst inst;
+    struct hed_buf text;
+
+    hed_buf_init(&text, CEILING);
+    for (size_t at = 0; at + HED_SASS_BYTES <= size; at += HED_SASS_BYTES) {
+        hed_buf_reset(&text);
+        if (hed_sass_decode(data + at, &inst) != 0)
+            continue;
+        must(inst.operand_count <= HED_SASS_OPERANDS);
+        must(inst.modifier_count <= HED_SASS_MODIFIERS);
+        hed_sass_print(&inst, at, NULL, &text);
+        must(text.err == 0 && text.size > 0);
+    }
+    hed_buf_fini(&text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct hed_bytes b = {data, size};
+    struct hed_arena arena;
+
+    hed_arena_init(&arena, CEILING);
+    if (hed_elf_file_begins(b))
+        list_cubin(b, &arena);
+    print_instructions(data, size);
+    hed_arena_fini(&arena);
+    return 0;
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Compiles kernels with instructions of every family for sm_80 and compares their machine code, as
+`heddle fatbin disasm` prints it, with nvdisasm.
+
+    kernels.py NVCC HEDDLE NVDISASM
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from corpus import Count, run
+
+HERE = Path(__file__).resolve().parent
+
+
+def main():
+    nvcc, heddle, nvdisasm = sys.argv[1:]
+    count = Count()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, source in enumerate(sorted(HERE.glob("*.cu"))):
+            cubin = Path(folder, f"{number}.cubin")
+            run(nvcc, "-arch=sm_80", "-cubin", "-o", cubin, source)
+            count.compare(heddle, nvdisasm, cubin)
+    print(f"{count.kernels} functions, {count.instructions} instructions, "
+          f"{count.different} differ")
+    for example in count.examples.values():
+        print("  " + example)
+    return 1 if count.different or not count.instructions else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
