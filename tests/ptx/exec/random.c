@@ -1,4 +1,4 @@
-/* Runs random kernels as warps, thread by thread and in the baseline tier, and compares memory.
+/* Runs random kernels compiled and in the baseline tier, and compares memory.
  *
  *   ptx_random [--seed S] [--count N] [--seconds N] [--show]
  *
