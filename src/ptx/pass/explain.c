@@ -332,6 +332,22 @@ explain_blocks(struct hed_explain *e)
     return explain_loops(e);
 }
 
+/* A loop that lanes leave one by one, or that only some enter, and that may wait: for a lane of the
+ * same warp. `block` is where a branch of the loop goes back to. */
+static bool
+may_wait_for_lane(const struct hed_explain *e, uint32_t block)
+{
+    const struct hed_flow *f = &e->flow;
+    uint32_t loop = block == HED_FLOW_NONE ? HED_FLOW_NONE : f->blocks[block].loop;
+
+    while (loop != HED_FLOW_NONE) {
+        if (e->uniforms.leaves_singly[loop] || e->uniforms.partial[f->loops[loop].header])
+            return true;
+        loop = f->loops[loop].header == block ? HED_FLOW_NONE : f->loops[loop].parent;
+    }
+    return false;
+}
+
 static int
 find_waiting_loops(struct hed_explain *e, const struct hed_ptx_unit *unit,
                    const struct hed_ptx_func *kernel)
@@ -340,9 +356,10 @@ find_waiting_loops(struct hed_explain *e, const struct hed_ptx_unit *unit,
     bool any = false;
     int err = waits ? hed_ptx_find_waits(unit, kernel, waits, &any) : HED_ENOMEM;
 
+    for (uint32_t i = 0; !err && any && i < kernel->nlabels; i++)
+        if (waits[i] && may_wait_for_lane(e, e->flow.of_label[i]))
+            e->why = "a loop in which a lane may wait for another";
     free(waits);
-    if (!err && any)
-        e->why = "a loop may wait for another thread";
     return err;
 }
 
@@ -362,9 +379,9 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
         return 0;
     }
     if (err == 0)
-        err = find_waiting_loops(e, unit, kernel);
-    if (err == 0)
         err = hed_uniforms_init(&e->uniforms, &e->flow, &e->ssa, rows);
+    if (err == 0)
+        err = find_waiting_loops(e, unit, kernel);
     if (err == 0)
         err = hed_live_init(&e->live, &e->flow, &e->ssa);
     if (err == 0)

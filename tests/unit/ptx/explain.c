@@ -133,10 +133,10 @@ what_cannot_run_under_masks_has_a_reason(void **state)
     struct explained x;
 
     explain(&x,
-            HEAD "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
-                 "ret; }\n",
+            HEAD "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
+                 "st.global.u32 [%rd3+4], %r3; ret; }\n",
             HED_ROWS_32);
-    assert_string_equal(x.e.why, "a loop may wait for another thread");
+    assert_string_equal(x.e.why, "a loop in which a lane may wait for another");
     forget(&x);
 }
 
