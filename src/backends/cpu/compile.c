@@ -59,7 +59,7 @@ hed_cpu_compile_init(struct hed_cpu *c)
 }
 
 static const struct hed_ptx_compiler *
-load_compiler(const struct hed_cpu *c, struct hed_why *why)
+open_compiler(const struct hed_cpu *c, struct hed_why *why)
 {
     void *library = dlopen(c->compiler_path, RTLD_NOW | RTLD_LOCAL);
     const struct hed_ptx_compiler *compiler =
@@ -83,14 +83,28 @@ load_compiler(const struct hed_cpu *c, struct hed_why *why)
 }
 
 static const struct hed_ptx_compiler *
+load_compiler(const struct hed_cpu *c, struct hed_why *why)
+{
+    const struct hed_ptx_compiler *compiler;
+
+    if (!hed_compiler_load_begin(c->tiered)) {
+        hed_why_set(why, "the process is ending");
+        return NULL;
+    }
+    compiler = open_compiler(c, why);
+    hed_compiler_load_end();
+    if (!compiler && c->tiered)
+        hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why->text);
+    return compiler;
+}
+
+static const struct hed_ptx_compiler *
 get_compiler(struct hed_cpu *c, struct hed_why *why)
 {
     hed_lock(&c->compiler_lock);
     if (!c->compiler && !(c->no_compiler && c->tiered)) {
         c->compiler = load_compiler(c, why);
         c->no_compiler = !c->compiler;
-        if (c->no_compiler && c->tiered)
-            hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why->text);
     }
 
     const struct hed_ptx_compiler *compiler = c->no_compiler ? NULL : c->compiler;

@@ -98,6 +98,12 @@ void hed_tier_forked(struct hed_cpu *c);
 
 /* ---- exit.c ---------------------------------------------------------------------------------- */
 
+/* The calling thread may end the process: then it waits while the compiler is being loaded. */
+void hed_compiler_watch_thread(void);
+/* Around the loading of the compiler, under compiler_lock. begin is false for a thread of ours if
+ * the process is ending. */
+bool hed_compiler_load_begin(bool in_background);
+void hed_compiler_load_end(void);
 /* The compiler has just been loaded: from now on, the end of the process stops it. Called under
  * compiler_lock. False, with a line in the log, if that cannot be. */
 bool hed_compiler_guard(const struct hed_ptx_compiler *compiler);

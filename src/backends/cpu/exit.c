@@ -1,4 +1,4 @@
-/* The end of the process while kernels are compiled.
+/* The end of the process while the compiler is loaded or kernels are compiled.
  *
  * LLVM's library takes itself down at exit(), and LLVM must not run while it does. Waiting for it
  * could take seconds, so threads that compile are stopped where they are, for good:
@@ -8,12 +8,18 @@
  *                                                          for ever; elsewhere: it is asked again
  *               until every one is stopped or has finished
  *
+ * While LLVM is being loaded, its library registers exit handlers of its own, which would run at
+ * once. Before all exit handlers, exit() calls what the thread has registered for its own end:
+ *
+ *   exit() ─> on_thread_end, of a thread that has loaded a module: waits until LLVM is loaded
+ *
  * A thread whose next instruction is LLVM's is not inside malloc, the dynamic linker or stdio, so
  * it holds no lock that the end of the process needs.
  *
  * Invariants:
  * 1. A thread calls the compiler only while it has a slot.
  * 2. After `ending` is set, no slot is taken.
+ * 3. After the main thread has ended, the compiler is not loaded in the background any more.
  */
 #include <link.h>
 #include <signal.h>
@@ -37,6 +43,69 @@ static _Atomic pid_t slots[SLOTS];     /* threads; 0 if free. Written under lock
 static _Atomic bool stopped[SLOTS];    /* the thread waits forever */
 static uintptr_t code_first, code_end; /* LLVM's code; constant once there are slots */
 static pid_t process;                  /* in which the exit handler was installed */
+
+/* ---- while the compiler is loaded ------------------------------------------------------------ */
+
+enum { NOT_LOADING, LOADING, NO_MORE_LOADING };
+
+static _Atomic int loading;
+static _Atomic pid_t loading_process;
+
+/* glibc's function for destructors of thread-local variables. */
+int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *library);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void
+on_thread_end(void *arg)
+{
+    const bool is_main = syscall(SYS_gettid) == getpid();
+    int expected = NOT_LOADING;
+
+    (void)arg;
+    /* Acquire: pairs with the release in hed_compiler_load_end(). A child that was made without our
+     * knowledge does not have the thread that was loading. */
+    while (!atomic_compare_exchange_weak_explicit(&loading, &expected,
+                                                  is_main ? NO_MORE_LOADING : NOT_LOADING,
+                                                  memory_order_acquire, memory_order_relaxed)) {
+        if (expected == NO_MORE_LOADING || loading_process != getpid())
+            return;
+        if (expected == LOADING)
+            hed_sleep_ns(ASK_AGAIN_NS);
+        expected = NOT_LOADING;
+    }
+}
+
+void
+hed_compiler_watch_thread(void)
+{
+    static __thread bool is_watched;
+
+    if (!is_watched)
+        is_watched = __cxa_thread_atexit_impl(on_thread_end, NULL, &__dso_handle) == 0;
+}
+
+bool
+hed_compiler_load_begin(bool in_background)
+{
+    int expected = NOT_LOADING;
+
+    loading_process = getpid();
+    return atomic_compare_exchange_strong_explicit(&loading, &expected, LOADING,
+                                                   memory_order_relaxed, memory_order_relaxed) ||
+           !in_background;
+}
+
+void
+hed_compiler_load_end(void)
+{
+    int expected = LOADING;
+
+    /* Release: pairs with the acquire in on_thread_end(). */
+    (void)atomic_compare_exchange_strong_explicit(&loading, &expected, NOT_LOADING,
+                                                  memory_order_release, memory_order_relaxed);
+}
+
+/* ---- while kernels are compiled -------------------------------------------------------------- */
 
 static uintptr_t
 interrupted_pc(const void *context)
@@ -182,8 +251,9 @@ hed_compiler_leave(int slot, const sigset_t *mask)
 bool
 hed_compiler_forked(void)
 {
-    bool any = false;
+    bool any = atomic_load_explicit(&loading, memory_order_relaxed) == LOADING;
 
+    atomic_store_explicit(&loading, NOT_LOADING, memory_order_relaxed);
     hed_lock_init(&lock, HED_RANK_CODE);
     pthread_cond_init(&slot_given, NULL);
     for (int i = 0; i < SLOTS; i++) {

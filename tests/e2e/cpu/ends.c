@@ -459,6 +459,44 @@ children_are_refused_while_a_kernel_is_compiled(void)
     exit(STATUS);
 }
 
+/* Is LLVM mapped? Its own initialisation begins some milliseconds later. */
+static bool
+is_compiler_mapped(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool found = false;
+
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "libLLVM") != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* LLVM's library must not be taken down by exit() while another thread still sets it up. That takes
+ * some tens of milliseconds: exits at several moments of it. */
+static void
+exit_while_the_compiler_is_loaded(void)
+{
+    CHECK_IS(setenv("HEDDLE_CACHE_SIZE", "0", 1), 0); /* so that something is compiled */
+    for (int ms = 0; ms < 40; ms += 2) {
+        const pid_t child = fork();
+
+        CHECK(child >= 0, "no child");
+        if (child) {
+            CHECK_IS(status_of(child), STATUS);
+            continue;
+        }
+        start_driver();
+        for (int i = 0; i < 4000 && !is_compiler_mapped(); i++)
+            works();
+        usleep((useconds_t)ms * 1000);
+        exit(STATUS);
+    }
+    exit(STATUS);
+}
+
 /* ---- threads and the library ----------------------------------------------------------------- */
 
 static CUstream cancelled_stream;
@@ -529,6 +567,7 @@ static const struct {
     CASE(exit_while_threads_work),
     CASE(main_thread_ends_first),
     CASE(calls_are_answered_at_exit),
+    CASE(exit_while_the_compiler_is_loaded),
     CASE(exit_does_not_wait_for_the_compiler),
     CASE(children_are_refused_while_a_kernel_is_compiled),
     CASE(children_are_refused),
