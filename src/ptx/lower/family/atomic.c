@@ -348,7 +348,7 @@ atomic_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef
     if (a->type == HED_PTX_TYPE_F32)
         a->is_flushed = flushes_at(l, a, args[0]);
     if (a->is_alone) {
-        results[0] = change_alone(l, a, p, v, args[2]);
+        results[0] = change_alone(l, a, p, v, a->oper == HED_PTX_OPER_CAS ? args[2] : NULL);
     } else if (a->oper == HED_PTX_OPER_CAS) {
         results[0] = LLVMBuildExtractValue(l->b, compare_exchange(l, a, p, v, args[2]), 0, "");
     } else if (op == LLVMAtomicRMWBinOpFAdd) {
