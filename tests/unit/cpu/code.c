@@ -206,7 +206,9 @@ open_new_text(char *text, size_t size)
     static int number;
 
     snprintf(text, size, "%s// %d.%d\n", add_ptx, (int)getpid(), number++);
-    cpu.baseline = cpu.tiered = true;
+    /* Not again: threads that compile may be reading it. */
+    if (!cpu.tiered)
+        cpu.baseline = cpu.tiered = true;
     return open_text(text);
 }
 
