@@ -42,7 +42,8 @@ extern __thread struct hed_trace_own hed_trace_own __attribute__((visibility("hi
  * cache lines. Threads with a ring are also found in this table, by the address of their
  * thread-local memory, which is in a register: that is one line. Only the thread with that address
  * writes a seat it has taken, and it leaves it when it ends. */
-#define HED_TRACE_SEATS 64
+#define HED_TRACE_SEAT_BITS 6
+#define HED_TRACE_SEATS (1 << HED_TRACE_SEAT_BITS)
 
 struct hed_trace_seat {
     _Atomic uintptr_t thread;  /* 0: free */
@@ -60,7 +61,8 @@ hed_trace_thread_address(void)
 static inline struct hed_trace_seat *
 hed_trace_seat_of(uintptr_t thread)
 {
-    return &hed_trace_seats[(thread >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+    return &hed_trace_seats[(thread >> 6) * UINT64_C(0x9e3779b97f4a7c15) >>
+                            (64 - HED_TRACE_SEAT_BITS)];
 }
 
 /* What the trace keeps for the calling thread. */
@@ -85,6 +87,9 @@ hed_trace_close_open(struct hed_trace_own *own)
 /* The cases that are not for the inline path: the thread has no ring of this writer, its ring is
  * full, or records were dropped. NULL: the record is dropped, and counted. */
 uint8_t *hed_trace_reserve_slowly(struct hed_trace_writer *w);
+
+/* Gives a record a long header, and what comes behind its body. Returns its size. */
+size_t hed_trace_make_long(struct hed_trace_put *put, const struct hed_trace_head *h);
 
 /* The record needs a long header. */
 void hed_trace_end_long(struct hed_trace_writer *w, struct hed_trace_put *put,

@@ -6,34 +6,6 @@
 #include "gen/cuda_wire.h"
 #include "trace/call.h"
 
-/* Makes a record with a count of 1; its body has been encoded behind a short header. Its size. */
-static size_t
-make_first(struct hed_trace_put *put, const struct hed_trace_call *call)
-{
-    const uint8_t *body = put->record + sizeof(struct hed_trace_short);
-    const size_t body_size = (size_t)(put->enc.at - body);
-    const bool timed = call->duration != HED_TRACE_NOT_TIMED;
-    const uint32_t one = 1;
-    struct hed_trace_long head = {
-        .call = (uint16_t)call->id,
-        .start = call->start,
-        .duration = timed ? call->duration : 0,
-        .kind = HED_TRACE_CALL,
-        .api = HED_TRACE_API_CUDA,
-        .flags = timed ? HED_TRACE_REPEATS : HED_TRACE_REPEATS | HED_TRACE_UNTIMED,
-    };
-    uint8_t *end = put->record + sizeof head + body_size;
-
-    memmove(put->record + sizeof head, body, body_size);
-    /* Readers ignore bytes after the reply, so these can align the count. */
-    while ((uintptr_t)end % sizeof one)
-        *end++ = 0;
-    memcpy(end, &one, sizeof one);
-    head.size = (uint32_t)(end + sizeof one - put->record);
-    memcpy(put->record, &head, sizeof head);
-    return head.size;
-}
-
 /* The place for an open record of that call: the one it has, else a free one, else the next. */
 static uint32_t
 choose_open(struct hed_trace_own *own, uint32_t id)
@@ -59,7 +31,13 @@ hed_trace_put_first(struct hed_trace_writer *w, const struct hed_trace_call *cal
         return; /* counted as dropped */
     hed_cuda_put_call(&put.enc, (enum hed_cuda_call)call->id, call->args);
 
-    const size_t size = make_first(&put, call);
+    const size_t size =
+        hed_trace_make_long(&put, &(struct hed_trace_head){.kind = HED_TRACE_CALL,
+                                                           .api = HED_TRACE_API_CUDA,
+                                                           .call = (uint16_t)call->id,
+                                                           .start = call->start,
+                                                           .duration = call->duration,
+                                                           .flags = HED_TRACE_REPEATS});
     const uint32_t i = choose_open(put.own, call->id);
     struct hed_trace_open *o = &put.own->open[i];
 

@@ -220,9 +220,20 @@ hed_trace_begin(struct hed_trace_writer *w, struct hed_trace_put *put)
     return hed_trace_put_begin(w, put) ? &put->enc : NULL;
 }
 
-void
-hed_trace_end_long(struct hed_trace_writer *w, struct hed_trace_put *put,
-                   const struct hed_trace_head *h)
+/* Appends a count of 1 to a record. Readers ignore bytes after the reply, so some can align it. */
+static size_t
+append_count(uint8_t *record, size_t size)
+{
+    const uint32_t one = 1;
+
+    while ((uintptr_t)(record + size) % sizeof one)
+        record[size++] = 0;
+    memcpy(record + size, &one, sizeof one);
+    return size + sizeof one;
+}
+
+size_t
+hed_trace_make_long(struct hed_trace_put *put, const struct hed_trace_head *h)
 {
     uint8_t *body = put->record + sizeof(struct hed_trace_short);
     const size_t body_size = (size_t)(put->enc.at - body);
@@ -241,13 +252,22 @@ hed_trace_end_long(struct hed_trace_writer *w, struct hed_trace_put *put,
     size_t size = sizeof head + body_size;
 
     memmove(put->record + sizeof head, body, body_size);
+    if (h->flags & HED_TRACE_REPEATS)
+        size = append_count(put->record, size);
     if (h->correlation) {
         memcpy(put->record + size, &h->correlation, HED_TRACE_LINK);
         size += HED_TRACE_LINK;
     }
     head.size = (uint32_t)size;
     memcpy(put->record, &head, sizeof head);
-    hed_trace_commit(w, put->own, size);
+    return size;
+}
+
+void
+hed_trace_end_long(struct hed_trace_writer *w, struct hed_trace_put *put,
+                   const struct hed_trace_head *h)
+{
+    hed_trace_commit(w, put->own, hed_trace_make_long(put, h));
 }
 
 void

@@ -23,7 +23,7 @@
 /* How a call is recorded. Kept in small tables of our own, because the description of a call is far
  * larger, and looking at it costs a cache line for each call. */
 enum way {
-    WORK,   /* it only puts something on a stream */
+    WORK,   /* it puts something on a stream, or asks or waits for what is there */
     CHANGE, /* it may change what questions are answered: repeats are not counted beyond it */
     INOUT,  /* the same, and it overwrites arguments: they are encoded before the call */
 };
@@ -33,7 +33,18 @@ way_of(const struct hed_call_info *info)
 {
     if (info->flags & HED_CALL_INOUT)
         return INOUT;
-    return info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_POLL ? WORK : CHANGE;
+    switch (info->does) {
+    case HED_DOES_LAUNCH:
+    case HED_DOES_COPY:
+    case HED_DOES_FILL:
+    case HED_DOES_MOVE:
+    case HED_DOES_ORDER:
+    case HED_DOES_WAIT:
+    case HED_DOES_POLL:
+        return WORK;
+    default:
+        return CHANGE;
+    }
 }
 
 /* The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
@@ -122,40 +133,44 @@ put_question(struct hed_layer *self, enum hed_cuda_call id, const void *args, ui
 
 /* Reading the time costs more than counting, so a call that will probably be counted is not timed.
  */
-#define TRACE_QUESTION(call, given, same, ...)                                                \
-    static __attribute__((noinline, cold))                                                    \
-    CUresult first_##call(struct hed_layer *self, struct hed_##call *a)                       \
-    {                                                                                         \
-        if (!hed_session_recording())                                                         \
-            return self->next->cuda->call(self->next, a);                                     \
-        if (!counts_repeats)                                                                  \
-            return trace_cuda_any(self, HED_##call, a);                                       \
-                                                                                              \
-        const uint64_t start = hed_trace_ticks(self->state);                                  \
-        const CUresult r = self->next->cuda->call(self->next, a);                             \
-                                                                                              \
-        if (r == CUDA_SUCCESS && (given))                                                     \
-            put_question(self, HED_##call, a, start, (uint64_t[]){__VA_ARGS__});              \
-        else                                                                                  \
-            put_cuda(self, HED_##call, a, r, start, NULL);                                    \
-        return r;                                                                             \
-    }                                                                                         \
-                                                                                              \
-    static CUresult trace_##call(struct hed_layer *self, struct hed_##call *a)                \
-    {                                                                                         \
-        const struct hed_trace_own *own = hed_trace_self();                                   \
-        const struct hed_trace_open *o = hed_trace_find_open(own, HED_##call);                \
-                                                                                              \
-        if (__builtin_expect(!o || !(same) || !hed_session_recording(), 0))                   \
-            return first_##call(self, a);                                                     \
-                                                                                              \
-        const CUresult r = self->next->cuda->call(self->next, a);                             \
-        const bool good = r == CUDA_SUCCESS && (given);                                       \
-                                                                                              \
-        if (__builtin_expect(                                                                 \
-                !good || !hed_trace_count(own, o, HED_##call, (uint64_t[]){__VA_ARGS__}), 0)) \
-            put_untimed(self, HED_##call, a, r, good ? (uint64_t[]){__VA_ARGS__} : NULL);     \
-        return r;                                                                             \
+#define TRACE_QUESTION(call, given, same, ...)                                                     \
+    static __attribute__((noinline, cold))                                                         \
+    CUresult first_##call(struct hed_layer *self, struct hed_##call *a)                            \
+    {                                                                                              \
+        if (!hed_session_recording())                                                              \
+            return self->next->cuda->call(self->next, a);                                          \
+        if (!counts_repeats)                                                                       \
+            return trace_cuda_any(self, HED_##call, a);                                            \
+                                                                                                   \
+        const uint64_t start = hed_trace_ticks(self->state);                                       \
+        const CUresult r = self->next->cuda->call(self->next, a);                                  \
+                                                                                                   \
+        if (r == CUDA_SUCCESS && (given))                                                          \
+            put_question(self, HED_##call, a, start,                                               \
+                         (const uint64_t[HED_TRACE_QUESTION_WORDS]){__VA_ARGS__});                 \
+        else                                                                                       \
+            put_cuda(self, HED_##call, a, r, start, NULL);                                         \
+        return r;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    static CUresult trace_##call(struct hed_layer *self, struct hed_##call *a)                     \
+    {                                                                                              \
+        const struct hed_trace_own *own = hed_trace_self();                                        \
+        const struct hed_trace_open *o = hed_trace_find_open(own, HED_##call);                     \
+                                                                                                   \
+        if (__builtin_expect(!o || !(same) || !hed_session_recording(), 0))                        \
+            return first_##call(self, a);                                                          \
+                                                                                                   \
+        const CUresult r = self->next->cuda->call(self->next, a);                                  \
+        const bool good = r == CUDA_SUCCESS && (given);                                            \
+                                                                                                   \
+        if (__builtin_expect(!good || !hed_trace_count(own, o, HED_##call,                         \
+                                                       (const uint64_t[HED_TRACE_QUESTION_WORDS]){ \
+                                                           __VA_ARGS__}),                          \
+                             0))                                                                   \
+            put_untimed(self, HED_##call, a, r,                                                    \
+                        good ? (const uint64_t[HED_TRACE_QUESTION_WORDS]){__VA_ARGS__} : NULL);    \
+        return r;                                                                                  \
     }
 
 HED_CUDA_QUESTIONS(TRACE_QUESTION)
