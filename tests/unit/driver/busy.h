@@ -60,6 +60,17 @@ flag_after_a_moment(_Atomic int *flag)
     return atomic_load(flag);
 }
 
+/* A driver with one device, whose primary context is current, and a stream. */
+static inline struct fake *
+busy_fake_create(CUstream *s)
+{
+    struct fake *f = fake_create(1);
+
+    (void)fake_use_primary(f, 0);
+    OK(fake_call(f, cuStreamCreate, s, CU_STREAM_NON_BLOCKING));
+    return f;
+}
+
 /* The next test's driver may have the same address as this one, so the thread must not keep its
  * context. */
 static inline void

@@ -10,16 +10,6 @@
 #include "driver/context/context.h"
 #include "unit/driver/busy.h"
 
-static struct fake *
-begin_driver(CUstream *s)
-{
-    struct fake *f = fake_create(1);
-
-    (void)fake_use_primary(f, 0);
-    OK(fake_call(f, cuStreamCreate, s, CU_STREAM_NON_BLOCKING));
-    return f;
-}
-
 static CUevent
 make_event(struct fake *f, unsigned flags)
 {
@@ -50,7 +40,7 @@ static void
 an_event_is_reached_with_its_stream(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent e = make_event(f, 0);
     struct busy busy;
 
@@ -70,7 +60,7 @@ a_stream_waits_for_another_ones_event(void **state)
 {
     CUstream a;
     CUstream b;
-    struct fake *f = begin_driver(&a);
+    struct fake *f = busy_fake_create(&a);
     CUevent e = make_event(f, CU_EVENT_DISABLE_TIMING);
     _Atomic int flag = 0;
     struct busy busy;
@@ -98,7 +88,7 @@ static void
 times_between_events(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent a = make_event(f, 0);
     CUevent b = make_event(f, 0);
     CUevent untimed = make_event(f, CU_EVENT_DISABLE_TIMING);
@@ -131,7 +121,7 @@ static void
 wrong_events_are_refused(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent e = make_event(f, 0);
     CUcontext c;
 
@@ -195,7 +185,7 @@ a_callback_is_told_the_stream_and_its_state(void **state)
 {
     static const uintptr_t names[] = {0, 1, 2};
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     struct told t = {.times = 0};
 
     for (size_t i = 0; i < 3; i++) {
@@ -240,7 +230,7 @@ static void
 a_host_function_may_ask_about_what_it_can_name(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     struct asker a = {.f = f, .s = s, .e = make_event(f, 0)};
 
     OK(fake_call(f, cuLaunchHostFunc, s, ask, &a));
@@ -289,7 +279,7 @@ static void
 a_failure_stays_and_skips_what_is_queued(void **state)
 {
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
     CUevent e = make_event(f, 0);
     struct told t = {.times = 0};
@@ -334,7 +324,7 @@ static void
 waiting_for_failing_work_tells_its_failure(void **state)
 {
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
 
     f->launch = failing_launch;
@@ -358,7 +348,7 @@ static void
 what_is_waited_for_runs_here_when_the_stream_is_idle(void **state)
 {
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
     pthread_t where;
 
@@ -420,7 +410,7 @@ copies_go_row_by_row_and_plane_by_plane(void **state)
     static const size_t rows[][3] = {{8, 4, 4}, {8, 4, 2}, {8, 1, 1}, {5, 3, 2}, {8, 2, 3},
                                      {1, 4, 4}, {8, 1, 4}, {3, 1, 3}, {3, 2, 1}};
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
 
     for (size_t i = 0; i < sizeof from; i++)
@@ -449,7 +439,7 @@ static void
 fills_have_three_widths(void **state)
 {
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
 
     for (unsigned size = 1; size <= 4; size *= 2) {
@@ -476,7 +466,7 @@ static void
 a_copy_of_work_is_deep(void **state)
 {
     CUstream stream;
-    struct fake *f = begin_driver(&stream);
+    struct fake *f = busy_fake_create(&stream);
     struct hed_stream *s = inside(f, stream);
     struct hed_work *w = kernel(s, FAKE_COPY);
     const uint64_t params[3] = {(uint64_t)(uintptr_t)&w, 0, 0};
@@ -500,102 +490,6 @@ a_copy_of_work_is_deep(void **state)
     busy_fake_free(f);
 }
 
-/* ---- values in memory ------------------------------------------------------------------------ */
-
-static uint32_t
-value_at(CUdeviceptr at)
-{
-    return atomic_load((_Atomic uint32_t *)(uintptr_t)at);
-}
-
-static void
-a_stream_waits_for_values_and_writes_them(void **state)
-{
-    static const struct {
-        unsigned flags;
-        uint32_t before, value, after;
-    } rows[] = {
-        {CU_STREAM_WAIT_VALUE_GEQ, 3, 5, 9},         {CU_STREAM_WAIT_VALUE_GEQ, 0xfffffff0, 5, 6},
-        {CU_STREAM_WAIT_VALUE_EQ, 6, 5, 5},          {CU_STREAM_WAIT_VALUE_AND, 2, 5, 4},
-        {CU_STREAM_WAIT_VALUE_NOR, 0xff, ~0xffu, 1},
-    };
-    CUstream s;
-    struct fake *f = begin_driver(&s);
-    CUdeviceptr p;
-
-    OK(fake_call(f, cuMemAlloc_v2, &p, 64));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        atomic_store((_Atomic uint32_t *)(uintptr_t)p, rows[i].before);
-        atomic_store((_Atomic uint64_t *)(uintptr_t)(p + 8), 0);
-        OK(fake_call(f, cuStreamWaitValue32_v2, s, p, rows[i].value, rows[i].flags));
-        OK(fake_call(f, cuStreamWriteValue64_v2, s, p + 8, 0x100000001, 0));
-        give_a_moment(8);
-        assert_int_equal(value_at(p + 8), 0);
-        atomic_store((_Atomic uint32_t *)(uintptr_t)p, rows[i].after);
-        OK(fake_call(f, cuStreamSynchronize, s));
-        assert_int_equal(value_at(p + 8), 1);
-        assert_int_equal(value_at(p + 12), 1);
-    }
-    busy_fake_free(f);
-}
-
-static void
-a_failed_context_ends_waiting_for_values(void **state)
-{
-    CUstream s;
-    struct fake *f = begin_driver(&s);
-    CUdeviceptr p;
-
-    OK(fake_call(f, cuMemAlloc_v2, &p, 64));
-    atomic_store((_Atomic uint32_t *)(uintptr_t)p, 0);
-    OK(fake_call(f, cuStreamWaitValue32_v2, s, p, 1, CU_STREAM_WAIT_VALUE_EQ));
-    assert_int_equal(fake_call(f, cuStreamQuery, s), CUDA_ERROR_NOT_READY);
-    hed_context_fail(f->driver->devices[0].primary, CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(fake_call(f, cuCtxSynchronize), CUDA_ERROR_ILLEGAL_ADDRESS);
-    busy_fake_free(f);
-}
-
-static void
-wrong_values_in_memory_are_refused(void **state)
-{
-    CUstream s;
-    struct fake *f = begin_driver(&s);
-    CUstreamBatchMemOpParams_v1 op;
-    uint32_t own = 0;
-    CUdeviceptr p;
-
-    OK(fake_call(f, cuMemAlloc_v2, &p, 64));
-
-    const struct {
-        CUdeviceptr at;
-        unsigned flags;
-    } rows[] = {{p + 2, 0}, {(CUdeviceptr)(uintptr_t)&own, 0}, {0, 0}, {p, 8}};
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(fake_call(f, cuStreamWriteValue32_v2, s, rows[i].at, 1, rows[i].flags),
-                         CUDA_ERROR_INVALID_VALUE);
-        assert_int_equal(fake_call(f, cuStreamWaitValue32, s, rows[i].at, 0, rows[i].flags),
-                         CUDA_ERROR_INVALID_VALUE);
-    }
-    assert_int_equal(fake_call(f, cuStreamWaitValue64_v2, s, p + 4, 0, 0),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(
-        fake_call(f, cuStreamWaitValue32_v2, s, p, 0, (unsigned)CU_STREAM_WAIT_VALUE_FLUSH),
-        CUDA_ERROR_NOT_SUPPORTED);
-    memset(&op, 0, sizeof op);
-    OK(fake_call(f, cuStreamBatchMemOp_v2, s, 0, &op, 0));
-    assert_int_equal(fake_call(f, cuStreamBatchMemOp_v2, s, 1, &op, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(fake_call(f, cuStreamBatchMemOp_v2, s, 1, NULL, 0), CUDA_ERROR_INVALID_VALUE);
-    op.operation = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
-    assert_int_equal(fake_call(f, cuStreamBatchMemOp_v2, s, 1, &op, 0), CUDA_ERROR_NOT_SUPPORTED);
-    op.operation = CU_STREAM_MEM_OP_BARRIER;
-    OK(fake_call(f, cuStreamBatchMemOp_v2, s, 1, &op, 0));
-    assert_int_equal(fake_call(f, cuStreamBatchMemOp_v2, s, 1, &op, 1), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(fake_call(f, cuStreamBatchMemOp_v2, s, 257, &op, 0), CUDA_ERROR_INVALID_VALUE);
-    OK(fake_call(f, cuStreamSynchronize, s));
-    busy_fake_free(f);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_event_is_reached_with_its_stream),
     cmocka_unit_test(a_stream_waits_for_another_ones_event),
@@ -610,9 +504,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_go_row_by_row_and_plane_by_plane),
     cmocka_unit_test(fills_have_three_widths),
     cmocka_unit_test(a_copy_of_work_is_deep),
-    cmocka_unit_test(a_stream_waits_for_values_and_writes_them),
-    cmocka_unit_test(a_failed_context_ends_waiting_for_values),
-    cmocka_unit_test(wrong_values_in_memory_are_refused),
 };
 
 HED_UNIT_MAIN(tests)

@@ -4,16 +4,6 @@
 
 #include "unit/driver/busy.h"
 
-static struct fake *
-begin_driver(CUstream *s)
-{
-    struct fake *f = fake_create(1);
-
-    (void)fake_use_primary(f, 0);
-    OK(fake_call(f, cuStreamCreate, s, CU_STREAM_NON_BLOCKING));
-    return f;
-}
-
 /* Host functions that record the order in which they ran. */
 static char order[16];
 static _Atomic unsigned ran;
@@ -66,7 +56,7 @@ static void
 nodes_run_in_the_order_of_their_edges(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphNode c = host_node(f, g, "c", NULL, 0);
     CUgraphNode b = host_node(f, g, "b", NULL, 0);
@@ -94,7 +84,7 @@ static void
 edges_that_make_no_sense_are_refused(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraph other = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
@@ -120,7 +110,7 @@ static void
 a_dead_graph_and_its_nodes_are_recognised(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     CUgraphNodeType type;
@@ -138,7 +128,7 @@ static void
 a_clone_has_nodes_of_its_own(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraph child = new_graph(f);
     CUgraph clone, inner, inner_of_clone;
@@ -167,7 +157,7 @@ static void
 a_launched_graph_keeps_what_it_was_launched_with(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     CUDA_HOST_NODE_PARAMS_v1 p = {note, (void *)(uintptr_t) "b"};
@@ -192,7 +182,7 @@ static void
 launches_of_one_graph_come_one_behind_the_other(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphExec e;
     struct busy b;
@@ -216,7 +206,7 @@ static void
 an_update_takes_the_same_shape_only(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraph same = new_graph(f);
     CUgraph other = new_graph(f);
@@ -249,7 +239,7 @@ static void
 captured_streams_fork_and_join(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent fork, join;
     CUgraph g = NULL;
     CUstreamCaptureStatus status;
@@ -284,7 +274,7 @@ static void
 a_stream_that_does_not_come_back_spoils_the_capture(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent fork;
     CUgraph g = (CUgraph)(uintptr_t)1;
 
@@ -304,7 +294,7 @@ static void
 a_capture_outlives_the_streams_that_joined_it(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUevent fork, join;
     CUgraph g = NULL;
 
@@ -335,7 +325,7 @@ static void
 a_capture_into_a_given_graph_need_not_hand_it_out(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g;
 
     OK(fake_call(f, cuGraphCreate, &g, 0));
@@ -356,7 +346,7 @@ static void
 what_a_capture_does_not_survive(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g;
     CUdeviceptr p;
 
@@ -386,7 +376,7 @@ static void
 memory_can_be_freed_beside_a_relaxed_capture(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g;
     CUdeviceptr p;
 
@@ -406,7 +396,7 @@ static void
 copies_and_fills_are_captured(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUdeviceptr a, b;
     CUgraph g;
     uint32_t host[16] = {0};
@@ -428,7 +418,7 @@ static void
 memory_of_a_captured_allocation_outlives_the_runs(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUdeviceptr p;
     CUgraph g;
     uint32_t host[4] = {0};
@@ -454,7 +444,7 @@ static void
 an_event_waited_for_in_a_graph_is_the_one_of_the_launch(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphNode n;
     CUgraphExec e;
@@ -484,7 +474,7 @@ static void
 kernel_nodes_say_what_they_were_given(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUmodule m;
     CUfunction fn;
@@ -530,7 +520,7 @@ static void
 a_user_object_lives_as_long_as_the_graphs(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraph clone;
     CUuserObject o;
@@ -552,7 +542,7 @@ static void
 a_graph_can_be_drawn(void **state)
 {
     CUstream s;
-    struct fake *f = begin_driver(&s);
+    struct fake *f = busy_fake_create(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     char path[512], text[4096] = "";
