@@ -1,12 +1,6 @@
 /* Compiled kernels that go from warp to warp and from block to block by themselves
  * (HED_PTX_BLOCKS): positions, barriers, faults. Needs the compiler, which HED_COMPILER names. */
-#include <stdlib.h>
-
-#include "backends/cpu/code.h"
-#include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "base/str.h"
-#include "harness/unit.h"
+#include "unit/cpu/compiled.h"
 
 #define HEAD                                                                                  \
     ".version 7.0\n.target sm_75\n.address_size 64\n"                                         \
@@ -20,31 +14,13 @@
 
 enum { X = 5, Y = 3, Z = 2, THREADS = 64 };
 
-static struct hed_cpu cpu;
 static uint32_t out[X * Y * Z * THREADS];
 
 static int
 setup(void **state)
 {
-    struct hed_why why;
-    const char *scratch = getenv("HED_SCRATCH");
-    char folder[1024];
-
-    memset(&cpu, 0, sizeof cpu);
     memset(out, 0, sizeof out);
-    snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
-    cpu.cache = hed_cache_create(folder, 1 << 30);
-    hed_cpu_compile_init(&cpu);
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
-    return hed_engine_create(2, &cpu.engine, &why);
-}
-
-static int
-teardown(void **state)
-{
-    hed_engine_free(cpu.engine);
-    hed_cache_free(cpu.cache);
-    return 0;
+    return setup_cpu(state);
 }
 
 /* Runs the kernel with X x Y x Z blocks; checks that it runs whole blocks. */
@@ -131,9 +107,9 @@ a_fault_names_its_block_and_warp(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(blocks_know_their_position, setup, teardown),
-    cmocka_unit_test_setup_teardown(warps_may_end_before_a_barrier, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_fault_names_its_block_and_warp, setup, teardown),
+    cmocka_unit_test_setup_teardown(blocks_know_their_position, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(warps_may_end_before_a_barrier, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_fault_names_its_block_and_warp, setup, teardown_cpu),
 };
 
 HED_UNIT_MAIN(tests)

@@ -3,17 +3,11 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/cpu/code.h"
-#include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
 #include "base/buf.h"
-#include "base/str.h"
-#include "harness/unit.h"
+#include "unit/cpu/compiled.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 
@@ -46,41 +40,6 @@ static const char add_ptx[] =
          "  frobnicate.b32 %r1, %r1;\n"
          "  ret;\n"
          "}\n";
-
-static struct hed_cpu cpu;
-
-/* Compiles before the first launch, as near/ does. */
-static CUresult
-prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
-{
-    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, l->block, why);
-
-    return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
-}
-
-static int
-setup(void **state)
-{
-    struct hed_why why;
-    const char *scratch = getenv("HED_SCRATCH");
-    char folder[1024];
-
-    memset(&cpu, 0, sizeof cpu);
-    snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
-    cpu.cache = hed_cache_create(folder, 1 << 30);
-    hed_cpu_compile_init(&cpu);
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
-    return hed_engine_create(2, &cpu.engine, &why);
-}
-
-static int
-teardown(void **state)
-{
-    hed_tier_stop(&cpu);
-    hed_engine_free(cpu.engine);
-    hed_cache_free(cpu.cache);
-    return 0;
-}
 
 static struct hed_code *
 open_text(const char *text)
@@ -196,10 +155,10 @@ the_second_time_needs_no_compiler(void **state)
     hed_cpu_close(&cpu, code);
 }
 
-/* Text that no cache knows yet. */
 /* The blocks that run_add() launches. */
 static const uint32_t tier_block[3] = {128, 1, 1};
 
+/* Text that no cache knows yet. */
 static struct hed_code *
 open_new_text(char *text, size_t size)
 {
@@ -275,13 +234,12 @@ a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier(void **state)
 static void
 damaged_cache_files_are_replaced(void **state)
 {
-    const char *scratch = getenv("HED_SCRATCH");
     char path[2048];
     struct hed_code *code = open_text(add_ptx);
 
     run_add(code);
     hed_cpu_close(&cpu, code);
-    snprintf(path, sizeof path, "%s/kernels", scratch ? scratch : "/tmp");
+    cache_folder(path, sizeof path);
 
     DIR *d = opendir(path);
     const struct dirent *e;
@@ -439,20 +397,24 @@ a_kernel_is_compiled_once(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(modules_are_described, setup, teardown),
-    cmocka_unit_test_setup_teardown(bad_ptx_is_refused_with_a_log, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup, teardown),
-    cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_hot_kernel_is_compiled_while_it_runs, setup, teardown),
-    cmocka_unit_test_setup_teardown(code_can_be_closed_while_its_kernels_are_compiled, setup,
-                                    teardown),
+    cmocka_unit_test_setup_teardown(modules_are_described, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(bad_ptx_is_refused_with_a_log, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_hot_kernel_is_compiled_while_it_runs, setup_cpu,
+                                    teardown_cpu),
+    cmocka_unit_test_setup_teardown(code_can_be_closed_while_its_kernels_are_compiled, setup_cpu,
+                                    teardown_cpu),
     cmocka_unit_test_setup_teardown(a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier,
-                                    setup, teardown),
-    cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup, teardown),
-    cmocka_unit_test_setup_teardown(kernels_that_cannot_be_compiled_are_named, setup, teardown),
-    cmocka_unit_test_setup_teardown(long_kernels_that_rely_on_lockstep_get_it, setup, teardown),
-    cmocka_unit_test_setup_teardown(each_thread_that_fails_an_assertion_is_named, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once, setup, teardown),
+                                    setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(kernels_that_cannot_be_compiled_are_named, setup_cpu,
+                                    teardown_cpu),
+    cmocka_unit_test_setup_teardown(long_kernels_that_rely_on_lockstep_get_it, setup_cpu,
+                                    teardown_cpu),
+    cmocka_unit_test_setup_teardown(each_thread_that_fails_an_assertion_is_named, setup_cpu,
+                                    teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once, setup_cpu, teardown_cpu),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,13 +1,8 @@
-/* Tests of instructions on textures and surfaces through the compiler, in both shapes: what the
- * sampler is asked, which values arrive, what is refused. Needs the compiler (HED_COMPILER).
+/* Tests of instructions on textures and surfaces through the compiler: what the sampler is asked,
+ * which values arrive, what is refused. Needs the compiler (HED_COMPILER).
  */
-#include <stdlib.h>
-
-#include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "base/str.h"
 #include "driver/memory/array.h"
-#include "harness/unit.h"
+#include "unit/cpu/compiled.h"
 
 #define LANES 40
 
@@ -23,16 +18,6 @@ static const char text[] =
     "%s\n"
     "st.global.v4.b32 [%%o], {%%r0,%%r1,%%r2,%%r3};\nret;\n}\n";
 
-static struct hed_cpu cpu;
-
-/* Compiles before the first launch, as near/ does. */
-static CUresult
-prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
-{
-    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, l->block, why);
-
-    return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
-}
 static float image[2][LANES][2]; /* two rows */
 static uint32_t words[LANES];    /* of the surface */
 static _Alignas(16) uint32_t out[LANES][4];
@@ -50,15 +35,6 @@ static struct hed_surface surface = {
 static int
 setup(void **state)
 {
-    struct hed_why why;
-    const char *scratch = getenv("HED_SCRATCH");
-    char folder[1024];
-
-    memset(&cpu, 0, sizeof cpu);
-    snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
-    cpu.cache = hed_cache_create(folder, 1 << 30);
-    hed_cpu_compile_init(&cpu);
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
     for (int i = 0; i < LANES; i++) {
         image[0][i][0] = (float)i;
         image[0][i][1] = -1;
@@ -70,15 +46,7 @@ setup(void **state)
         (struct hed_texels){(uint64_t)(uintptr_t)image, sizeof image[0], sizeof image, LANES, 2, 1};
     surface.image =
         (struct hed_texels){(uint64_t)(uintptr_t)words, sizeof words, sizeof words, LANES, 1, 1};
-    return hed_engine_create(2, &cpu.engine, &why);
-}
-
-static int
-teardown(void **state)
-{
-    hed_engine_free(cpu.engine);
-    hed_cache_free(cpu.cache);
-    return 0;
+    return setup_cpu(state);
 }
 
 static CUresult
@@ -231,11 +199,11 @@ unknown_forms_are_refused_by_name(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(textures_are_sampled, setup, teardown),
-    cmocka_unit_test_setup_teardown(halves_and_gathers_arrive, setup, teardown),
-    cmocka_unit_test_setup_teardown(surfaces_are_read_written_and_reduced, setup, teardown),
-    cmocka_unit_test_setup_teardown(objects_answer_questions, setup, teardown),
-    cmocka_unit_test_setup_teardown(unknown_forms_are_refused_by_name, setup, teardown),
+    cmocka_unit_test_setup_teardown(textures_are_sampled, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(halves_and_gathers_arrive, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(surfaces_are_read_written_and_reduced, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(objects_answer_questions, setup, teardown_cpu),
+    cmocka_unit_test_setup_teardown(unknown_forms_are_refused_by_name, setup, teardown_cpu),
 };
 
 HED_UNIT_MAIN(tests)
