@@ -336,18 +336,6 @@ renumbered(const uint32_t *number, uint32_t raw)
     return raw == HED_FLOW_NONE ? HED_FLOW_NONE : number[raw];
 }
 
-static void
-renumber_labels(const struct graph *g)
-{
-    for (uint32_t l = 0; l < g->f->func->nlabels; l++) {
-        uint32_t i = 0;
-
-        while (i < g->reached && g->order[i] != g->f->of_label[l])
-            i++;
-        g->f->of_label[l] = i < g->reached ? i : HED_FLOW_NONE;
-    }
-}
-
 static int
 renumber(struct graph *g)
 {
@@ -366,7 +354,8 @@ renumber(struct graph *g)
         for (uint32_t k = 0; k < blocks[i].nnext; k++)
             blocks[i].next[k] = number[blocks[i].next[k]];
     }
-    renumber_labels(g);
+    for (uint32_t i = 0; i < f->func->nlabels; i++)
+        f->of_label[i] = number[f->of_label[i]];
     f->blocks = blocks;
     f->nblocks = g->reached;
     for (uint32_t l = 0; l < f->nloops; l++) {
