@@ -125,13 +125,12 @@ may_leave_solo(const struct hed_uniforms *u, const struct hed_flow_block *to)
 }
 
 static bool
-may_block_run_solo(const struct hed_uniforms *u, uint32_t loop, uint32_t b, bool thins,
-                   const bool *is_read)
+may_block_run_solo(const struct hed_uniforms *u, uint32_t loop, uint32_t b, bool thins)
 {
     const struct hed_flow_block *block = &u->f->blocks[b];
 
     for (uint32_t i = 0; i < block->ninsts; i++)
-        if (!may_inst_run_solo(block->insts[i], thins, is_read))
+        if (!may_inst_run_solo(block->insts[i], thins, u->ssa->is_read))
             return false;
     for (uint32_t k = 0; k < block->nnext; k++)
         if (!hed_flow_in_loop(u->f, block->next[k], loop) &&
@@ -227,14 +226,14 @@ loop_costs(const struct hed_uniforms *u, uint32_t loop)
 }
 
 static bool
-is_loop_better_solo(const struct hed_uniforms *u, uint32_t loop, const bool *is_read)
+is_loop_better_solo(const struct hed_uniforms *u, uint32_t loop)
 {
     const struct hed_flow *f = u->f;
     const bool thins = thins_out(u, loop);
     struct costs c;
 
     for (uint32_t b = f->loops[loop].header; b <= f->loops[loop].last; b++)
-        if (!may_block_run_solo(u, loop, b, thins, is_read))
+        if (!may_block_run_solo(u, loop, b, thins))
             return false;
     c = loop_costs(u, loop);
     /* Of lanes that leave one by one, many are gone while the last ones run. */
@@ -245,13 +244,10 @@ bool *
 hed_solo_init(struct hed_flow *f, const struct hed_uniforms *u)
 {
     bool *solo = hed_flow_alloc(f, f->nloops, sizeof(bool));
-    const bool *is_read = hed_ssa_reads(f, u->ssa);
 
-    if (!is_read)
-        return NULL;
     /* Outer loops come first. */
     for (uint32_t l = 0; solo && l < f->nloops; l++)
         solo[l] = (f->loops[l].parent != HED_FLOW_NONE && solo[f->loops[l].parent]) ||
-                  is_loop_better_solo(u, l, is_read);
+                  is_loop_better_solo(u, l);
     return solo;
 }

@@ -398,6 +398,45 @@ rename_all(struct ssa *s, const struct hed_ptx_reg *const *regs)
     }
 }
 
+/* ---- which values are read ------------------------------------------------------------------- */
+
+static void
+note_value_read(void *arg, const struct hed_ptx_reg **reg)
+{
+    bool *is_read = arg;
+
+    is_read[(*reg)->id] = true;
+}
+
+static void
+find_reads(struct ssa *s)
+{
+    const struct hed_flow *f = s->f;
+    bool *is_read = hed_flow_alloc(s->f, f->nvalues, sizeof(bool));
+
+    s->out->is_read = is_read;
+    if (!is_read) {
+        s->err = HED_ENOMEM;
+        return;
+    }
+    for (uint32_t b = 0; b < f->nblocks; b++) {
+        const struct hed_flow_block *block = &f->blocks[b];
+
+        for (uint32_t i = 0; i < block->ninsts; i++)
+            hed_flow_each_read(block->insts[i], note_value_read, is_read);
+        if (block->last)
+            hed_flow_each_read((struct hed_ptx_inst *)block->last, note_value_read, is_read);
+        for (const struct hed_flow_phi *p = block->phis; p; p = p->next)
+            for (uint32_t k = 0; k < block->nbefore; k++)
+                if (p->from[k])
+                    is_read[p->from[k]->id] = true;
+    }
+    /* A guarded write keeps the old value where the guard does not hold. */
+    for (uint32_t v = 0; v < f->nvalues; v++)
+        if (s->out->values[v].old)
+            is_read[s->out->values[v].old->id] = true;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static uint64_t *
@@ -463,5 +502,7 @@ hed_ssa_init(struct hed_ssa *out, struct hed_flow *f, const char **why)
         return HED_ENOMEM;
     if (!s.err)
         rename_all(&s, regs);
+    if (!s.err)
+        find_reads(&s);
     return s.err;
 }

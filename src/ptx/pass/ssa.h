@@ -25,12 +25,10 @@ struct hed_ssa_value {
 struct hed_ssa {
     struct hed_ssa_value *values; /* by id; in the flow's memory */
     uint32_t room;
+    bool *is_read; /* by id: an instruction, a guard or a phi reads it; in the flow's memory */
 };
 
 /* Replaces the instructions of the flow's blocks by copies whose registers are values, and sets
  * phis, values and nvalues. The function itself stays as it is. HED_ENOTSUP with the reason for
  * vector registers; HED_ENOMEM. */
 int hed_ssa_init(struct hed_ssa *s, struct hed_flow *f, const char **why);
-/* By value: does an instruction, a guard or a phi read it? The memory is the flow's; NULL if there
- * is none. */
-bool *hed_ssa_reads(struct hed_flow *f, const struct hed_ssa *s);

@@ -1,9 +1,7 @@
-/* How a function's body uses its registers, and how values are used. Statements are looked at in
- * the order of the text. */
+/* How a function's body uses its registers. Statements are looked at in the order of the text. */
 #include <stdlib.h>
 
 #include "ptx/pass/pass.h"
-#include "ptx/pass/ssa.h"
 #include "ptx/ptx.h"
 
 /* Notes what an operand does with the registers it mentions. */
@@ -55,41 +53,4 @@ hed_ptx_find_uses(const struct hed_ptx_func *f)
             note_operand_uses(uses, &i->operands[0], !i->guard);
     }
     return uses;
-}
-
-/* ---- of values ------------------------------------------------------------------------------- */
-
-static void
-note_value_read(void *arg, const struct hed_ptx_reg **reg)
-{
-    bool *is_read = arg;
-
-    is_read[(*reg)->id] = true;
-}
-
-bool *
-hed_ssa_reads(struct hed_flow *f, const struct hed_ssa *s)
-{
-    bool *is_read = hed_flow_alloc(f, f->nvalues, sizeof(bool));
-
-    for (uint32_t b = 0; is_read && b < f->nblocks; b++) {
-        const struct hed_flow_block *block = &f->blocks[b];
-
-        for (uint32_t i = 0; i < block->ninsts; i++) {
-            hed_flow_each_read(block->insts[i], note_value_read, is_read);
-            if (block->insts[i]->guard)
-                is_read[block->insts[i]->guard->id] = true;
-        }
-        if (block->last && block->last->guard)
-            is_read[block->last->guard->id] = true;
-        for (const struct hed_flow_phi *p = block->phis; p; p = p->next)
-            for (uint32_t k = 0; k < block->nbefore; k++)
-                if (p->from[k])
-                    is_read[p->from[k]->id] = true;
-    }
-    /* A guarded write keeps the old value where the guard does not hold. */
-    for (uint32_t v = 0; is_read && v < f->nvalues; v++)
-        if (s->values[v].old)
-            is_read[s->values[v].old->id] = true;
-    return is_read;
 }

@@ -134,7 +134,7 @@ hed_mask_once(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *a
     LLVMValueRef one[2], got;
 
     if (m->solo || !reduction_name(op, is_signed) ||
-        (result && result->kind == HED_PTX_OPERAND_REG && m->is_read[result->reg->id]) ||
+        (result && result->kind == HED_PTX_OPERAND_REG && m->ssa.is_read[result->reg->id]) ||
         !(at->reg ? m->uniforms.values[at->reg->id].kind == HED_UNIFORM : at->base != NULL))
         return false;
     some = hed_lower_block(l, "");

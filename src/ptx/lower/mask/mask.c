@@ -228,8 +228,7 @@ analyse(struct hed_lower *l)
         m->loose = hed_nan_init(&m->flow, &m->ssa);
         m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
         m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
-        m->is_read = hed_ssa_reads(&m->flow, &m->ssa);
-        err = m->loose && m->late.pending && m->late.own && m->is_read ? 0 : HED_ENOMEM;
+        err = m->loose && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
     }
     if (err == 0) {
         m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);

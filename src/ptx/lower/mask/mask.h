@@ -57,7 +57,6 @@ struct mask {
     bool *loose;                /* by value: pass/nan.h */
     bool *runs_solo;            /* by loop: pass/solo.h */
     struct hed_guess **guesses; /* by loop: pass/guess.h */
-    bool *is_read;              /* by value: an instruction, a guard or a phi reads it */
     struct mask_late late;
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
