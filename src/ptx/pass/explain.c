@@ -156,8 +156,7 @@ explain_access(const struct hed_explain *e, struct hed_explain_line *out)
     if (!o)
         return;
     at = hed_uniform_memory(&e->uniforms, i);
-    out->bytes = (uint32_t)(hed_ptx_types[i->form->types[0]].bits + 7) / 8 *
-                 (i->form->vec ? i->form->vec : 1);
+    out->bytes = hed_uniform_bytes(i);
     out->step = at.kind == HED_ROWS ? at.step : 0;
     if (at.kind == HED_UNIFORM || (at.kind == HED_ROWS && at.step == 0))
         out->access = HED_ACCESS_ONE;
@@ -238,26 +237,6 @@ add_line(struct hed_explain *e, uint32_t b, uint32_t index)
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-static bool
-is_slow(const struct hed_ptx_inst *i)
-{
-    switch (i->form->op) {
-    case HED_PTX_OP_DIV:
-    case HED_PTX_OP_REM:
-    case HED_PTX_OP_SQRT:
-    case HED_PTX_OP_RSQRT:
-    case HED_PTX_OP_RCP:
-    case HED_PTX_OP_SIN:
-    case HED_PTX_OP_COS:
-    case HED_PTX_OP_EX2:
-    case HED_PTX_OP_LG2:
-    case HED_PTX_OP_TANH:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void
 add_cost(const struct hed_explain *e, const struct hed_explain_line *line, bool is_solo,
          struct hed_explain_cost *cost)
@@ -268,7 +247,7 @@ add_cost(const struct hed_explain *e, const struct hed_explain_line *line, bool 
 
     if (line->inst->is_refused)
         return;
-    cost->slow += line->way == HED_PER_LANE && is_slow(line->inst);
+    cost->slow += line->way == HED_PER_LANE && hed_solo_takes_long(line->inst);
     if (is_solo || line->way == HED_ONCE || line->access == HED_ACCESS_ONE)
         cost->numbers++;
     else if (line->access == HED_ACCESS_ROW)

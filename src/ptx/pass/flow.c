@@ -32,6 +32,17 @@ hed_flow_in_loop(const struct hed_flow *f, uint32_t block, uint32_t loop)
            (block >= f->loops[loop].header && block <= f->loops[loop].last);
 }
 
+uint32_t
+hed_flow_edge(const struct hed_flow *f, uint32_t from, uint32_t to)
+{
+    const struct hed_flow_block *b = &f->blocks[to];
+
+    for (uint32_t i = 0; i < b->nbefore; i++)
+        if (b->before[i] == from)
+            return i;
+    return 0;
+}
+
 bool
 hed_flow_dominates(const struct hed_flow *f, uint32_t a, uint32_t b)
 {

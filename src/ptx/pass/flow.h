@@ -84,6 +84,8 @@ void *hed_flow_alloc(struct hed_flow *f, size_t count, size_t size);
 
 /* Is the block in the loop? Everything is in NONE. */
 bool hed_flow_in_loop(const struct hed_flow *f, uint32_t block, uint32_t loop);
+/* Which of the edges that come in at `to` comes from `from`: an index into before and phi->from. */
+uint32_t hed_flow_edge(const struct hed_flow *f, uint32_t from, uint32_t to);
 /* Does a dominate b? Every block dominates itself. */
 bool hed_flow_dominates(const struct hed_flow *f, uint32_t a, uint32_t b);
 

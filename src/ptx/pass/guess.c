@@ -13,12 +13,19 @@ struct guessing {
     bool fails;
 };
 
+bool
+hed_guess_tests(const struct hed_guess *g, uint32_t id)
+{
+    for (uint32_t i = 0; i < g->ntested; i++)
+        if (g->tested[i] == id)
+            return true;
+    return false;
+}
+
 static bool
 is_value_inside(const struct guessing *g, uint32_t id)
 {
-    const struct hed_ssa_value *v = &g->known->ssa->values[id];
-
-    return (v->made_by || v->phi) && hed_flow_in_loop(g->f, v->block, g->loop);
+    return hed_ssa_is_made_in(g->known->ssa, g->f, id, g->loop);
 }
 
 static bool
@@ -33,11 +40,8 @@ note_tested(struct guessing *g, uint32_t id)
 {
     struct hed_guess *guess = g->guess;
 
-    if (is_same_class(&g->known->values[id], &guess->u.values[id]))
+    if (is_same_class(&g->known->values[id], &guess->u.values[id]) || hed_guess_tests(guess, id))
         return;
-    for (uint32_t i = 0; i < guess->ntested; i++)
-        if (guess->tested[i] == id)
-            return;
     if (guess->ntested == HED_GUESS_MAX || hed_ptx_types[g->f->values[id]->type].bits < 32) {
         g->fails = true;
         return;
@@ -83,12 +87,11 @@ find_tested(struct guessing *g)
         if (block->last)
             hed_flow_each_read((struct hed_ptx_inst *)block->last, note_outer_read, g);
         for (uint32_t k = 0; k < block->nnext; k++) {
-            const struct hed_flow_block *to = &g->f->blocks[block->next[k]];
+            const uint32_t edge = hed_flow_edge(g->f, b, block->next[k]);
 
-            for (uint32_t e = 0; e < to->nbefore; e++)
-                for (struct hed_flow_phi *p = to->phis; p && to->before[e] == b; p = p->next)
-                    if (p->from[e])
-                        note_outer_read(g, &p->from[e]);
+            for (struct hed_flow_phi *p = g->f->blocks[block->next[k]].phis; p; p = p->next)
+                if (p->from[edge])
+                    note_outer_read(g, &p->from[edge]);
         }
     }
 }
@@ -100,11 +103,7 @@ limit_guess(struct guessing *g)
     struct hed_uniform *values = g->guess->u.values;
 
     for (uint32_t v = 0; v < g->f->nvalues; v++) {
-        bool is_tested = false;
-
-        for (uint32_t i = 0; i < g->guess->ntested; i++)
-            is_tested |= g->guess->tested[i] == v;
-        if (!is_tested && !is_value_inside(g, v))
+        if (!hed_guess_tests(g->guess, v) && !is_value_inside(g, v))
             values[v] = g->known->values[v];
         if (values[v].kind == HED_ROWS && values[v].wraps != HED_FLOW_NONE &&
             !is_value_inside(g, values[v].wraps) &&
@@ -128,8 +127,7 @@ becomes_row(const struct guessing *g, const struct hed_ptx_inst *i)
     at = hed_uniform_memory(&g->guess->u, i);
     return hed_uniform_memory(g->known, i).kind == HED_VARIES &&
            (at.kind == HED_UNIFORM ||
-            (at.kind == HED_ROWS && at.step == (int64_t)hed_ptx_types[i->form->types[0]].bits / 8 *
-                                                   (i->form->vec ? i->form->vec : 1)));
+            (at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i)));
 }
 
 static bool

@@ -23,3 +23,5 @@ struct hed_guess {
 /* By loop: what to ask, or NULL where a second version would not help. The memory is the flow's;
  * NULL if there is none. */
 struct hed_guess **hed_guess_init(struct hed_flow *f, const struct hed_uniforms *u);
+/* Is it one of the tested values? */
+bool hed_guess_tests(const struct hed_guess *g, uint32_t id);

@@ -152,18 +152,17 @@ static unsigned
 access_cost(const struct hed_uniforms *u, const struct hed_ptx_inst *i, bool is_partial)
 {
     const struct hed_uniform at = hed_uniform_memory(u, i);
-    const unsigned bytes = hed_ptx_types[i->form->types[0]].bits / 8;
     const unsigned count = i->form->vec ? i->form->vec : 1;
 
     if (at.kind == HED_UNIFORM)
         return WORDS_COST;
-    if (at.kind == HED_ROWS && at.step == (int64_t)bytes * count)
+    if (at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i))
         return is_partial ? PARTIAL_COST : WORDS_COST * count;
     return at.kind == HED_ROWS ? 2 * LANE_COST : SCATTERED_COST + (count - 1) * LANE_COST;
 }
 
-static bool
-takes_long(const struct hed_ptx_inst *i)
+bool
+hed_solo_takes_long(const struct hed_ptx_inst *i)
 {
     switch (i->form->op) {
     case HED_PTX_OP_DIV:
@@ -193,8 +192,8 @@ add_inst_cost(const struct hed_uniforms *u, const struct hed_ptx_inst *i, bool i
         words = hed_max(hed_ptx_types[i->form->types[0]].bits / 32, 1);
     if (i->form->part == HED_PTX_PART_WIDE)
         words *= 2;
-    words *= takes_long(i) ? LONG_FACTOR : 1;
-    c->solo += takes_long(i) ? LONG_FACTOR * LANE_COST : LANE_COST;
+    words *= hed_solo_takes_long(i) ? LONG_FACTOR : 1;
+    c->solo += hed_solo_takes_long(i) ? LONG_FACTOR * LANE_COST : LANE_COST;
     if (i->form->op == HED_PTX_OP_ATOM || i->form->op == HED_PTX_OP_RED)
         c->together += 2 * LANE_COST;
     if (way != HED_PER_LANE)

@@ -20,3 +20,5 @@
 /* By loop: it runs lane by lane, and so do the loops in it. The memory is the flow's; NULL if there
  * is none. */
 bool *hed_solo_init(struct hed_flow *f, const struct hed_uniforms *u);
+/* Does it take several times as long as others: a division, a root, an approximation? */
+bool hed_solo_takes_long(const struct hed_ptx_inst *i);

@@ -506,3 +506,11 @@ hed_ssa_init(struct hed_ssa *out, struct hed_flow *f, const char **why)
         find_reads(&s);
     return s.err;
 }
+
+bool
+hed_ssa_is_made_in(const struct hed_ssa *s, const struct hed_flow *f, uint32_t id, uint32_t loop)
+{
+    const struct hed_ssa_value *v = &s->values[id];
+
+    return (v->made_by || v->phi) && hed_flow_in_loop(f, v->block, loop);
+}

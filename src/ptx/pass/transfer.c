@@ -7,11 +7,11 @@
 #include "ptx/pass/transfer.h"
 
 #include "base/number.h"
+#include "ptx/run/abi.h"
 
 #define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
 
 #define SMALL_BITS 16
-#define WARP 32 /* lanes */
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
@@ -504,7 +504,7 @@ compare_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
     const struct hed_uniform b = hed_uniform_operand(u, &i->operands[2]);
 
-    if (i->noperands != 3 || u->width != WARP || a.kind != HED_ROWS || !b.is_constant ||
+    if (i->noperands != 3 || u->width != HED_PTX_LANES || a.kind != HED_ROWS || !b.is_constant ||
         !is_integer(i->form->types[0]) || bits_of_type(i->form->types[0]) != 32)
         return worst_class(u, i);
     switch (i->form->cmp) {

@@ -306,3 +306,9 @@ hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         return stores_once(u, i) ? HED_ONCE : HED_PER_LANE;
     return k.worst == HED_UNIFORM ? HED_ONCE : k.worst == HED_ROWS ? HED_PER_ROW : HED_PER_LANE;
 }
+
+uint32_t
+hed_uniform_bytes(const struct hed_ptx_inst *i)
+{
+    return (hed_ptx_types[i->form->types[0]].bits + 7u) / 8 * (i->form->vec ? i->form->vec : 1u);
+}

@@ -72,3 +72,5 @@ bool hed_uniform_leaves_singly(const struct hed_uniforms *u, uint32_t from, uint
 /* The class of an operand of any kind. */
 struct hed_uniform hed_uniform_operand(const struct hed_uniforms *u,
                                        const struct hed_ptx_operand *o);
+/* The bytes that a lane accesses with ld, st, atom or red. */
+uint32_t hed_uniform_bytes(const struct hed_ptx_inst *i);

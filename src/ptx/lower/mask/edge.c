@@ -120,17 +120,6 @@ struct edge {
 };
 
 static uint32_t
-edge_index(const struct mask *m, const struct edge *e)
-{
-    const struct hed_flow_block *b = &m->flow.blocks[e->to];
-
-    for (uint32_t i = 0; i < b->nbefore; i++)
-        if (b->before[i] == e->from)
-            return i;
-    return 0;
-}
-
-static uint32_t
 count_slots(struct hed_lower *l, const struct edge *e)
 {
     uint32_t n = 0;
@@ -145,7 +134,7 @@ static void
 load_sources(struct hed_lower *l, struct edge *e)
 {
     const struct mask *m = hed_mask_state(l);
-    const uint32_t index = edge_index(m, e);
+    const uint32_t index = hed_flow_edge(&m->flow, e->from, e->to);
     uint32_t n = 0;
 
     e->old = calloc(count_slots(l, e) + 1, sizeof(LLVMValueRef));

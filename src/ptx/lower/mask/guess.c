@@ -26,21 +26,11 @@ struct aside {
     LLVMValueRef *waiting;
 };
 
+/* Does the value have slots of its own in the guessed version? */
 static bool
-is_made_in_loop(const struct mask *m, uint32_t id, uint32_t loop)
+is_remade(const struct mask *m, const struct hed_guess *g, uint32_t loop, uint32_t id)
 {
-    const struct hed_ssa_value *v = &m->ssa.values[id];
-
-    return (v->made_by || v->phi) && hed_flow_in_loop(&m->flow, v->block, loop);
-}
-
-static bool
-is_tested(const struct hed_guess *g, uint32_t id)
-{
-    for (uint32_t i = 0; i < g->ntested; i++)
-        if (g->tested[i] == id)
-            return true;
-    return false;
+    return hed_ssa_is_made_in(&m->ssa, &m->flow, id, loop) || hed_guess_tests(g, id);
 }
 
 /* i1: do all lanes have what the guess says? */
@@ -80,7 +70,7 @@ put_aside(struct mask *m, const struct hed_guess *g, uint32_t loop, struct aside
     memcpy(m->gates, old->gates, n * sizeof(*m->gates));
     memcpy(m->waiting, old->waiting, n * sizeof(LLVMValueRef));
     for (uint32_t v = 0; v < m->flow.nvalues; v++)
-        if (is_made_in_loop(m, v, loop) || is_tested(g, v))
+        if (is_remade(m, g, loop, v))
             m->values[v] = (struct mask_value){0};
     return true;
 }
@@ -90,7 +80,7 @@ static void
 take_back(struct mask *m, const struct hed_guess *g, uint32_t loop, struct aside *old)
 {
     for (uint32_t v = 0; m->values && v < m->flow.nvalues; v++)
-        if (!is_made_in_loop(m, v, loop) && !is_tested(g, v))
+        if (!is_remade(m, g, loop, v))
             old->values[v] = m->values[v];
     free(m->values);
     free(m->begins);
@@ -120,7 +110,7 @@ make_guessed(struct hed_lower *l, const struct hed_guess *g, uint32_t loop,
         for (uint32_t i = 0; i < g->ntested; i++)
             LLVMBuildStore(l->b, first[i], hed_mask_slot(l, m->flow.values[g->tested[i]], 0));
         for (const struct hed_flow_phi *p = m->flow.blocks[f->header].phis; p; p = p->next)
-            if (!is_tested(g, p->to->id))
+            if (!hed_guess_tests(g, p->to->id))
                 m->values[p->to->id] = old.values[p->to->id];
         LLVMBuildBr(l->b, m->begins[f->header]);
         for (uint32_t b = f->header; b <= f->last && !l->err; b++)

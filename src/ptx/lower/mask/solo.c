@@ -46,11 +46,9 @@ array_type(struct hed_lower *l, const struct hed_ptx_reg *r)
 }
 
 static bool
-is_made_inside(const struct mask *m, const struct mask_solo *a, const struct hed_ptx_reg *r)
+is_made_inside(const struct mask *m, const struct hed_ptx_reg *r)
 {
-    const struct hed_ssa_value *v = &m->ssa.values[r->id];
-
-    return (v->made_by || v->phi) && hed_flow_in_loop(&m->flow, v->block, a->loop);
+    return hed_ssa_is_made_in(&m->ssa, &m->flow, r->id, m->solo->loop);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -101,7 +99,7 @@ hed_mask_solo_number(struct hed_lower *l, const struct hed_ptx_reg *r)
 {
     const struct mask *m = hed_mask_state(l);
 
-    if (is_made_inside(m, m->solo, r))
+    if (is_made_inside(m, r))
         return LLVMBuildLoad2(l->b, hed_lower_int_type(l, r->type), solo_slot(l, r), "");
     return outer_value(l, r);
 }
@@ -155,7 +153,7 @@ bring_in_read(void *arg, const struct hed_ptx_reg **reg)
     struct hed_lower *l = arg;
     const struct mask *m = hed_mask_state(l);
 
-    if (!is_made_inside(m, m->solo, *reg))
+    if (!is_made_inside(m, *reg))
         bring_in(l, *reg);
 }
 
@@ -171,15 +169,6 @@ bring_in_old(void *arg, const struct hed_ptx_reg **reg)
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
-
-static uint32_t
-index_of_edge(const struct hed_flow_block *to, uint32_t from)
-{
-    for (uint32_t i = 0; i < to->nbefore; i++)
-        if (to->before[i] == from)
-            return i;
-    return 0;
-}
 
 /* What the lane gives a phi. */
 static LLVMValueRef
@@ -220,7 +209,7 @@ leave_loop(struct hed_lower *l, uint32_t from, uint32_t to)
 {
     const struct mask *m = hed_mask_state(l);
     const struct hed_flow_block *block = &m->flow.blocks[to];
-    const uint32_t index = index_of_edge(block, from);
+    const uint32_t index = hed_flow_edge(&m->flow, from, to);
     LLVMValueRef *left = &m->solo->left[to];
     LLVMValueRef bit = hed_lower_warp_running(l);
 
@@ -236,7 +225,7 @@ go_along(struct hed_lower *l, uint32_t from, uint32_t to)
 {
     const struct mask *m = hed_mask_state(l);
     const struct hed_flow_block *block = &m->flow.blocks[to];
-    const uint32_t index = index_of_edge(block, from);
+    const uint32_t index = hed_flow_edge(&m->flow, from, to);
     LLVMValueRef *sources;
     uint32_t n = 0;
 
@@ -342,7 +331,7 @@ prepare_block(struct hed_lower *l, uint32_t b)
         hed_flow_each_read((struct hed_ptx_inst *)block->last, bring_in_read, l);
     for (uint32_t k = 0; k < block->nnext; k++) {
         const struct hed_flow_block *to = &m->flow.blocks[block->next[k]];
-        const uint32_t index = index_of_edge(to, b);
+        const uint32_t index = hed_flow_edge(&m->flow, b, block->next[k]);
 
         for (const struct hed_flow_phi *p = to->phis; p; p = p->next)
             if (p->from[index])
