@@ -4,11 +4,10 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "ptx/pass/pass.h"
+#include "ptx/pass/masks.h"
 #include "ptx/pass/solo.h"
 #include "ptx/pass/transfer.h"
 #include "ptx/run/abi.h"
-#include "ptx/run/layout.h"
 
 #define CAUSE_STEPS 64 /* instructions that are followed back to a cause */
 #define VECTOR_BITS 128
@@ -174,7 +173,6 @@ static void
 explain_barrier(struct hed_explain *e, uint32_t b, uint32_t index, struct hed_explain_line *out)
 {
     const struct hed_ptx_inst *i = out->inst;
-    const struct hed_uniforms *u = &e->uniforms;
     uint64_t *set;
 
     switch (i->form->op) {
@@ -185,7 +183,7 @@ explain_barrier(struct hed_explain *e, uint32_t b, uint32_t index, struct hed_ex
         return;
     }
     out->is_barrier = true;
-    out->is_split = u->partial[b] || (i->guard && u->values[i->guard->id].kind != HED_UNIFORM);
+    out->is_split = hed_masks_is_split(&e->uniforms, b, i);
     e->barriers++;
     e->splits += out->is_split;
     set = calloc(e->live.words, sizeof(*set));
@@ -311,41 +309,11 @@ explain_blocks(struct hed_explain *e)
     return explain_loops(e);
 }
 
-/* A loop that lanes leave one by one, or that only some enter, and that may wait: for a lane of the
- * same warp. `block` is where a branch of the loop goes back to. */
-static bool
-may_wait_for_lane(const struct hed_explain *e, uint32_t block)
-{
-    const struct hed_flow *f = &e->flow;
-    uint32_t loop = block == HED_FLOW_NONE ? HED_FLOW_NONE : f->blocks[block].loop;
-
-    while (loop != HED_FLOW_NONE) {
-        if (e->uniforms.leaves_singly[loop] || e->uniforms.partial[f->loops[loop].header])
-            return true;
-        loop = f->loops[loop].header == block ? HED_FLOW_NONE : f->loops[loop].parent;
-    }
-    return false;
-}
-
-static int
-find_waiting_loops(struct hed_explain *e, const struct hed_ptx_unit *unit,
-                   const struct hed_ptx_func *kernel)
-{
-    bool *waits = calloc((size_t)kernel->nlabels + 1, sizeof(bool));
-    bool any = false;
-    int err = waits ? hed_ptx_find_waits(unit, kernel, waits, &any) : HED_ENOMEM;
-
-    for (uint32_t i = 0; !err && any && i < kernel->nlabels; i++)
-        if (waits[i] && may_wait_for_lane(e, e->flow.of_label[i]))
-            e->why = "a loop in which a lane may wait for another";
-    free(waits);
-    return err;
-}
-
 int
 hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
                  const struct hed_ptx_func *kernel, enum hed_rows rows)
 {
+    struct hed_masks masks = {0};
     const char *why = NULL;
     int err;
 
@@ -360,13 +328,12 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
     if (err == 0)
         err = hed_uniforms_init(&e->uniforms, &e->flow, &e->ssa, rows);
     if (err == 0)
-        err = find_waiting_loops(e, unit, kernel);
+        err = hed_masks_init(&masks, &e->flow, &e->uniforms, unit);
+    e->why = masks.why;
     if (err == 0)
         err = hed_live_init(&e->live, &e->flow, &e->ssa);
     if (err == 0)
         err = explain_blocks(e);
-    if (err == 0 && e->splits && !e->why)
-        e->why = "a barrier that some lanes do not reach";
     return err;
 }
 

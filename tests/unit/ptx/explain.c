@@ -138,6 +138,12 @@ what_cannot_run_under_masks_has_a_reason(void **state)
             HED_ROWS_32);
     assert_string_equal(x.e.why, "a loop in which a lane may wait for another");
     forget(&x);
+    explain(&x,
+            HEAD "setp.lt.u32 %p1, %r2, 5; @%p1 barrier.arrive 1, 64;\n"
+                 "st.global.u32 [%rd3], %r2; ret; }\n",
+            HED_ROWS_32);
+    assert_string_equal(x.e.why, "a barrier that some lanes do not reach");
+    forget(&x);
 }
 
 /* ---- the board ------------------------------------------------------------------------------- */

@@ -209,7 +209,7 @@ take_edge(struct hed_lower *l, struct edge *e)
     LLVMValueRef wait = m->waiting[e->to];
     LLVMValueRef lanes = e->lanes;
 
-    if (e->to <= e->from && m->waits[m->flow.blocks[e->to].loop])
+    if (e->to <= e->from && m->masks.waits[m->flow.blocks[e->to].loop])
         burn_warp_fuel(l);
 
     store_phis(l, e);

@@ -15,95 +15,6 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "ptx/pass/pass.h"
-#include "ptx/run/layout.h"
-
-#define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
-
-/* ---- what cannot be done --------------------------------------------------------------------- */
-
-bool
-hed_mask_is_barrier(const struct hed_ptx_inst *i)
-{
-    switch (i->form->op) {
-    case HED_PTX_OP_BARRIER_SYNC:
-    case HED_PTX_OP_BARRIER_ARRIVE:
-    case HED_PTX_OP_BARRIER_RED:
-    case HED_PTX_OP_CLUSTER_WAIT:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* A loop that all lanes of the warp go round together can only wait for other warps. In any other,
- * a lane may wait for one that waits behind the loop. */
-static bool
-may_wait_in(const struct mask *m, uint32_t loop)
-{
-    return !m->uniforms.leaves_singly[loop] && !m->uniforms.partial[m->flow.loops[loop].header];
-}
-
-/* Notes the loop that begins at a block, to which a branch of a loop that may wait goes back. If
- * the text has another order than the flow, that is a block inside of the loop. */
-static void
-note_wait(struct hed_lower *l, uint32_t block)
-{
-    struct mask *m = hed_mask_state(l);
-    const struct hed_flow *f = &m->flow;
-    uint32_t loop = block == HED_FLOW_NONE ? HED_FLOW_NONE : f->blocks[block].loop;
-
-    while (loop != HED_FLOW_NONE) {
-        m->waits[loop] = true;
-        if (!may_wait_in(m, loop))
-            hed_lower_refuse(l, "mask shape: a loop in which a lane may wait for another");
-        loop = f->loops[loop].header == block ? HED_FLOW_NONE : f->loops[loop].parent;
-    }
-}
-
-static void
-refuse_waits(struct hed_lower *l)
-{
-    struct mask *m = hed_mask_state(l);
-    const struct hed_ptx_func *f = l->function->ptx;
-    bool *labels = calloc((size_t)f->nlabels + 1, sizeof(bool));
-    bool any = false;
-
-    m->waits = hed_flow_alloc(&m->flow, m->flow.nloops, sizeof(bool));
-    if (!m->waits || !labels || hed_ptx_find_waits(l->unit, f, labels, &any) != 0)
-        l->err = HED_ENOMEM;
-    for (uint32_t i = 0; any && i < f->nlabels && !l->err; i++)
-        if (labels[i])
-            note_wait(l, m->flow.of_label[i]);
-    if (any)
-        l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
-    free(labels);
-}
-
-static void
-refuse_blocks(struct hed_lower *l)
-{
-    const struct mask *m = hed_mask_state(l);
-    uint32_t lanes = 0;
-
-    for (uint32_t b = 0; b < m->flow.nblocks; b++) {
-        const struct hed_flow_block *block = &m->flow.blocks[b];
-
-        for (uint32_t i = 0; i < block->ninsts; i++) {
-            const struct hed_ptx_inst *inst = block->insts[i];
-
-            if (hed_mask_is_barrier(inst) &&
-                (m->uniforms.partial[b] ||
-                 (inst->guard && m->uniforms.values[inst->guard->id].kind != HED_UNIFORM))) {
-                hed_lower_refuse(l, "mask shape: a barrier that some lanes do not reach");
-                return;
-            }
-            lanes += !inst->is_refused && hed_uniform_way(&m->uniforms, inst) == HED_PER_LANE;
-        }
-    }
-    if (lanes > LANES_MAX)
-        hed_lower_refuse(l, "mask shape: too many instructions");
-}
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
@@ -154,7 +65,7 @@ hed_mask_make_block(struct hed_lower *l, uint32_t b)
     m->block = b;
     hed_mask_begin_block(l, b);
     for (uint32_t i = 0; i < block->ninsts && !l->err; i++) {
-        if (m->is_cut && hed_mask_is_barrier(block->insts[i])) {
+        if (m->is_cut && hed_masks_is_barrier(block->insts[i])) {
             hed_mask_settle_late(l);
             hed_mask_cut(l, b, i);
         } else {
@@ -224,6 +135,12 @@ analyse(struct hed_lower *l)
         err = hed_ssa_init(&m->ssa, &m->flow, &why);
     if (err == 0)
         err = hed_uniforms_init(&m->uniforms, &m->flow, &m->ssa, l->options->rows);
+    if (err == 0)
+        err = hed_masks_init(&m->masks, &m->flow, &m->uniforms, l->unit);
+    if (err == 0 && m->masks.why) {
+        why = m->masks.why;
+        err = HED_ENOTSUP;
+    }
     if (err == 0) {
         m->loose = hed_nan_init(&m->flow, &m->ssa);
         m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
@@ -262,11 +179,8 @@ mask_body(struct hed_lower *l)
 
     if (analyse(l) != 0)
         return;
-    refuse_waits(l);
-    if (!l->err)
-        refuse_blocks(l);
-    if (l->err)
-        return;
+    if (m->masks.any_waits)
+        l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
     m->is_cut = hed_mask_may_be_cut(l);
     hed_mask_place_variables(l);
     m->values = calloc((size_t)m->flow.nvalues + 1, sizeof(*m->values));

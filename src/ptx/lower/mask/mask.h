@@ -22,6 +22,7 @@
 #include "ptx/pass/flow.h"
 #include "ptx/pass/guess.h"
 #include "ptx/pass/live.h"
+#include "ptx/pass/masks.h"
 #include "ptx/pass/nan.h"
 #include "ptx/pass/solo.h"
 #include "ptx/pass/ssa.h"
@@ -54,6 +55,7 @@ struct mask {
     struct hed_flow flow;
     struct hed_ssa ssa;
     struct hed_uniforms uniforms;
+    struct hed_masks masks;
     bool *loose;                /* by value: pass/nan.h */
     bool *runs_solo;            /* by loop: pass/solo.h */
     struct hed_guess **guesses; /* by loop: pass/guess.h */
@@ -62,7 +64,6 @@ struct mask {
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
     LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
     LLVMValueRef *waiting;     /* by block: i32 slot, the lanes that wait to enter */
-    bool *waits;               /* by loop: it may wait for other warps */
     LLVMBasicBlockRef end;     /* no lane is left */
     uint32_t block;            /* that is being made */
     enum hed_uniform_way way;  /* of the instruction that is being made */
@@ -149,7 +150,6 @@ bool hed_mask_may_be_cut(const struct hed_lower *l);
 void hed_mask_prepare_cuts(struct hed_lower *l);
 /* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
 void hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i);
-bool hed_mask_is_barrier(const struct hed_ptx_inst *i);
 
 /* solo.c */
 void hed_mask_make_solo(struct hed_lower *l, uint32_t loop);

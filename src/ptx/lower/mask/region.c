@@ -65,7 +65,7 @@ hed_mask_may_be_cut(const struct hed_lower *l)
 
             if (inst->form->op == HED_PTX_OP_NANOSLEEP || inst->form->op == HED_PTX_OP_ALLOCA)
                 return false;
-            if (!hed_mask_is_barrier(inst))
+            if (!hed_masks_is_barrier(inst))
                 continue;
             if (!is_plain_barrier(m, inst))
                 return false;
