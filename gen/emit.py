@@ -1,7 +1,4 @@
-"""Runs emitters over a spec: `python3 gen/emit.py --spec spec/cuda --out DIR [--only calls,wire]`.
-
-A file whose content did not change keeps its time stamp, so that nothing is compiled needlessly.
-"""
+"""Runs emitters over a spec: `python3 gen/emit.py --spec spec/cuda --out DIR [--only wire]`."""
 
 import argparse
 import sys
@@ -14,6 +11,7 @@ from gen import (emit_abi, emit_calls, emit_check, emit_doc, emit_forward, emit_
                  emit_travel, emit_wire, emit_work)
 from gen.model import SpecError  # noqa: E402
 from gen.vocabulary import load  # noqa: E402
+from gen.writer import write_files  # noqa: E402
 
 EMITTERS = {
     "abi": emit_abi, "calls": emit_calls, "forward": emit_forward, "front": emit_front,
@@ -42,12 +40,7 @@ def main():
     except SpecError as e:
         print(e, file=sys.stderr)
         return 1
-    out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        path = out / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    write_files(args.out, files)
     return 0
 
 

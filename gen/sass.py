@@ -39,7 +39,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen.writer import Writer  # noqa: E402
+from gen.writer import Writer, write_files  # noqa: E402
 
 KINDS = ["END", "WORD", "CHOICE", "REG", "UREG", "PRED", "UPRED", "BARRIER", "SCOREBOARD", "HEX",
          "SIGNED", "F32", "F64", "F16", "BF16", "CONST", "CONST_GAP", "CONST_REG", "CONST_UREG",
@@ -366,12 +366,7 @@ def main():
     except SassError as e:
         print(e, file=sys.stderr)
         return 1
-    out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        path = out / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    write_files(args.out, files)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Shared by all emitters: a line writer, and C spellings of model types."""
 
 import re
+from pathlib import Path
 
 from gen.model import Record, Shape, Text, Bytes, Handle, Pointer, Func, Enum, Scalar, Alias
 
@@ -38,6 +39,17 @@ class _Block:
         self.w.flush()
         self.w.depth -= 1
         self.w("}")
+
+
+def write_files(folder, files):
+    """Write {name: text}. A file whose content did not change keeps its time stamp, so that nothing
+    is compiled needlessly."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
 def declare(c, name):
