@@ -5,9 +5,11 @@
         reserved, the spelling "" is not written.
     memory("shared", reg=24, scale=78, ur=32, offset=(40, 24))
         An address in brackets.
-    op(0x023, "2 4 6 8 a c e", "FFMA.fmz.round.sat.ftz", "Rd, -|A|, -|B|, -|C|", imm="f32")
+    op(0x023, "2 4 6 8 a c e", "FFMA.ftz.fmz.round.sat", "Rd, -|A|, -|B|, -|C|", imm="f32")
         The nine bits of the opcode; the values of bits 8..11 that occur; the name and its
         modifiers, those in lower case are fields; the operands.
+    uniform_op(...)  half_op(...)
+        The same for instructions on uniform registers, and on registers that hold two halves.
 
 Operands, in the order in which they are written:
 
@@ -32,8 +34,10 @@ A line of op() with when="field=value ..." counts only for those instructions an
 """
 
 import argparse
+import functools
 import re
 import sys
+import traceback
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -78,14 +82,11 @@ class Spec:
     # ---- what the files of the spec call -----------------------------------------------------
 
     def field(self, name, bit, *words):
-        if name in self.fields:
-            raise SassError(f"field {name} is there twice")
-        width = max(1, (len(words) - 1).bit_length())
-        self.fields[name] = (bit, width, list(words))
+        self.add_field(name, bit, max(1, (len(words) - 1).bit_length()), list(words))
 
     def raw(self, name, bit, width):
         """A field of numbers, for tests."""
-        self.fields[name] = (bit, width, [])
+        self.add_field(name, bit, width, [])
 
     def specials(self, names, others):
         """The spellings of special registers; others are written without SR_."""
@@ -111,10 +112,20 @@ class Spec:
         if ":" in m[2]:
             bit, width = map(int, m[2].split(":"))
         else:
-            bit, width = self.fields[m[2]][:2]
+            bit, width, _ = self.find_field(m[2])
         if m[4] is None:   # not 0, or with ! 0
             return (bit, width, 0, 0 if m[1] else 1)
         return (bit, width, int(m[4]), 1 if m[3] == "!=" else 0)
+
+    def add_field(self, name, bit, width, words):
+        if name in self.fields:
+            raise SassError(f"field {name} is there twice")
+        self.fields[name] = (bit, width, words)
+
+    def find_field(self, name):
+        if name not in self.fields:
+            raise SassError(f"no field {name}")
+        return self.fields[name]
 
 
 class _Line:
@@ -140,9 +151,7 @@ class _Line:
         text, test = self.split_test(text)
         if not text[0].islower():
             return Item("WORD", words=[text], test=test)
-        if text not in self.spec.fields:
-            raise SassError(f"{self.name}: no field {text}")
-        bit, width, words = self.spec.fields[text]
+        bit, width, words = self.spec.find_field(text)
         return Item("CHOICE", bit, width, words=words, test=test)
 
     def operand(self, text):
@@ -160,9 +169,9 @@ class _Line:
             flags |= FLAGS["BACKWARD"] if m[5] else 0
             return Item("UPRED" if self.uniform or m[2] == "UP" else "PRED", int(m[3]), 3,
                         flags=flags)
-        if m := re.fullmatch(r"(s?)#(s?)(\d+):(\d+)(\??)", text):
-            return Item("SIGNED" if m[2] else "HEX", int(m[3]), int(m[4]),
-                        flags=FLAGS["OPTIONAL"] if m[5] else 0)
+        if m := re.fullmatch(r"#(s?)(\d+):(\d+)(\??)", text):
+            return Item("SIGNED" if m[1] else "HEX", int(m[2]), int(m[3]),
+                        flags=FLAGS["OPTIONAL"] if m[4] else 0)
         if m := re.fullmatch(r"->(\d+):(\d+)(\+?)", text):
             return Item("TARGET", int(m[1]), int(m[2]), flags=FLAGS["JOINED"] if m[3] else 0)
         if m := re.fullmatch(r"(abs|by)(\d+):(\d+)(\+?)(\??)", text):
@@ -171,7 +180,7 @@ class _Line:
         if m := re.fullmatch(r'"(.*)"', text):
             return Item("NAMED", words=[m[1]])
         if m := re.fullmatch(r"\{(\w+)\}", text):
-            bit, width, words = self.spec.fields[m[1]]
+            bit, width, words = self.spec.find_field(m[1])
             return Item("CHOSEN", bit, width, words=words)
         if m := re.fullmatch(r"set(\d+):(\d+)", text):
             return Item("SET", int(m[1]), int(m[2]), flags=FLAGS["OPTIONAL"])
@@ -216,8 +225,7 @@ class _Line:
                 item.choice = (bits[2], 2, ["", "F32", "H0_H0", "H1_H1"])
                 item.flags |= 0 if item.kind == "REG" else FLAGS["INSIDE"]
             elif extra:
-                bit, width, words = self.spec.fields[extra]
-                item.choice = (bit, width, words)
+                item.choice = self.spec.find_field(extra)
                 item.flags |= FLAGS["INSIDE"]
         if not self.caches:
             item.reuse = NONE
@@ -255,7 +263,9 @@ def load(folder):
     folder = Path(folder)
     spec = Spec()
     space = {"field": spec.field, "raw": spec.raw, "specials": spec.specials,
-             "memory": spec.memory, "op": spec.op, "ALWAYS": ALWAYS}
+             "memory": spec.memory, "op": spec.op, "ALWAYS": ALWAYS,
+             "uniform_op": functools.partial(spec.op, uniform=True),
+             "half_op": functools.partial(spec.op, half=True)}
     names = {}
     exec(compile((folder / "__init__.py").read_text(), str(folder / "__init__.py"), "exec"), names)
     for name in names["FILES"]:
@@ -263,14 +273,10 @@ def load(folder):
         try:
             exec(compile(path.read_text(), str(path), "exec"), space)
         except SassError as e:
-            line = next((t.lineno for t in _frames(e) if t.filename == str(path)), 0)
+            line = next(t.lineno for t in traceback.extract_tb(e.__traceback__)
+                        if t.filename == str(path))
             raise SassError(f"{path}:{line}: {e}") from None
     return spec
-
-
-def _frames(error):
-    import traceback
-    return traceback.extract_tb(error.__traceback__)
 
 
 class _Words:
@@ -297,6 +303,8 @@ def emit(spec):
         tests += when
         for i in line + [Item("END")]:
             items.append(_item_text(i, words))
+    modifiers = [sum(i.kind in ("WORD", "CHOICE") for i in op[3]) for op in spec.ops]
+    operands = [len(op[3]) - n for op, n in zip(spec.ops, modifiers)]
     w = Writer("The instructions of machine code.")
     w("#include <stddef.h>")
     w()
@@ -330,6 +338,10 @@ def emit(spec):
     w(f"const unsigned hed_sass_row_count = {len(rows)};")
     h = Writer("The kinds of what an instruction is made of.")
     h("#pragma once")
+    h()
+    h("/* The most that an instruction has. */")
+    h(f"#define HED_SASS_MODIFIERS {max(modifiers)}")
+    h(f"#define HED_SASS_OPERANDS {max(operands)}")
     h()
     h("enum hed_sass_kind {")
     for k in KINDS:

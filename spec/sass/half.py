@@ -7,15 +7,13 @@ field("bf", 71, "", "BF")
 field("h_and", 71, "", "H_AND")
 
 for bf16, imm in ((0, "f16"), (1, "bf16")):
-    op(0x031, "2 4 6 8 a c e", "HFMA2.bf16_v2.f32.fmz.ftz.relu.sat",
-       "Rd, -|A|.h, -|B|.h, -|C|.h, (relu)!P@87?", imm=imm, half=True, when=f"bf16_v2={bf16}")
-op(0x035, "2 4 6 8 a c e", "HFMA2.MMA.fmz.ftz.relu.sat", "Rd, -|A|, -|B|, -|C|, (relu)!P@87?",
-   imm="f16", half=True)
-op(0x030, "2 4 6 e", "HADD2.f32.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f16", half=True)
-op(0x032, "2 8 a c", "HMUL2.f32.fmz.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f16", half=True)
-op(0x033, "2 4 6 e", "HSET2.bf.fcmp.ftz.combine2", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16",
-   half=True)
-op(0x034, "2 4 6 e", "HSETP2.fcmp.h_and.ftz.combine2", "P@81, P@84, -|A|.h, -|S|.h, !P@87",
-   imm="f16", half=True)
-op(0x040, "2 8 a c", "HMNMX2.bf16_v2.f32.ftz.nan", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16",
-   half=True)
+    half_op(0x031, "2 4 6 8 a c e", "HFMA2.bf16_v2.f32.fmz.ftz.relu.sat",
+            "Rd, -|A|.h, -|B|.h, -|C|.h, (relu)!P@87?", imm=imm, when=f"bf16_v2={bf16}")
+half_op(0x035, "2 4 6 8 a c e", "HFMA2.MMA.fmz.ftz.relu.sat", "Rd, -|A|, -|B|, -|C|, (relu)!P@87?",
+        imm="f16")
+half_op(0x030, "2 4 6 e", "HADD2.f32.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f16")
+half_op(0x032, "2 8 a c", "HMUL2.f32.fmz.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f16")
+half_op(0x033, "2 4 6 e", "HSET2.bf.fcmp.ftz.combine2", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16")
+half_op(0x034, "2 4 6 e", "HSETP2.fcmp.h_and.ftz.combine2", "P@81, P@84, -|A|.h, -|S|.h, !P@87",
+        imm="f16")
+half_op(0x040, "2 8 a c", "HMNMX2.bf16_v2.f32.ftz.nan", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16")

@@ -1,5 +1,5 @@
-/* Machine code of NVIDIA GPUs (SASS), sm_75 to sm_90: from the 128 bits of an instruction to a
- * small struct, and from there to the text that nvdisasm prints. The encoding is described in
+/* Machine code of NVIDIA GPUs (SASS) as sm_80 to sm_87 have it: from the 128 bits of an instruction
+ * to a small struct, and from there to the text that nvdisasm prints. The encoding is described in
  * spec/sass; this room only interprets the tables that are made from it. docs/internals/sass.md is
  * the guide.
  *
@@ -16,9 +16,7 @@
 struct hed_buf;
 
 #define HED_SASS_BYTES 16 /* of an instruction */
-#define HED_SASS_OPERANDS 12
-#define HED_SASS_MODIFIERS 12
-#define HED_SASS_RZ 255 /* reads as zero, ignores writes */
+#define HED_SASS_RZ 255   /* reads as zero, ignores writes */
 #define HED_SASS_URZ 63
 #define HED_SASS_PT 7 /* the predicate that is always true; UPT too */
 

@@ -41,6 +41,10 @@ class Spec(unittest.TestCase):
                             ('op(0x010, "2", "A", "[p]")', "no address p"),
                             ('op(0x110, "2", "A", "Rd")', "form 2 does not fit"),
                             ('op(0x010, "2", "A", "Rd", when="?")', "not a condition"),
+                            ('op(0x010, "2", "A", "Rd", when="!y")', "no field y"),
+                            ('op(0x010, "2", "A", "Rd, {y}")', "no field y"),
+                            ('op(0x010, "2", "A", "Rd, A.y")', "no field y"),
+                            ('raw("x", 1, 1)', "field x is there twice"),
                             ('field("x", 1, "", "Y")', "field x is there twice")):
             with self.assertRaises(SassError) as e:
                 self.load(GOOD + line)
