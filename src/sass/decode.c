@@ -2,22 +2,13 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "fatbin/bytes.h"
 #include "sass/sass.h"
 #include "sass/table.h"
 
 struct word128 {
     uint64_t low, high;
 };
-
-static uint64_t
-load_word(const uint8_t *p)
-{
-    uint64_t v = 0;
-
-    for (int i = 7; i >= 0; i--)
-        v = v << 8 | p[i];
-    return v;
-}
 
 /* At most 64 bits. */
 static uint64_t
@@ -211,7 +202,7 @@ find_sass_row(struct word128 w, uint16_t opcode)
 int
 hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
 {
-    const struct word128 w = {load_word(bytes), load_word(bytes + 8)};
+    const struct word128 w = {hed_load_u64(bytes), hed_load_u64(bytes + 8)};
     const uint16_t opcode = (uint16_t)word_bits(w, 0, 12);
     const struct hed_sass_row *row = find_sass_row(w, opcode);
 

@@ -37,9 +37,10 @@ alloc_array(struct hed_arena *arena, uint64_t n, size_t size)
 {
     if (n > (arena->ceiling - arena->used) / size)
         return NULL;
-    return hed_arena_alloc(arena, (size_t)n * size + 1, _Alignof(max_align_t));
+    return hed_arena_alloc(arena, (size_t)n * size, _Alignof(max_align_t));
 }
 
+/* By section, then by address. */
 static int
 compare_names(const void *a, const void *b)
 {
@@ -131,21 +132,31 @@ read_relocations(const struct text_reader *r, struct hed_sass_name **out, uint32
     return 0;
 }
 
-/* The names of one section. */
+/* The index of the first name at or after a place; count if there is none. */
 static uint32_t
-names_of(struct hed_sass_name *all, uint32_t count, uint32_t section, struct hed_sass_name **out)
+find_name_from(const struct hed_sass_name *names, uint32_t count, uint32_t section, uint64_t at)
 {
-    const struct hed_sass_name key = {.section = section};
-    uint32_t from = 0, to = count, n = 0;
+    const struct hed_sass_name key = {.section = section, .at = at};
+    uint32_t from = 0, to = count;
 
     while (from < to) {
         const uint32_t middle = from + (to - from) / 2;
 
-        if (compare_names(&all[middle], &key) < 0)
+        if (compare_names(&names[middle], &key) < 0)
             from = middle + 1;
         else
             to = middle;
     }
+    return from;
+}
+
+/* The names of one section. */
+static uint32_t
+names_of(struct hed_sass_name *all, uint32_t count, uint32_t section, struct hed_sass_name **out)
+{
+    const uint32_t from = find_name_from(all, count, section, 0);
+    uint32_t n = 0;
+
     while (from + n < count && all[from + n].section == section)
         n++;
     *out = all + from;
@@ -222,29 +233,26 @@ struct listing {
     struct hed_buf line, text, symbol;
     hed_sass_line_fn fn;
     void *arg;
+    int err; /* of the first line that could not be made */
 };
 
+/* The first name at an address; names are those of one section. */
 static const struct hed_sass_name *
 find_name_at(const struct hed_sass_name *names, uint32_t count, uint64_t at)
 {
-    uint32_t from = 0, to = count;
+    const uint32_t i = count ? find_name_from(names, count, names[0].section, at) : 0;
 
-    while (from < to) {
-        const uint32_t middle = from + (to - from) / 2;
-
-        if (names[middle].at < at)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < count && names[from].at == at ? &names[from] : NULL;
+    return i < count && names[i].at == at ? &names[i] : NULL;
 }
 
 static void
 add_name(struct hed_buf *b, struct hed_bytes name)
 {
-    for (size_t i = 0; i < name.size; i++)
-        hed_buf_addf(b, "%c", name.data[i] < ' ' ? '?' : name.data[i]);
+    for (size_t i = 0; i < name.size; i++) {
+        const uint8_t c = name.data[i];
+
+        hed_buf_add(b, c < 0x20 || c == 0x7f ? (const uint8_t *)"?" : &c, 1);
+    }
 }
 
 static bool
@@ -335,6 +343,8 @@ list_instruction(struct listing *l, uint64_t at, const struct hed_sass_inst *ins
 
     hed_buf_reset(&l->text);
     hed_sass_print(inst, at, &naming, &l->text);
+    if (!l->err)
+        l->err = l->symbol.err ? l->symbol.err : l->text.err;
 
     const char *text = hed_buf_cstr(&l->text);
     const size_t guard = text[0] == '@' ? strcspn(text, " ") + 1 : 0;
@@ -346,7 +356,9 @@ list_instruction(struct listing *l, uint64_t at, const struct hed_sass_inst *ins
 static void
 end_line(struct listing *l)
 {
-    if (!l->line.err)
+    if (!l->err)
+        l->err = l->line.err;
+    if (!l->err)
         l->fn(l->arg, hed_buf_cstr(&l->line));
     hed_buf_reset(&l->line);
 }
@@ -396,10 +408,10 @@ hed_sass_list(const struct hed_sass_code *code, struct hed_arena *arena, hed_sas
     hed_buf_init(&l.text, LINE_MAX_BYTES);
     hed_buf_init(&l.symbol, LINE_MAX_BYTES);
     number_labels(&l);
-    for (uint64_t i = 0; i < l.count; i++)
+    for (uint64_t i = 0; i < l.count && !l.err; i++)
         unknown += !list_place(&l, i);
     hed_buf_fini(&l.line);
     hed_buf_fini(&l.text);
     hed_buf_fini(&l.symbol);
-    return unknown;
+    return l.err ? l.err : unknown;
 }

@@ -38,6 +38,7 @@ int hed_sass_sections(struct hed_bytes cubin, struct hed_arena *arena, struct he
 typedef void (*hed_sass_line_fn)(void *arg, const char *line);
 
 /* Calls fn with each line of the listing. Labels are numbered from .L_x_0 in every section. Returns
- * the number of unknown instructions, which are listed as data, or HED_ELIMIT. */
+ * the number of unknown instructions, which are listed as data; HED_ELIMIT (the arena, or a line
+ * that is too long) or HED_ENOMEM. */
 int64_t hed_sass_list(const struct hed_sass_code *code, struct hed_arena *arena,
                       hed_sass_line_fn fn, void *arg);
