@@ -19,7 +19,7 @@ static const struct command {
     {"serve", hed_cli_serve, "let programs elsewhere use this machine's GPUs"},
     {"sched", hed_cli_sched, "show and control programs that share a GPU"},
     {"trace", hed_cli_trace, "read the CUDA calls that a program made"},
-    {"fatbin", hed_cli_fatbin, "find, list and extract the GPU code in a file"},
+    {"fatbin", hed_cli_fatbin, "find, list, extract and disassemble the GPU code in a file"},
     {"cpu", hed_cli_cpu, "explain how kernels run on the CPU"},
     {"cert", hed_cli_cert, "create certificates for servers and clients"},
     {"devices", hed_cli_devices, "list the GPUs that programs would see"},
