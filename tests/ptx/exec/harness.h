@@ -1,4 +1,4 @@
-/* Runs kernels in the test's own process: text is compiled, loaded and run, thread after thread.
+/* Runs kernels in the test's own process: text is compiled, loaded and run, warp after warp.
  *
  *     struct exec e;
  *
@@ -8,10 +8,9 @@
  *     exec_close(&e);
  *
  * The runtime behind the kernels is a stand-in: strands run one after the other to their end, on
- * one stack. So it is only for kernels in which no thread waits for another: hed_rt_barrier and the
- * warp operations act as if the thread were alone in its warp or block (with a strand of 32 lanes,
- * as if the warp were alone). With exec_launch.meets each strand has a stack, and barriers work as
- * long as all threads of a block come to each of them.
+ * one stack. So it is only for kernels in which no warp waits for another: hed_rt_barrier acts as
+ * if the warp were alone in its block. With exec_launch.meets each strand has a stack, and barriers
+ * work as long as all threads of a block come to each of them.
  */
 #pragma once
 
@@ -71,6 +70,6 @@ void exec_close(struct exec *e);
  * functions) comes before the kernel; it may be NULL. */
 void exec_code(const char *before, const char *code, const void *in, void *out);
 
-/* The same in one shape only; exec_code runs both and the baseline tier, one after the other. */
+/* The same in one tier only; exec_code runs it compiled and then in the baseline tier. */
 void exec_code_as(enum exec_tier tier, const char *before, const char *code, const void *in,
                   void *out);

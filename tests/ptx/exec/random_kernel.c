@@ -253,8 +253,8 @@ make_if(struct random_kernel *k)
     k->may_meet = could;
 }
 
-/* %m: how often the loop at this depth runs. Returns whether all threads agree. */
-static bool
+/* %m: how often the loop at this depth runs: the same for all threads where they may meet. */
+static void
 make_limit(struct random_kernel *k)
 {
     const unsigned d = k->depth;
@@ -262,17 +262,17 @@ make_limit(struct random_kernel *k)
     switch (random_pick(k, k->may_meet ? 2 : 5)) {
     case 0:
         random_line(k, "mov.u32 %%m%u, %u;", d, random_pick(k, 5));
-        return true;
+        break;
     case 1:
         random_line(k, "and.b32 %%m%u, %%n, 3;", d);
-        return true;
+        break;
     case 2:
         random_line(k, "and.b32 %%m%u, %s, 3;", d, random_pick(k, 2) ? "%t" : "%y");
-        return false;
+        break;
     default:
         random_line(k, "and.b32 %%m%u, %%r%u, %u;", d, random_pick(k, 8),
                     random_pick(k, 3) ? 3 : 7);
-        return false;
+        break;
     }
 }
 
@@ -280,7 +280,7 @@ static void
 make_loop(struct random_kernel *k)
 {
     const unsigned end = k->labels++, top = k->labels++, latch = k->labels++, d = k->depth;
-    const bool could = k->may_meet, tests_first = random_pick(k, 2);
+    const bool tests_first = random_pick(k, 2);
 
     make_limit(k);
     random_line(k, "mov.u32 %%c%u, 0;", d);
@@ -297,7 +297,6 @@ make_loop(struct random_kernel *k)
         random_line(k, "bra L%u; L%u:", top, end);
     else
         random_line(k, "setp.lt.u32 %%q1, %%c%u, %%m%u; @%%q1 bra L%u; L%u:", d, d, top, end);
-    k->may_meet = could;
 }
 
 /* Leaves constructs, or the kernel. */

@@ -1,5 +1,5 @@
-/* Tests of numbers: kernels whose results depend on NaNs, roundings and orders of operations run as
- * warps, thread by thread and in the baseline tier, and must store the same words. */
+/* Tests of numbers: kernels whose results depend on NaNs, roundings and orders of operations run
+ * compiled and in the baseline tier, and must store the same words. */
 #include "harness/unit.h"
 
 #include <inttypes.h>
