@@ -6,16 +6,19 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
+#include "fatbin/cubin.h"
 #include "sass/text.h"
+
+#define EXACT_ARCHS "sm_80, sm_86 and sm_87"
 
 static const char usage[] =
     "usage: heddle fatbin disasm FILE... [OPTION...]\n"
     "\n"
     "Prints the machine code (SASS) of the kernels in each file, one instruction per\n"
-    "line, in the syntax of nvdisasm. The encoding is that of sm_80, sm_86 and sm_87.\n"
-    "Code of other architectures is read the same way, which is wrong for memory\n"
-    "accesses of sm_75 and for memory accesses and branches from sm_90 on. Unknown\n"
-    "instructions are printed as numbers.\n"
+    "line, in the syntax of nvdisasm. The encoding is that of " EXACT_ARCHS ".\n"
+    "Code of other architectures is read the same way, with a warning: it is wrong\n"
+    "for memory accesses of sm_75 and for memory accesses and branches from sm_90 on.\n"
+    "Unknown instructions are printed as numbers.\n"
     "\n"
     "  --kernel K     only the kernel or function K, by its mangled name\n"
     "  --arch ARCH    only code for sm_80, sm_90a, ...\n"
@@ -54,9 +57,31 @@ is_kernel_wanted(const struct disasm *d, struct hed_bytes name)
     return !kernel || (name.size == strlen(kernel) && memcmp(name.data, kernel, name.size) == 0);
 }
 
-static int
-list_sections(struct disasm *d, struct hed_bytes image, struct hed_why *why)
+/* Has the architecture the encoding that src/sass knows (EXACT_ARCHS)? */
+static bool
+is_exact(struct hed_arch arch)
 {
+    return arch.number == 80 || arch.number == 86 || arch.number == 87;
+}
+
+/* What the cubin itself says counts: the entry of a fat binary may say something else. */
+static void
+warn_of_encoding(const struct hed_cli_image *m, struct hed_bytes image)
+{
+    char text[HED_ARCH_TEXT];
+    struct hed_arch arch;
+
+    if (hed_cubin_arch(image, &arch, NULL) == 0 && !is_exact(arch))
+        hed_cli_say("%s: entry %" PRIu64 " is code for %s, which is read as if it were for sm_80: "
+                    "instructions may be printed wrongly (only " EXACT_ARCHS " are exact)",
+                    m->path, m->number, hed_arch_text(arch, "sm_", text));
+}
+
+static int
+list_sections(struct disasm *d, const struct hed_cli_image *m, struct hed_bytes image,
+              struct hed_why *why)
+{
+    const uint64_t listed = d->listed;
     struct hed_sass_code *all;
     uint32_t count;
     int64_t unknown = hed_sass_sections(image, &d->arena, &all, &count, why);
@@ -64,6 +89,8 @@ list_sections(struct disasm *d, struct hed_bytes image, struct hed_why *why)
     for (uint32_t i = 0; unknown >= 0 && i < count; i++) {
         if (!is_kernel_wanted(d, all[i].name))
             continue;
+        if (d->listed == listed)
+            warn_of_encoding(m, image);
         fputs("//--------------------- .text.", stdout);
         hed_cli_fatbin_print(stdout, all[i].name);
         puts(" --------------------------");
@@ -89,7 +116,7 @@ disassemble_image(void *arg, const struct hed_cli_image *m)
     int err = hed_fatbin_image(&m->entry, &d->arena, &image, &why);
 
     if (err == 0)
-        err = list_sections(d, image, &why);
+        err = list_sections(d, m, image, &why);
     if (err != 0) {
         hed_cli_say("%s: entry %" PRIu64 " %s", m->path, m->number, why.text);
         d->code = HED_EXIT_FAILED;

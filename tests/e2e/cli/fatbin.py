@@ -232,6 +232,19 @@ class Disasm(Case):
         self.assertEqual(self.run_it("disasm", "--arch", "sm_75", file)[0],
                          self.run_it("disasm", str(CORPUS / "cubin" / "sm_75"))[0])
 
+    def test_other_encodings_are_named(self):
+        cubin = bytearray((CORPUS / "cubin" / "sm_75").read_bytes())
+        for number in 75, 80, 86, 87, 89, 90, 120:
+            cubin[49] = number   # in the ELF header's flags
+            file = self.write(fatbin(entry(CUBIN, 80, cubin)))
+            err = self.run_it("disasm", file)[1]
+            warnings = re.findall(r"entry 1 is code for (\S+), .*sm_80, sm_86 and sm_87", err)
+            self.assertEqual(warnings, [] if number in (80, 86, 87) else [f"sm_{number}"])
+        kernel = self.rows("--kernels", file)[0]["kernels"][0]["name"]
+        file = self.write(fatbin(*[entry(CUBIN, 120, cubin)] * 2))
+        self.assertEqual(self.run_it("disasm", "--kernel", kernel, file)[1].count("sm_120"), 2)
+        self.assertNotIn("sm_120", self.run_it("disasm", "--kernel", "nothing", file, code=1)[1])
+
     def test_nothing_to_disassemble(self):
         for data in b"text", PTX_TEXT:
             self.assertIn("no machine code", self.run_it("disasm", self.write(data), code=1)[1])
