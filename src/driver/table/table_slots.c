@@ -318,3 +318,14 @@ hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal)
 
     return r == CUDA_SUCCESS ? d->self.cuda->cuCtxCreate_v2(&d->self, &a) : r;
 }
+
+/* Which group of processors each pair of multiprocessors belongs to. cuBLASLt asks on devices with
+ * clusters, calls through the table whether it got one or not, and does without an answer. Profiles
+ * have no such groups. */
+CUresult
+hed_slot_layout(const uint8_t **groups, uint64_t *more)
+{
+    (void)groups;
+    (void)more;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -3,7 +3,8 @@
  * A table is an array of words that never moves. The first word is the table's size in bytes, the
  * others are functions. (CONTEXT_LOCAL_STORAGE has no size and ends with NULL.) Readers check that
  * the size is large enough, so a larger table is safe. The purpose of most slots is unknown: those
- * are counted, logged once by name, and return 0.
+ * are counted and logged once by name. In tables that a runtime cannot do without they return 0, in
+ * the others NOT_SUPPORTED.
  */
 #include "driver/table/tables.h"
 
@@ -16,12 +17,35 @@
 #define WORDS_MOST 100 /* in one table */
 
 /* The tables that have unknown slots. */
-enum table { INTERFACE, HOOKS, TLS, CHECKS, INTEGRITY, LOG, TOOLS, MODULES, TABLES };
+enum table {
+    INTERFACE,
+    HOOKS,
+    TLS,
+    CHECKS,
+    INTEGRITY,
+    LOG,
+    TOOLS,
+    MODULES,
+    LAYOUT,
+    PROFILER,
+    TABLES
+};
 
-static const char *const names[TABLES] = {"CUDART_INTERFACE", "TOOLS_RUNTIME_CALLBACK_HOOKS",
-                                          "TOOLS_TLS",        "CONTEXT_CHECKS",
-                                          "INTEGRITY_CHECK",  "ERROR_LOG",
-                                          "21318C60",         "6E163FBE"};
+static const struct {
+    const char *name;
+    CUresult unknown; /* the answer of an unknown slot */
+} known[TABLES] = {
+    [INTERFACE] = {"CUDART_INTERFACE", CUDA_SUCCESS},
+    [HOOKS] = {"TOOLS_RUNTIME_CALLBACK_HOOKS", CUDA_SUCCESS},
+    [TLS] = {"TOOLS_TLS", CUDA_SUCCESS},
+    [CHECKS] = {"CONTEXT_CHECKS", CUDA_SUCCESS},
+    [INTEGRITY] = {"INTEGRITY_CHECK", CUDA_SUCCESS},
+    [LOG] = {"ERROR_LOG", CUDA_SUCCESS},
+    [TOOLS] = {"21318C60", CUDA_SUCCESS},
+    [MODULES] = {"6E163FBE", CUDA_SUCCESS},
+    [LAYOUT] = {"1734DC26", CUDA_ERROR_NOT_SUPPORTED},
+    [PROFILER] = {"7CB63F9B", CUDA_ERROR_NOT_SUPPORTED},
+};
 
 static uintptr_t
 unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr_t c)
@@ -32,8 +56,9 @@ unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr
     /* Relaxed: at worst a line is logged twice. */
     if (!atomic_exchange_explicit(&named[table][slot], true, memory_order_relaxed))
         hed_warn(DRIVER, "slot %u of export table %s is not known: (%#llx, %#llx, %#llx)", slot,
-                 names[table], (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
-    return 0;
+                 known[table].name, (unsigned long long)a, (unsigned long long)b,
+                 (unsigned long long)c);
+    return known[table].unknown;
 }
 
 /* One function for each unknown slot, so that the log can name it. */
@@ -70,6 +95,17 @@ unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr
     TEN(X, MODULES, 2) TEN(X, MODULES, 3) TEN(X, MODULES, 4)    \
     TEN(X, MODULES, 5) TEN(X, MODULES, 6) TEN(X, MODULES, 7)    \
     TEN(X, MODULES, 8) TEN(X, MODULES, 9)
+#define ONES(X, t)                                              \
+    X(t, 1) X(t, 2) X(t, 3) X(t, 4) X(t, 5)                     \
+    X(t, 6) X(t, 7) X(t, 8) X(t, 9)
+#define LAYOUT_LAST(X)                                           \
+    X(LAYOUT, 5) X(LAYOUT, 6) X(LAYOUT, 7) X(LAYOUT, 8)         \
+    X(LAYOUT, 9) TEN(X, LAYOUT, 1) TEN(X, LAYOUT, 2) TEN(X, LAYOUT, 3)
+#define PROFILER_ALL(X)                                         \
+    ONES(X, PROFILER) TEN(X, PROFILER, 1) TEN(X, PROFILER, 2)   \
+    TEN(X, PROFILER, 3) TEN(X, PROFILER, 4)                     \
+    TEN(X, PROFILER, 5) TEN(X, PROFILER, 6)                     \
+    TEN(X, PROFILER, 7) TEN(X, PROFILER, 8) TEN(X, PROFILER, 9)
 /* clang-format on */
 
 INTERFACE_UNKNOWN(UNKNOWN)
@@ -85,6 +121,11 @@ UNKNOWN(TOOLS, 3)
 TOOLS_LAST(UNKNOWN)
 MODULES_FIRST(UNKNOWN)
 MODULES_LAST(UNKNOWN)
+UNKNOWN(LAYOUT, 1)
+UNKNOWN(LAYOUT, 2)
+UNKNOWN(LAYOUT, 3)
+LAYOUT_LAST(UNKNOWN)
+PROFILER_ALL(UNKNOWN)
 
 /* The first word: the size in bytes of a table of `words` words. */
 #define SIZE(words) (hed_slot)(uintptr_t)((words) * sizeof(hed_slot))
@@ -142,6 +183,14 @@ static const hed_slot modules[100] = {
 
 static const hed_slot creation[2] = {SIZE(2), (hed_slot)hed_slot_create_context};
 
+static const hed_slot layout[40] = {
+    SIZE(40),           (hed_slot)LAYOUT_1,        (hed_slot)LAYOUT_2,
+    (hed_slot)LAYOUT_3, (hed_slot)hed_slot_layout, LAYOUT_LAST(SLOT)};
+
+/* CUPTI cannot even say its version without this table, and JAX refuses to start without that
+ * version. CUPTI's other tables are not here, so that it refuses whoever subscribes to it. */
+static const hed_slot profiler[100] = {SIZE(100), PROFILER_ALL(SLOT)};
+
 /* Tables by the bytes of their ids, as they are in memory. An id that is not here is unknown. */
 static const struct {
     unsigned char id[16];
@@ -177,6 +226,12 @@ static const struct {
     {{0x0c, 0xa5, 0x0b, 0x8c, 0x10, 0x04, 0x92, 0x9a, 0x89, 0xa7, 0xd0, 0xdf, 0x10, 0xe7, 0x72,
       0x86},
      creation},
+    {{0x17, 0x34, 0xdc, 0x26, 0x80, 0x0d, 0x47, 0x45, 0x87, 0x26, 0xc0, 0xf1, 0xe7, 0xdd, 0x8b,
+      0xca},
+     layout},
+    {{0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42, 0xa4, 0x84, 0xbe, 0xb6, 0x6e, 0x6a, 0xed,
+      0x7f},
+     profiler},
 };
 
 /* "CUDA_ERROR_INVALID_VALUE" for an unknown id: measured. NVIDIA's runtime asks for the first table

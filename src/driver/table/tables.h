@@ -58,5 +58,8 @@ uint32_t hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_func
                                 void *data);
 CUresult hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal);
 
+/* 1734DC26 */
+CUresult hed_slot_layout(const uint8_t **groups, uint64_t *more);
+
 /* cuGetExportTable. */
 extern const struct hed_cuda_ops hed_calls_table;

@@ -303,6 +303,35 @@ tables_say_their_size_and_are_full(void **state)
     fake_free(f);
 }
 
+/* cuBLASLt calls slot 4 of the one without looking whether it got the table; CUPTI needs the other
+ * to start. Both go on if a slot says that it is not supported. */
+static void
+tables_of_libraries_are_there_and_refuse(void **state)
+{
+    static const CUuuid layout_id = {"\x17\x34\xdc\x26\x80\x0d\x47\x45"
+                                     "\x87\x26\xc0\xf1\xe7\xdd\x8b\xca"};
+    static const CUuuid profiler_id = {"\x7c\xb6\x3f\x9b\x9c\xa4\x8e\x42"
+                                       "\xa4\x84\xbe\xb6\x6e\x6a\xed\x7f"};
+    const CUuuid *const ids[] = {&layout_id, &profiler_id};
+    struct fake *f = fake_create(1);
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        const hed_slot *t = table_of(f, ids[i]);
+        const size_t words = (uintptr_t)t[0] / sizeof(void *);
+
+        assert_true(words >= 40);
+        for (size_t k = 1; k < words; k++) {
+            void *out = NULL;
+            CUresult (*slot)(void **, void **, void *) =
+                (CUresult(*)(void **, void **, void *))t[k];
+
+            assert_int_equal(slot(&out, &out, NULL), CUDA_ERROR_NOT_SUPPORTED);
+            assert_null(out);
+        }
+    }
+    fake_free(f);
+}
+
 static void
 the_primary_s_handle_is_given_without_retaining_it(void **state)
 {
@@ -528,6 +557,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_driver_without_devices_does_not_start),
     cmocka_unit_test(unknown_tables_are_refused),
     cmocka_unit_test(tables_say_their_size_and_are_full),
+    cmocka_unit_test(tables_of_libraries_are_there_and_refuse),
     cmocka_unit_test(the_primary_s_handle_is_given_without_retaining_it),
     cmocka_unit_test(the_integrity_answer_is_that_of_the_visible_devices),
     cmocka_unit_test(storage_is_per_context_and_key),
