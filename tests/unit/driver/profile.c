@@ -49,8 +49,9 @@ attribute(const struct hed_profile_device *d, CUdevice_attribute a)
 static void
 every_profile_is_a_device(void **state)
 {
-    static const char *const names[] = {"generic", "t4",   "a100-40g", "a100-80g", "rtx4090",
-                                        "l4",      "h100", "h200",     "b200",     "rtx5090"};
+    static const char *const names[] = {"generic",  "t4",      "a100",   "a100-40g",
+                                        "a100-80g", "rtx4090", "l4",     "h100",
+                                        "h200",     "b200",    "rtx5090"};
     char setting[64];
     char folder[4096];
 
