@@ -10,13 +10,6 @@
 #include "base/str.h"
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 check_escape(const char *s, size_t n)
 {
     struct hed_buf once;

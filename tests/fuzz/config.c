@@ -9,13 +9,6 @@
 #include "base/err.h"
 #include "core/config.h"
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,13 +8,6 @@
 #define CEILING (1u << 20)
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 read_kernel(const struct hed_cubin *c)
 {
     volatile uint64_t sum = 0;

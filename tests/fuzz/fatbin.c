@@ -8,13 +8,6 @@
 
 #define CEILING (1u << 20)
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 static bool
 inside(struct hed_bytes part, struct hed_bytes whole)
 {

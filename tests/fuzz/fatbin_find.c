@@ -8,13 +8,6 @@
 #define PLACES 4
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 search_file(struct hed_bytes b, unsigned flags)
 {
     struct hed_find f;

@@ -9,13 +9,6 @@
 #include "driver/profile.h"
 #include "gen/cuda_abi.h"
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 /* A base profile with everything that a device needs, so that a short input can be a device. */
 static int
 load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)

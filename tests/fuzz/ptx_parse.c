@@ -13,13 +13,6 @@
 #define CEILING ((size_t)64 << 20)
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 check_operand(const struct hed_ptx_operand *o)
 {
     must(o->kind != HED_PTX_OPERAND_NONE);

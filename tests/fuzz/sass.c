@@ -15,13 +15,6 @@
 #define CEILING (1u << 20)
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 read_line(void *arg, const char *line)
 {
     *(volatile size_t *)arg += strlen(line);

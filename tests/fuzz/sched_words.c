@@ -19,13 +19,6 @@
     (HED_SCHED_GIVEN_GROUP | HED_SCHED_GIVEN_SCOPE | HED_SCHED_GIVEN_MODE | \
      HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE)
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 static bool
 is_name(const char name[HED_SCHED_NAME])
 {

@@ -13,13 +13,6 @@
 
 #define LINE_MAX_BYTES 65536
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 /* Our JSON has no control characters, its braces are balanced, and its strings end. */
 static void
 check_json(const struct hed_buf *b)

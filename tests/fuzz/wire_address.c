@@ -10,13 +10,6 @@
 #include "wire/transport.h"
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 check_address(const char *text)
 {
     struct hed_address a, again;

@@ -22,13 +22,6 @@ static uint8_t first[1 << 20];
 static uint8_t second[1 << 20];
 
 static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-static void
 get_call(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
 {
     if (nvml && reply)

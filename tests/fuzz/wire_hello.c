@@ -15,13 +15,6 @@
 
 #define TOKEN "between us"
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,13 +11,6 @@
 #include "wire/channel/channel.h"
 #include "wire/channel/shm.h"
 
-static void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
 struct input {
     const uint8_t *at, *end;
 };

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/fuzz.h"
 #include "server/worker/worker.h"
 
 struct play_channel {
@@ -36,10 +37,3 @@ extern int play_result; /* of the last answer */
 
 /* Performs a message of the client. If it has a ticket, that becomes the next one. */
 int play_message(struct hed_worker_channel *ch, struct hed_msg *m);
-
-static inline void
-must(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
