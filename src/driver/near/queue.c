@@ -201,6 +201,19 @@ take_first_locked(struct hed_near_stream *q)
     return w;
 }
 
+/* The lock is not held while the work is performed. */
+static void
+run_first_locked(struct hed_stream *s)
+{
+    struct hed_work *w = take_first_locked(hed_near_stream(s));
+    const uint64_t number = w->number;
+
+    hed_unlock(&s->lock);
+    perform_work(w);
+    hed_lock(&s->lock);
+    work_done_locked(s, number);
+}
+
 /* The runner may have gone to sleep because this thread ran the stream's work. */
 static void
 pass_on_locked(struct hed_near_stream *q)
@@ -223,14 +236,7 @@ hed_near_point_wait(void *m, struct hed_point p)
             wait_for_number_locked(s, p.number);
             continue;
         }
-
-        struct hed_work *w = take_first_locked(q);
-        const uint64_t number = w->number;
-
-        hed_unlock(&s->lock);
-        perform_work(w);
-        hed_lock(&s->lock);
-        work_done_locked(s, number);
+        run_first_locked(s);
         ran = true;
     }
     pass_on_locked(q);
@@ -270,15 +276,8 @@ run_queue(struct hed_stream *s, bool linger)
     struct hed_near_stream *q = hed_near_stream(s);
 
     hed_lock(&s->lock);
-    while (queue_wait_locked(s, linger)) {
-        struct hed_work *w = take_first_locked(q);
-        const uint64_t number = w->number;
-
-        hed_unlock(&s->lock);
-        perform_work(w);
-        hed_lock(&s->lock);
-        work_done_locked(s, number);
-    }
+    while (queue_wait_locked(s, linger))
+        run_first_locked(s);
     q->has_runner = false;
 
     const bool over = s->destroyed && !q->running;
