@@ -90,6 +90,8 @@ struct hed_lower_place {
     bool is_shared;                /* the block's shared memory */
 };
 
+#define HED_LOWER_ELEMENTS_MAX 8 /* of an access, per lane */
+
 /* The kind of an access. */
 struct hed_lower_access {
     LLVMTypeRef type;         /* of one lane's element: an integer of 8 bits or more */
@@ -272,6 +274,9 @@ LLVMValueRef hed_lower_apart(struct hed_lower *l, LLVMValueRef *args, unsigned n
 LLVMValueRef hed_lower_word(struct hed_lower *l, uint64_t value);
 /* A value without lanes, given to all lanes. */
 LLVMValueRef hed_lower_splat(struct hed_lower *l, LLVMValueRef v);
+/* A vector of n elements of v: number `from`, and every step-th after it. */
+LLVMValueRef hed_lower_elements(struct hed_lower *l, LLVMValueRef v, unsigned from, unsigned step,
+                                unsigned n);
 /* A new basic block at the end of the function. */
 LLVMBasicBlockRef hed_lower_block(struct hed_lower *l, const char *name);
 /* A conditional branch that hardly ever goes to `yes`. */

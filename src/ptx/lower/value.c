@@ -84,6 +84,17 @@ hed_lower_splat(struct hed_lower *l, LLVMValueRef v)
                                   LLVMConstNull(LLVMVectorType(l->i32, l->lanes)), "");
 }
 
+LLVMValueRef
+hed_lower_elements(struct hed_lower *l, LLVMValueRef v, unsigned from, unsigned step, unsigned n)
+{
+    LLVMValueRef picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX];
+
+    for (unsigned i = 0; i < n; i++)
+        picks[i] = hed_lower_word(l, from + i * step);
+    return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(picks, n),
+                                  "");
+}
+
 /* ---- building -------------------------------------------------------------------------------- */
 
 LLVMBasicBlockRef

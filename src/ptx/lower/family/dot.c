@@ -25,18 +25,6 @@ dot_part(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, bo
                           LLVMGetIntrinsicDeclaration(l->module, id, types, 2), args, 3, "");
 }
 
-/* Words first..first+n-1 of v. */
-static LLVMValueRef
-words_of(struct hed_lower *l, LLVMValueRef v, unsigned first, unsigned n)
-{
-    LLVMValueRef picks[PART_MAX];
-
-    for (unsigned i = 0; i < n; i++)
-        picks[i] = hed_lower_word(l, first + i);
-    return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(picks, n),
-                                  "");
-}
-
 /* What the other word is does not matter. */
 static LLVMValueRef
 word_in_vector(struct hed_lower *l, LLVMValueRef v)
@@ -59,8 +47,9 @@ hed_dot_bytes(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef 
                                        hed_lower_word(l, 0), "");
     all = LLVMGetPoison(LLVMTypeOf(c));
     for (unsigned i = 0; i < l->lanes; i += PART_MAX) {
-        LLVMValueRef part = dot_part(l, words_of(l, a, i, PART_MAX), words_of(l, b, i, PART_MAX),
-                                     words_of(l, c, i, PART_MAX), is_signed);
+        LLVMValueRef part = dot_part(l, hed_lower_elements(l, a, i, 1, PART_MAX),
+                                     hed_lower_elements(l, b, i, 1, PART_MAX),
+                                     hed_lower_elements(l, c, i, 1, PART_MAX), is_signed);
 
         for (unsigned k = 0; k < PART_MAX; k++)
             all = LLVMBuildInsertElement(

@@ -3,8 +3,6 @@
 
 #include "ptx/lower/family/family.h"
 
-#define ELEMENTS_MAX 8
-
 /* Element i of an operand that is a register, a vector register or a list of registers; a sink if
  * there is no such element. */
 static struct hed_ptx_operand
@@ -94,7 +92,7 @@ hed_op_load(struct hed_lower *l)
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
         hed_lower_place(l, &l->inst->operands[1], operand_space(f, 0), whole);
-    LLVMValueRef out[ELEMENTS_MAX];
+    LLVMValueRef out[HED_LOWER_ELEMENTS_MAX];
 
     /* In a kernel, .param also holds the arguments of the functions it calls, and an address in a
      * register may point there. */
@@ -119,7 +117,7 @@ hed_op_store(struct hed_lower *l)
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
         hed_lower_place(l, &l->inst->operands[0], operand_space(f, 0), whole);
-    LLVMValueRef in[ELEMENTS_MAX];
+    LLVMValueRef in[HED_LOWER_ELEMENTS_MAX];
 
     limit_alignment(&at, &how);
     for (unsigned i = 0; i < how.count; i++) {

@@ -11,7 +11,6 @@
 
 #include "ptx/lower/mask/mask.h"
 
-#define ELEMENTS_MAX 8
 #define PAGE 4096 /* bytes; memory that may be read begins and ends with a page, or a larger one */
 
 static const struct hed_uniform *
@@ -101,7 +100,7 @@ load_once(struct hed_lower *l, const struct hed_lower_place *at, const struct he
     const struct mask *m = hed_mask_state(l);
     const unsigned width = m->uniforms.width;
     const bool is_row = m->way == HED_PER_ROW && width < HED_PTX_LANES;
-    LLVMValueRef slots[ELEMENTS_MAX], p;
+    LLVMValueRef slots[HED_LOWER_ELEMENTS_MAX], p;
     LLVMBasicBlockRef after = NULL;
 
     if (is_row) {
@@ -279,7 +278,7 @@ join_rows(struct hed_lower *l, LLVMValueRef *parts, unsigned n)
     for (unsigned count = n; count > 1; count /= 2) {
         for (unsigned i = 0; i < count / 2; i++) {
             const unsigned half = LLVMGetVectorSize(LLVMTypeOf(parts[2 * i]));
-            LLVMValueRef picks[HED_PTX_LANES * ELEMENTS_MAX];
+            LLVMValueRef picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX];
 
             for (unsigned k = 0; k < 2 * half; k++)
                 picks[k] = hed_lower_word(l, k);
@@ -288,18 +287,6 @@ join_rows(struct hed_lower *l, LLVMValueRef *parts, unsigned n)
         }
     }
     return parts[0];
-}
-
-/* Every count-th element of v, from the i-th on. */
-static LLVMValueRef
-pick_elements(struct hed_lower *l, LLVMValueRef v, unsigned from, unsigned step, unsigned n)
-{
-    LLVMValueRef picks[HED_PTX_LANES * ELEMENTS_MAX];
-
-    for (unsigned k = 0; k < n; k++)
-        picks[k] = hed_lower_word(l, from + k * step);
-    return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(picks, n),
-                                  "");
 }
 
 static void
@@ -316,7 +303,7 @@ load_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access
     }
     all = join_rows(l, parts, n);
     for (unsigned i = 0; i < how->count; i++)
-        out[i] = how->count == 1 ? all : pick_elements(l, all, i, how->count, HED_PTX_LANES);
+        out[i] = how->count == 1 ? all : hed_lower_elements(l, all, i, how->count, HED_PTX_LANES);
 }
 
 static void
@@ -325,7 +312,8 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
 {
     const unsigned width = hed_mask_state(l)->uniforms.width, n = HED_PTX_LANES / width;
     const unsigned count = how->count, total = HED_PTX_LANES * count;
-    LLVMValueRef parts[ELEMENTS_MAX] = {NULL}, picks[HED_PTX_LANES * ELEMENTS_MAX], all;
+    LLVMValueRef parts[HED_LOWER_ELEMENTS_MAX] = {NULL},
+                 picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX], all;
 
     for (unsigned i = 0; i < count; i++)
         parts[i] = in[i];
@@ -337,7 +325,7 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
                                      LLVMConstVector(picks, total), "");
     for (unsigned i = 0; i < n; i++) {
         LLVMValueRef part =
-            n == 1 ? all : pick_elements(l, all, i * width * count, 1, width * count);
+            n == 1 ? all : hed_lower_elements(l, all, i * width * count, 1, width * count);
 
         LLVMSetAlignment(LLVMBuildStore(l->b, part, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, "")),
                          how->align ? how->align : 1);
@@ -350,7 +338,7 @@ static void
 blend_row(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access *how,
           LLVMValueRef *in)
 {
-    LLVMValueRef both[ELEMENTS_MAX] = {NULL}, mask = hed_lower_warp_mask(l);
+    LLVMValueRef both[HED_LOWER_ELEMENTS_MAX] = {NULL}, mask = hed_lower_warp_mask(l);
 
     load_rows(l, rows, how, both);
     for (unsigned i = 0; i < how->count; i++)
@@ -384,7 +372,7 @@ move_steps(struct hed_lower *l, const struct hed_lower_place *at,
     const struct hed_uniform *c = address_class(l, at);
     LLVMValueRef wrapped = wrapped_lanes(l, at);
     LLVMBasicBlockRef steps = hed_lower_block(l, ""), lanes = NULL, after = hed_lower_block(l, "");
-    LLVMValueRef slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX];
+    LLVMValueRef slots[HED_LOWER_ELEMENTS_MAX] = {NULL}, got[HED_LOWER_ELEMENTS_MAX];
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
     const struct hed_lower_place by_steps = {.first = row_address(l, at, 0), .step = c->step};
 
@@ -430,7 +418,8 @@ static void
 move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
               const struct hed_lower_access *how, bool is_store, LLVMValueRef *values)
 {
-    LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX];
+    LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[HED_LOWER_ELEMENTS_MAX] = {NULL},
+                 got[HED_LOWER_ELEMENTS_MAX];
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
     LLVMBasicBlockRef fast, slow, after, blend = NULL;
 

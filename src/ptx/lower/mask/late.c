@@ -116,18 +116,6 @@ is_tested_by_another(const struct mask_late *late, uint32_t n)
     return false;
 }
 
-/* Lanes first to first + n - 1. */
-static LLVMValueRef
-take_lanes(struct hed_lower *l, LLVMValueRef v, unsigned first, unsigned n)
-{
-    LLVMValueRef picks[HED_PTX_LANES];
-
-    for (unsigned i = 0; i < n; i++)
-        picks[i] = hed_lower_word(l, first + i);
-    return LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(picks, n),
-                                  "");
-}
-
 /* NaN where a or b is. */
 static LLVMValueRef
 nan_of_either(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
@@ -154,7 +142,8 @@ any_result_is_nan(struct hed_lower *l, const struct mask_late *late)
         all = all ? nan_of_either(l, all, v) : v;
     }
     for (unsigned n = HED_PTX_LANES / 2; n > 0; n /= 2)
-        all = nan_of_either(l, take_lanes(l, all, 0, n), take_lanes(l, all, n, n));
+        all = nan_of_either(l, hed_lower_elements(l, all, 0, 1, n),
+                            hed_lower_elements(l, all, n, 1, n));
     all = LLVMBuildExtractElement(l->b, all, hed_lower_word(l, 0), "");
     return LLVMBuildFCmp(l->b, LLVMRealUNO, all, all, "");
 }

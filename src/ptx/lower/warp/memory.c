@@ -95,8 +95,6 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
 
 /* ---- the functions for a kind of access ----------------------------------------------------- */
 
-#define ELEMENTS_MAX 8
-
 /* void f(addresses, bits, data, strand, line, shared): data is `count` arrays of 32 elements.
  * Instead of addresses there may be the first one, and a step that the function knows; or offsets
  * of 32 bits into shared memory. */
@@ -223,18 +221,14 @@ move_consecutive(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
     const unsigned total = n * HED_PTX_LANES;
     LLVMTypeRef all = LLVMVectorType(m->how->type, total);
     LLVMValueRef at = LLVMBuildIntToPtr(l->b, first, l->ptr, "");
-    LLVMValueRef picks[HED_PTX_LANES * ELEMENTS_MAX];
+    LLVMValueRef picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX];
     LLVMValueRef v;
 
     if (!m->is_store) {
         v = LLVMBuildLoad2(l->b, all, at, "");
         LLVMSetAlignment(v, m->how->align ? m->how->align : 1);
         for (unsigned i = 0; i < n; i++) {
-            for (unsigned k = 0; k < HED_PTX_LANES; k++)
-                picks[k] = hed_lower_word(l, k * n + i);
-
-            LLVMValueRef one = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
-                                                      LLVMConstVector(picks, HED_PTX_LANES), "");
+            LLVMValueRef one = hed_lower_elements(l, v, i, n, HED_PTX_LANES);
 
             LLVMSetAlignment(LLVMBuildStore(l->b, one, mover_data(l, m, i, NULL)),
                              hed_lower_warp_bytes(m->how->type));
@@ -397,7 +391,7 @@ static LLVMValueRef
 mover_scratch(struct hed_lower *l, LLVMValueRef *slot)
 {
     if (!*slot)
-        *slot = hed_lower_alloca(l, l->i64, HED_PTX_LANES * ELEMENTS_MAX, 16);
+        *slot = hed_lower_alloca(l, l->i64, HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX, 16);
     return *slot;
 }
 
