@@ -378,7 +378,22 @@ prepare_injection(struct request *r, const struct hed_install *install)
     hed_env_drop(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
     hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
     hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
+    if (hed_install_plugin(install, "libheddle-nodes", path, sizeof path))
+        hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");
     return HED_EXIT_OK;
+}
+
+/* Where NVIDIA's driver is not used, programs that look for its device files find them. */
+static void
+prepare_nodes(struct request *r, const struct hed_install *install)
+{
+    char path[PATH_MAX];
+    const bool there = hed_install_plugin(install, "libheddle-nodes", path, sizeof path);
+
+    if (there && r->preload && !hed_config_gpu_is(hed_install_gpu(install, &r->config), "gpu"))
+        hed_env_prepend(&r->env, "LD_PRELOAD", path, ": ");
+    else
+        hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");
 }
 
 /* The program finds heddle's libraries before NVIDIA's. */
@@ -402,6 +417,7 @@ prepare_libraries(struct request *r, const struct hed_install *install)
         return HED_EXIT_BROKEN;
     }
     hed_env_prepend(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
+    prepare_nodes(r, install);
     if (r->preload) {
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");

@@ -20,6 +20,8 @@ from case import (
     COMMANDS, HEDDLE, LIBDIR, LIBRARIES, PATIENCE, PYTHON, RUN, SANITIZED, TRACE_COMMANDS, Case,
     clean_environment, needs_libraries)
 
+NODES = os.path.join(LIBDIR, "libheddle-nodes.so")
+
 
 class Words(Case):
     """The command line itself."""
@@ -361,9 +363,10 @@ class Environment(Case):
 
     def test_libraries_come_first_and_other_entries_are_kept(self):
         cuda, nvml = (os.path.join(LIBDIR, name) for name in LIBRARIES[1:])
-        text = self.printed(env=clean_environment(LD_PRELOAD="libm.so.6 /x/y.so",
+        text = self.printed("--gpu", "null",
+                            env=clean_environment(LD_PRELOAD="libm.so.6 /x/y.so",
                                                   LD_LIBRARY_PATH="/one::/two"))
-        self.assertIn(f"export LD_PRELOAD='{cuda}:{nvml}:libm.so.6:/x/y.so'\n", text)
+        self.assertIn(f"export LD_PRELOAD='{cuda}:{nvml}:{NODES}:libm.so.6:/x/y.so'\n", text)
         self.assertIn(f"export LD_LIBRARY_PATH='{LIBDIR}:/one::/two'\n", text)
 
     def test_running_heddle_in_heddle_adds_nothing_twice(self):
@@ -372,8 +375,26 @@ class Environment(Case):
         text = self.printed(env=env)
         self.assertIn(f"export LD_LIBRARY_PATH='{LIBDIR}:/one'\n", text)
         if not SANITIZED:
-            env = self.environment("--", HEDDLE, "run")
-            self.assertEqual(env["LD_PRELOAD"], f"{cuda}:{nvml}")
+            env = self.environment("--gpu", "null", "--", HEDDLE, "run")
+            self.assertEqual(env["LD_PRELOAD"], f"{cuda}:{nvml}:{NODES}")
+
+    @unittest.skipIf(SANITIZED, "libraries with a sanitizer cannot be preloaded")
+    def test_device_files_are_found_without_a_driver(self):
+        ask = ("import os, stat\n"
+               "for path in '/dev/nvidia0', '/dev/nvidiactl':\n"
+               "    for s in os.stat(path), os.lstat(path):\n"
+               "        assert stat.S_ISCHR(s.st_mode) and os.major(s.st_rdev) == 195, s\n"
+               "    assert os.path.exists(path) and os.access(path, os.R_OK | os.W_OK)\n"
+               "    assert not os.access(path, os.X_OK)\n"
+               "assert not os.path.exists('/dev/nvidia-none')\n"
+               "assert os.stat('/dev/null').st_rdev == os.makedev(1, 3)\n"
+               "assert os.access('/', os.X_OK) and not os.access('/none', os.F_OK)\n")
+        self.expect(0, "run", "--gpu", "null", "--", PYTHON, "-c", ask)
+
+    def test_device_files_are_not_made_up_beside_a_driver(self):
+        text = self.printed("--gpu", "gpu", env=clean_environment(LD_PRELOAD=f"{NODES}:/x/y.so"))
+        self.assertNotIn(NODES, text)
+        self.assertIn("/x/y.so", text)
 
     def test_no_preload_leaves_ld_preload_alone(self):
         text = self.printed("--no-preload")
