@@ -76,4 +76,4 @@ void hed_cpu_print_json(const struct hed_cpu_subject *s, bool lines);
 /* The instruction as the text has it: without the numbers of values. */
 const char *hed_cpu_inst_text(const struct hed_ptx_inst *i, char *out, size_t size);
 const char *hed_cpu_tier_text(const struct hed_board_kernel *k);
-const char *hed_cpu_shape_word(uint32_t made); /* "masks", "machine", "threads", "unknown" */
+const char *hed_cpu_shape_word(uint32_t made); /* "masks", "machine", "unknown" */
