@@ -26,6 +26,22 @@
 #define B_MAX (256 * 8)
 #define C_MAX (16 * 16)
 
+static bool
+is_integer_type(enum hed_ptx_type t)
+{
+    switch (t) {
+    case HED_PTX_TYPE_S8:
+    case HED_PTX_TYPE_U8:
+    case HED_PTX_TYPE_S4:
+    case HED_PTX_TYPE_U4:
+    case HED_PTX_TYPE_B1:
+    case HED_PTX_TYPE_S32:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool
 hed_ptx_is_matrix_type(enum hed_ptx_type t)
 {
@@ -35,17 +51,11 @@ hed_ptx_is_matrix_type(enum hed_ptx_type t)
     case HED_PTX_TYPE_TF32:
     case HED_PTX_TYPE_F32:
     case HED_PTX_TYPE_F64:
-    case HED_PTX_TYPE_S8:
-    case HED_PTX_TYPE_U8:
-    case HED_PTX_TYPE_S4:
-    case HED_PTX_TYPE_U4:
-    case HED_PTX_TYPE_B1:
-    case HED_PTX_TYPE_S32:
     case HED_PTX_TYPE_E4M3:
     case HED_PTX_TYPE_E5M2:
         return true;
     default:
-        return false;
+        return is_integer_type(t);
     }
 }
 
@@ -107,22 +117,6 @@ union number {
     double f;
     int64_t i;
 };
-
-static bool
-is_integer_type(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_S8:
-    case HED_PTX_TYPE_U8:
-    case HED_PTX_TYPE_S4:
-    case HED_PTX_TYPE_U4:
-    case HED_PTX_TYPE_B1:
-    case HED_PTX_TYPE_S32:
-        return true;
-    default:
-        return false;
-    }
-}
 
 static int64_t
 sign_extend(uint64_t v, unsigned bits)
