@@ -285,7 +285,10 @@ load_function(struct hed_function *f, const uint32_t *block)
 
     if (!hed_function_kernel(f)->has_code) {
         log_refusal(f, CUDA_ERROR_NO_BINARY_FOR_GPU,
-                    "the module has machine code for real GPUs only, and no PTX");
+                    strstr(f->module->program->archs, "compute_")
+                        ? "the module has machine code for real GPUs, and PTX that cannot be "
+                          "compiled here"
+                        : "the module has machine code for real GPUs only, and no PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 

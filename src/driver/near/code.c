@@ -3,8 +3,10 @@
  *   image ──choose, unpack, join parts──> PTX text ──executor->open──> code
  *        ╲─ no PTX ─────────────────────> cubin: described, cannot run
  *
- * PTX is what runs here, so it is preferred to machine code if an image has both. Machine code
- * alone is described, so that everything but a launch succeeds.
+ * PTX is what runs here, so it is preferred to machine code if an image has both. If a device would
+ * use the machine code because the PTX is for newer devices, the PTX runs all the same: NVIDIA's
+ * libraries have machine code for each device and PTX for the newest. Machine code alone is
+ * described, so that everything but a launch succeeds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -104,9 +106,9 @@ worth_another(CUresult r)
 /* Opens the PTX of a fat binary, newest first, until one can be read. NOT_FOUND if there is
  * none. */
 static CUresult
-open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
+open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin, unsigned flags)
 {
-    struct hed_choose how = {.device = o->device, .flags = hed_ptx_only(o->profile)};
+    struct hed_choose how = {.device = o->device, .flags = flags};
     struct hed_fatbin_entry e;
     CUresult first = CUDA_ERROR_NOT_FOUND;
     struct hed_why why;
@@ -180,19 +182,21 @@ open_fatbin(struct opening *o, const struct hed_image *image)
                                    .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
     struct hed_fatbin_entry e;
     struct hed_bytes cubin;
-    CUresult r = open_fatbin_ptx(o, image->bytes);
+    const unsigned flags = hed_ptx_only(o->profile);
+    CUresult r = open_fatbin_ptx(o, image->bytes, flags);
 
     if (r == CUDA_ERROR_NOT_FOUND && image->parts)
         r = open_parts(o, image->parts);
     if (r != CUDA_ERROR_NOT_FOUND)
         return r;
 
-    name_archs(o->p, image->bytes);
-
     int err = hed_fatbin_choose(image->bytes, &how, &e, o->why);
 
     if (err == HED_ENOTFOUND)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (err == 0 && open_fatbin_ptx(o, image->bytes, flags | HED_CHOOSE_NEWER_PTX) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    name_archs(o->p, image->bytes);
     if (err == 0)
         err = hed_fatbin_image(&e, &o->p->arena, &cubin, o->why);
     return err == 0 ? open_described_cubin(o, cubin) : hed_image_result(err);

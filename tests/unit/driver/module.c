@@ -253,6 +253,41 @@ ptx_is_preferred_to_machine_code(void **state)
     fake_free(f);
 }
 
+#define NEWER ".version 8.8\n.target sm_120\n.address_size 64\n"
+
+/* NVIDIA's libraries have machine code for every device, and PTX for the newest. */
+static void
+newer_ptx_runs_where_machine_code_fits(void **state)
+{
+    struct fake *f = text_started(1);
+    CUmodule m = NULL;
+    struct make image;
+
+    (void)fake_use_primary(f, 0);
+    make_begin(&image);
+    make_entry(&image, HED_FATBIN_CUBIN, FAKE_ARCH, HED_FATBIN_64BIT);
+    make_ptx(&image, 120, NEWER);
+    ok(fake_call(f, cuModuleLoadData, &m, image.data));
+    assert_non_null(strstr(text_last, "sm_120"));
+    fake_free(f);
+}
+
+static void
+newer_ptx_without_machine_code_is_refused(void **state)
+{
+    struct fake *f = text_started(1);
+    CUmodule m = NULL;
+    struct make image;
+
+    (void)fake_use_primary(f, 0);
+    make_begin(&image);
+    make_entry(&image, HED_FATBIN_CUBIN, 75, HED_FATBIN_64BIT);
+    make_ptx(&image, 120, NEWER);
+    assert_int_equal(fake_call(f, cuModuleLoadData, &m, image.data), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_int_equal(fake_call(f, cuModuleLoadData, &m, NEWER), CUDA_ERROR_INVALID_PTX);
+    fake_free(f);
+}
+
 static void
 machine_code_alone_can_be_asked_about_but_not_run(void **state)
 {
@@ -539,6 +574,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_context_takes_its_modules_with_it),
     cmocka_unit_test(jit_options_are_read_and_answered),
     cmocka_unit_test(ptx_is_preferred_to_machine_code),
+    cmocka_unit_test(newer_ptx_runs_where_machine_code_fits),
+    cmocka_unit_test(newer_ptx_without_machine_code_is_refused),
     cmocka_unit_test(machine_code_alone_can_be_asked_about_but_not_run),
     cmocka_unit_test(libraries_are_opened_when_something_is_asked_for),
     cmocka_unit_test(a_library_comes_back_after_a_reset),
