@@ -25,6 +25,12 @@ word_bits(struct word128 w, unsigned bit, unsigned width)
     return width >= 64 ? v : v & ((UINT64_C(1) << width) - 1);
 }
 
+uint64_t
+hed_sass_bits(const struct hed_sass_inst *inst, unsigned bit, unsigned width)
+{
+    return word_bits((struct word128){inst->low, inst->high}, bit, width);
+}
+
 static bool
 word_bit(struct word128 w, unsigned bit)
 {
@@ -210,6 +216,8 @@ hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
         return HED_ENOTSUP;
     memset(out, 0, sizeof *out);
     out->name = row->name;
+    out->low = w.low;
+    out->high = w.high;
     out->opcode = opcode;
     out->uniform = row->uniform;
     out->guard = (uint8_t)word_bits(w, 12, 3);

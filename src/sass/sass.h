@@ -46,8 +46,9 @@ struct hed_sass_operand {
 
 struct hed_sass_inst {
     const char *name;
-    uint16_t opcode; /* bits 0..11: opcode and form */
-    uint8_t guard;   /* predicate; HED_SASS_PT if it always runs */
+    uint64_t low, high; /* the 128 bits */
+    uint16_t opcode;    /* bits 0..11: opcode and form */
+    uint8_t guard;      /* predicate; HED_SASS_PT if it always runs */
     bool guard_not;
     bool uniform; /* it runs once for the warp: the guard is a uniform predicate */
     uint8_t modifier_count;
@@ -60,6 +61,9 @@ struct hed_sass_inst {
     uint8_t read_barrier;  /* scoreboard that reading the operands sets; 7 for none */
     uint8_t wait;          /* mask of scoreboards that it waits for */
 };
+
+/* At most 64 bits of the instruction, from a bit on. */
+uint64_t hed_sass_bits(const struct hed_sass_inst *inst, unsigned bit, unsigned width);
 
 /* HED_ENOTSUP if the opcode is unknown. */
 int hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out);

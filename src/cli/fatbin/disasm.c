@@ -49,14 +49,6 @@ print_line(void *arg, const char *line)
     puts(line);
 }
 
-static bool
-is_kernel_wanted(const struct disasm *d, struct hed_bytes name)
-{
-    const char *kernel = d->asked.kernel;
-
-    return !kernel || (name.size == strlen(kernel) && memcmp(name.data, kernel, name.size) == 0);
-}
-
 /* Has the architecture the encoding that src/sass knows (EXACT_ARCHS)? */
 static bool
 is_exact(struct hed_arch arch)
@@ -87,7 +79,7 @@ list_sections(struct disasm *d, const struct hed_cli_image *m, struct hed_bytes 
     int64_t unknown = hed_sass_sections(image, &d->arena, &all, &count, why);
 
     for (uint32_t i = 0; unknown >= 0 && i < count; i++) {
-        if (!is_kernel_wanted(d, all[i].name))
+        if (!hed_cli_fatbin_wants(&d->asked, all[i].name))
             continue;
         if (d->listed == listed)
             warn_of_encoding(m, image);

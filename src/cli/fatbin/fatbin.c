@@ -30,6 +30,7 @@ static const struct hed_cli_group group = {
             {"extract", hed_cli_fatbin_extract, "write images to files, unpacked"},
             {"info", hed_cli_fatbin_info, "summarize a file on one page"},
             {"disasm", hed_cli_fatbin_disasm, "print the machine code of kernels"},
+            {"lift", hed_cli_fatbin_lift, "print the machine code of kernels as PTX"},
         },
 };
 
@@ -233,6 +234,8 @@ take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cl
         asked->kernels = true;
     else if (strcmp(name, "json") == 0)
         asked->json = true;
+    else if (strcmp(name, "count") == 0)
+        asked->count = true;
     else
         hed_bug("fatbin: nobody reads --%s", name);
     return true;
@@ -261,6 +264,13 @@ hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_a
             return -1 - HED_EXIT_USAGE;
     }
     return count;
+}
+
+bool
+hed_cli_fatbin_wants(const struct hed_cli_asked *asked, struct hed_bytes kernel)
+{
+    return !asked->kernel || (kernel.size == strlen(asked->kernel) &&
+                              memcmp(kernel.data, asked->kernel, kernel.size) == 0);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -21,6 +21,7 @@ int hed_cli_fatbin_list(int argc, char **argv);
 int hed_cli_fatbin_extract(int argc, char **argv);
 int hed_cli_fatbin_info(int argc, char **argv);
 int hed_cli_fatbin_disasm(int argc, char **argv);
+int hed_cli_fatbin_lift(int argc, char **argv);
 
 #define HED_CLI_IMAGE_MAX ((size_t)4 << 30) /* bytes of one image, unpacked */
 
@@ -61,13 +62,16 @@ struct hed_cli_asked {
     struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
     const char *dir;              /* --output */
     const char *kernel;           /* --kernel */
-    bool kernels, json;
+    bool kernels, json, count;
 };
 
 /* Reads all words. Returns the number of operands, which are put into files (argv has enough room).
  * Returns -1 - the exit code after --help, which prints usage, and after an error. */
 int hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
                          char **files);
+
+/* Is that the kernel that was asked for, or was none? */
+bool hed_cli_fatbin_wants(const struct hed_cli_asked *asked, struct hed_bytes kernel);
 
 /* "ptx", "cubin", "lto" or "kind 64", into out[16], which is returned. */
 const char *hed_cli_fatbin_kind_text(uint16_t kind, char *out);

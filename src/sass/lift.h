@@ -1,0 +1,75 @@
+/* Lifting: machine code of a kernel as PTX, which the compiler and the baseline tier run, and which
+ * a driver for another GPU compiles. docs/internals/lift.md is the guide.
+ *
+ *     cubin --hed_sass_open--> program: variables, kernels
+ *     program, kernel --hed_sass_lift--> PTX of one kernel
+ *
+ * A program is constant after open; several threads may lift kernels of it at once. Everything in a
+ * cubin is untrusted. The PTX goes through the parser like any other text, so nothing that is
+ * written here need be believed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fatbin/bytes.h"
+#include "fatbin/cubin.h"
+
+struct hed_arena;
+struct hed_buf;
+struct hed_why;
+
+/* A piece of the module's memory: a section of variables, or one managed variable. In the text of
+ * every kernel they are declared in this order, under these names. */
+struct hed_sass_var {
+    const char *name;
+    uint64_t size; /* bytes */
+    uint32_t align;
+    bool constant;         /* constant bank 3 */
+    bool managed;          /* managed memory */
+    struct hed_bytes init; /* the first bytes; the rest is zero */
+};
+
+/* A variable as the program knows it: a part of one of the pieces. */
+struct hed_sass_symbol {
+    struct hed_bytes name;
+    uint32_t var;
+    uint64_t at, size;
+    bool visible; /* can be found by name */
+};
+
+/* Eight bytes of a piece that hold the address of a byte in a piece. */
+struct hed_sass_pointer {
+    uint32_t var, to;
+    uint64_t at;
+    int64_t addend;
+};
+
+struct hed_sass_program {
+    struct hed_cubin cubin; /* with the kernels */
+    struct hed_sass_var *vars;
+    uint32_t var_count;
+    struct hed_sass_symbol *symbols;
+    uint32_t symbol_count;
+    struct hed_sass_pointer *pointers;
+    uint32_t pointer_count;
+    struct lift_module *inside;
+};
+
+/* Reads a cubin. The result is in the arena, whose ceiling limits it, and points into the bytes.
+ * HED_EFORMAT, HED_ETRUNC, HED_ELIMIT; HED_ENOTSUP for an architecture that we do not know. */
+int hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_program **out,
+                  struct hed_why *why);
+
+/* What the text is for. */
+enum hed_sass_for {
+    HED_SASS_FOR_CPU, /* the variables have no values: whoever loads it fills them */
+    HED_SASS_FOR_GPU, /* complete, and with hints where lanes meet */
+};
+
+/* Appends the PTX of one kernel, an index into program->cubin.kernels. HED_ENOTSUP with the
+ * instruction in `why` if it uses something that cannot be lifted; HED_EFORMAT, HED_ELIMIT,
+ * HED_ENOMEM. */
+int hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
+                  struct hed_buf *ptx, struct hed_why *why);

@@ -1,0 +1,153 @@
+/* Branches, calls, returns, ends. See inside.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sass/lift/inside.h"
+
+/* What a transfer depends on: the guard and a predicate. */
+struct condition {
+    bool never;
+    const char *pred; /* a predicate register, perhaps with ! before it; NULL if it always holds */
+};
+
+static struct condition
+combine_guard(struct lift *l, const char *p)
+{
+    const char *x;
+
+    if (!l->guarded)
+        return (struct condition){.pred = p};
+    if (!p) /* "@%p0 " without the @ and the blank */
+        return (struct condition){
+            .pred = hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1)};
+    x = hed_lift_temp(l, 'x');
+    if (l->inst->guard_not) {
+        hed_lift_calc(l, "not.pred %s, %%p%u", x, l->inst->guard);
+        hed_lift_calc(l, "and.pred %s, %s, %s", x, x, p);
+    } else {
+        hed_lift_calc(l, "and.pred %s, %%p%u, %s", x, l->inst->guard, p);
+    }
+    return (struct condition){.pred = x};
+}
+
+/* BRA.DIV and BRA.CONV: do all lanes of a mask run here? */
+static const char *
+converged(struct lift *l)
+{
+    const uint32_t ur = (uint32_t)hed_sass_bits(l->inst, 24, 6);
+    const bool inverted = hed_sass_bits(l->inst, 30, 1);
+    const char *all = hed_lift_temp(l, 't'), *t = hed_lift_temp(l, 't'), *x = hed_lift_temp(l, 'x');
+
+    hed_lift_calc(l, "activemask.b32 %s", all);
+    if (ur == HED_SASS_URZ)
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, %s", x, all, inverted ? "0xffffffff" : "0");
+    else {
+        hed_lift_calc(l, inverted ? "not.b32 %s, %%u%u" : "mov.b32 %s, %%u%u", t, ur);
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, %s", x, all, t);
+    }
+    if (hed_sass_bits(l->inst, 32, 2) == 2) {
+        const char *n = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "not.pred %s, %s", n, x);
+        return n;
+    }
+    return x;
+}
+
+static struct condition
+condition_of(struct lift *l, bool is_branch)
+{
+    bool constant;
+    const char *p = hed_lift_pred(l, 87, &constant);
+
+    if (!p && !constant)
+        return (struct condition){.never = true};
+    if (is_branch && hed_sass_bits(l->inst, 33, 1)) {
+        if (p)
+            hed_lift_refuse(l, "a branch with two conditions");
+        p = converged(l);
+    }
+    return combine_guard(l, p);
+}
+
+static void
+write_branch(struct lift *l, const char *pred, uint32_t node)
+{
+    if (pred)
+        hed_lift_calc(l, "@%s bra L%u", pred, l->flow.nodes[node].order);
+    else
+        hed_lift_calc(l, "bra L%u", l->flow.nodes[node].order);
+}
+
+/* A branch to the node whose number the register holds: compares it with each. */
+static void
+branch_by_value(struct lift *l, const struct condition *c, const char *value,
+                const uint32_t *places, uint32_t count, uint32_t bias)
+{
+    const struct lift_node *n = l->node;
+
+    if (c->pred) /* the node that follows is the last one */
+        hed_lift_calc(l, "@%s%s bra L%u", c->pred[0] == '!' ? "" : "!",
+                      c->pred[0] == '!' ? c->pred + 1 : c->pred,
+                      l->flow.nodes[n->next[n->next_count - 1]].order);
+    for (uint32_t i = 0; i < count && i < n->next_count; i++) {
+        const char *x = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value, places[i] * HED_SASS_BYTES - bias);
+        write_branch(l, x, n->next[i]);
+        l->text_used = 0; /* nothing of an earlier comparison is needed; value is copied below */
+    }
+    hed_lift_calc(l, "trap");
+}
+
+static void
+lift_table(struct lift *l, const struct condition *c)
+{
+    const struct hed_sass_operand *at = hed_lift_operand(l, 0), *by = hed_lift_operand(l, 1);
+    uint32_t count, *targets = hed_lift_table(l, l->index, &count);
+    const uint32_t bias = (l->index + 1) * HED_SASS_BYTES + (uint32_t)by->value;
+    char value[16];
+
+    (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, at));
+    branch_by_value(l, c, value, targets, count, bias);
+    free(targets);
+}
+
+static void
+lift_return(struct lift *l, const struct condition *c)
+{
+    char value[16];
+
+    if (!l->flow.by_value) {
+        write_branch(l, c->pred, l->node->next[0]);
+        return;
+    }
+    (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
+    branch_by_value(l, c, value, l->flow.returns, l->flow.return_count, 0);
+}
+
+bool
+hed_lift_transfer(struct lift *l)
+{
+    const char *name = l->inst->name;
+    const bool is_branch = strcmp(name, "BRA") == 0, is_call = l->inst->opcode == 0x944;
+    const bool is_table = strcmp(name, "BRX") == 0 || strcmp(name, "BRXU") == 0;
+    const bool is_return = strcmp(name, "RET") == 0, is_exit = strcmp(name, "EXIT") == 0;
+    struct condition c;
+
+    if (!is_branch && !is_call && !is_table && !is_return && !is_exit)
+        return false;
+    c = condition_of(l, is_branch);
+    if (c.never)
+        return true;
+    if (is_exit)
+        hed_lift_calc(l, c.pred ? "@%s exit" : "%sexit", c.pred ? c.pred : "");
+    else if (is_table)
+        lift_table(l, &c);
+    else if (is_return)
+        lift_return(l, &c);
+    else
+        write_branch(l, c.pred, l->node->next[0]);
+    return true;
+}

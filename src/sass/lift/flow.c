@@ -1,0 +1,493 @@
+/* The blocks of a kernel's machine code, and the order in which they are written. See inside.h.
+ *
+ *   CALL of a subroutine          every call gets blocks of its own, so a return knows where to go:
+ *                                 [a: CALL f][b]  ->  [a][f of a][b]
+ *   recursion, too many copies    calls are jumps; a return compares its register with the places
+ *                                 behind all calls
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "sass/lift/inside.h"
+
+#define NODES_MAX (1u << 16)
+#define DEPTH_MAX 16u
+#define COPIES_FACTOR 4u      /* copies of subroutines may have so many times the code's size */
+#define COPIES_FREE 65536u    /* instructions that are fine in any case */
+#define INDIRECT_TARGETS 0x34 /* in .nv.info */
+#define TABLE_HEAD 12         /* bytes before the targets */
+
+/* ---- what an instruction does to the flow ---------------------------------------------------- */
+
+enum transfer {
+    GOES_ON,
+    BRANCHES, /* to a target, or goes on if it has a condition */
+    BRANCHES_BY_TABLE,
+    CALLS,
+    RETURNS,
+    ENDS,
+};
+
+static enum transfer
+transfer_of(const struct hed_sass_inst *inst)
+{
+    if (strcmp(inst->name, "BRA") == 0)
+        return BRANCHES;
+    if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
+        return BRANCHES_BY_TABLE;
+    if (strcmp(inst->name, "CALL") == 0)
+        return inst->opcode == 0x944 ? CALLS : GOES_ON;
+    if (strcmp(inst->name, "RET") == 0)
+        return RETURNS;
+    if (strcmp(inst->name, "EXIT") == 0)
+        return ENDS;
+    return GOES_ON;
+}
+
+/* Can it happen that it does nothing? */
+static bool
+is_conditional(const struct hed_sass_inst *inst)
+{
+    return inst->guard != HED_SASS_PT || inst->guard_not ||
+           hed_sass_bits(inst, 87, 3) != HED_SASS_PT || hed_sass_bits(inst, 90, 1) ||
+           hed_sass_bits(inst, 33, 1); /* BRA.DIV, BRA.CONV */
+}
+
+uint32_t
+hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index)
+{
+    uint64_t at;
+
+    if (!hed_sass_target(inst, (uint64_t)index * HED_SASS_BYTES, &at) || at % HED_SASS_BYTES ||
+        at / HED_SASS_BYTES >= l->flow.inst_count)
+        return LIFT_NONE;
+    return (uint32_t)(at / HED_SASS_BYTES);
+}
+
+/* ---- tables of indirect branches ------------------------------------------------------------- */
+
+struct table_search {
+    uint32_t at; /* bytes */
+    struct hed_bytes targets;
+};
+
+/* One record can describe several branches: place, 0, count, targets, each of 32 bits. */
+static int
+find_table(void *arg, uint8_t attribute, struct hed_bytes v)
+{
+    struct table_search *s = arg;
+    uint64_t at = 0;
+
+    while (attribute == INDIRECT_TARGETS && hed_bytes_has(v, at, TABLE_HEAD)) {
+        const uint32_t place = hed_load_u32(v.data + at);
+        const uint64_t count = hed_load_u32(v.data + at + 8);
+
+        if (!hed_bytes_has(v, at + TABLE_HEAD, count * 4))
+            return HED_EFORMAT;
+        if (place == s->at)
+            s->targets = hed_bytes_cut(v, at + TABLE_HEAD, count * 4);
+        at += TABLE_HEAD + count * 4;
+    }
+    return 0;
+}
+
+uint32_t *
+hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count)
+{
+    struct table_search s = {.at = index * HED_SASS_BYTES};
+    uint32_t *targets;
+
+    *count = 0;
+    if (hed_cubin_info_each(l->code.info, find_table, &s) != 0 || !s.targets.size)
+        return NULL;
+    targets = malloc(s.targets.size);
+    for (size_t i = 0; targets && i < s.targets.size / 4; i++) {
+        const uint32_t at = hed_load_u32(s.targets.data + i * 4);
+        bool seen = false;
+
+        for (uint32_t k = 0; k < *count; k++)
+            seen |= targets[k] == at / HED_SASS_BYTES;
+        if (!seen && at % HED_SASS_BYTES == 0 && at / HED_SASS_BYTES < l->flow.inst_count)
+            targets[(*count)++] = at / HED_SASS_BYTES;
+    }
+    return targets;
+}
+
+/* ---- where blocks begin ---------------------------------------------------------------------- */
+
+static int
+mark_table(struct lift *l, uint32_t index)
+{
+    uint32_t count, *targets = hed_lift_table(l, index, &count);
+
+    for (uint32_t i = 0; targets && i < count; i++)
+        l->flow.begins[targets[i]] = 1;
+    free(targets);
+    return 0;
+}
+
+/* Unknown instructions do not matter until they are reached. */
+static void
+mark_begins(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+    struct hed_sass_inst inst;
+
+    f->begins[0] = 1;
+    for (uint32_t i = 0; i < f->inst_count; i++) {
+        if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
+            continue;
+
+        const enum transfer t = transfer_of(&inst);
+
+        if (t == GOES_ON)
+            continue;
+        f->begins[i + 1] = 1;
+        if (t == BRANCHES_BY_TABLE)
+            (void)mark_table(l, i);
+        if (t == BRANCHES || t == CALLS) {
+            const uint32_t to = hed_lift_target(l, &inst, i);
+
+            if (to != LIFT_NONE)
+                f->begins[to] = 1;
+        }
+    }
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct flow_maker {
+    struct lift *l;
+    uint32_t *slots; /* a hash table of nodes: 1 + node, or 0 */
+    uint32_t mask;
+    uint64_t copied; /* instructions in all nodes */
+    bool too_many;   /* recursion, or too many copies */
+};
+
+static uint32_t
+node_hash(uint32_t inst, uint32_t context)
+{
+    return (inst * 2654435761u) ^ (context * 40503u + (context >> 7));
+}
+
+static uint32_t
+add_flow_node(struct flow_maker *m, uint32_t inst, uint32_t context)
+{
+    struct lift_flow *f = &m->l->flow;
+
+    if (f->node_count == f->node_room) {
+        const uint32_t room = f->node_room ? f->node_room * 2 : 64;
+        struct lift_node *more = room <= NODES_MAX ? realloc(f->nodes, room * sizeof *more) : NULL;
+
+        if (!more) {
+            m->l->err = room <= NODES_MAX ? HED_ENOMEM : HED_ELIMIT;
+            return LIFT_NONE;
+        }
+        f->nodes = more;
+        f->node_room = room;
+    }
+    f->nodes[f->node_count] =
+        (struct lift_node){.first = inst, .context = context, .stack = INT64_MAX};
+    return f->node_count++;
+}
+
+static void
+grow_slots(struct flow_maker *m)
+{
+    const struct lift_flow *f = &m->l->flow;
+    const uint32_t size = (m->mask + 1) * 2;
+    uint32_t *more = calloc(size, sizeof *more);
+
+    if (!more) {
+        m->l->err = HED_ENOMEM;
+        return;
+    }
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        uint32_t at = node_hash(f->nodes[n].first, f->nodes[n].context) & (size - 1);
+
+        while (more[at])
+            at = (at + 1) & (size - 1);
+        more[at] = n + 1;
+    }
+    free(m->slots);
+    m->slots = more;
+    m->mask = size - 1;
+}
+
+static uint32_t
+find_flow_node(struct flow_maker *m, uint32_t inst, uint32_t context, bool add)
+{
+    const struct lift_flow *f = &m->l->flow;
+    uint32_t at = node_hash(inst, context) & m->mask;
+
+    for (; m->slots[at]; at = (at + 1) & m->mask)
+        if (f->nodes[m->slots[at] - 1].first == inst &&
+            f->nodes[m->slots[at] - 1].context == context)
+            return m->slots[at] - 1;
+    if (!add)
+        return LIFT_NONE;
+
+    const uint32_t n = add_flow_node(m, inst, context);
+
+    if (n != LIFT_NONE)
+        m->slots[at] = n + 1;
+    if (f->node_count * 2 > m->mask)
+        grow_slots(m);
+    return n;
+}
+
+uint32_t
+hed_lift_node_at(const struct lift_flow *f, uint32_t inst, uint32_t context)
+{
+    for (uint32_t n = 0; n < f->node_count; n++)
+        if (f->nodes[n].first == inst && f->nodes[n].context == context)
+            return n;
+    return LIFT_NONE;
+}
+
+static void
+add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
+{
+    struct lift_flow *f = &m->l->flow;
+    uint32_t to, *next;
+
+    if (inst >= f->inst_count) {
+        if (!m->l->err) {
+            m->l->err = HED_EFORMAT;
+            hed_why_set(m->l->why, "machine code: the flow leaves the kernel at 0x%x",
+                        f->nodes[node].end * HED_SASS_BYTES);
+        }
+        return;
+    }
+    to = find_flow_node(m, inst, context, true);
+    next = realloc(f->nodes[node].next, (f->nodes[node].next_count + 1) * sizeof *next);
+    if (to == LIFT_NONE || !next) {
+        m->l->err = m->l->err ? m->l->err : HED_ENOMEM;
+        free(next ? NULL : f->nodes[node].next);
+        f->nodes[node].next = next;
+        return;
+    }
+    f->nodes[node].next = next;
+    next[f->nodes[node].next_count++] = to;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static uint32_t
+add_context(struct flow_maker *m, uint32_t parent, uint32_t callee, uint32_t back)
+{
+    struct lift_flow *f = &m->l->flow;
+
+    for (uint32_t c = 0; c < f->context_count; c++)
+        if (f->contexts[c].parent == parent && f->contexts[c].callee == callee &&
+            f->contexts[c].back == back)
+            return c;
+    for (uint32_t c = parent; c != 0; c = f->contexts[c].parent)
+        m->too_many |= f->contexts[c].callee == callee;
+    m->too_many |= f->contexts[parent].depth >= DEPTH_MAX;
+    if (f->context_count == f->context_room) {
+        const uint32_t room = f->context_room * 2;
+        struct lift_context *more = realloc(f->contexts, room * sizeof *more);
+
+        if (!more) {
+            m->l->err = HED_ENOMEM;
+            return 0;
+        }
+        f->contexts = more;
+        f->context_room = room;
+    }
+    f->contexts[f->context_count] = (struct lift_context){
+        .parent = parent, .callee = callee, .back = back, .depth = f->contexts[parent].depth + 1};
+    return f->context_count++;
+}
+
+static void
+add_return_place(struct flow_maker *m, uint32_t inst)
+{
+    struct lift_flow *f = &m->l->flow;
+
+    for (uint32_t i = 0; i < f->return_count; i++)
+        if (f->returns[i] == inst)
+            return;
+    f->returns[f->return_count++] = inst; /* room for every instruction */
+}
+
+static void
+follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *inst, uint32_t index)
+{
+    struct lift_flow *f = &m->l->flow;
+    const uint32_t to = hed_lift_target(m->l, inst, index), context = f->nodes[node].context;
+
+    if (to == LIFT_NONE || f->by_value) {
+        add_return_place(m, index + 1);
+        add_next(m, node, to, 0);
+    } else {
+        add_next(m, node, to, add_context(m, context, to, index + 1));
+    }
+}
+
+static void
+follow_return(struct flow_maker *m, uint32_t node)
+{
+    struct lift_flow *f = &m->l->flow;
+    const struct lift_context *c = &f->contexts[f->nodes[node].context];
+
+    if (f->by_value) {
+        for (uint32_t i = 0; i < f->return_count; i++)
+            add_next(m, node, f->returns[i], 0);
+    } else if (f->nodes[node].context == 0) {
+        m->l->err = HED_ENOTSUP;
+        hed_why_set(m->l->why, "machine code: a return from the kernel itself at 0x%x",
+                    (f->nodes[node].end - 1) * HED_SASS_BYTES);
+    } else {
+        add_next(m, node, c->back, c->parent);
+    }
+}
+
+/* ---- following the flow ---------------------------------------------------------------------- */
+
+static void
+follow_table(struct flow_maker *m, uint32_t node, uint32_t index)
+{
+    uint32_t count, *targets = hed_lift_table(m->l, index, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        add_next(m, node, targets[i], m->l->flow.nodes[node].context);
+    free(targets);
+    if (!count) {
+        m->l->err = HED_ENOTSUP;
+        hed_why_set(m->l->why, "machine code: an indirect branch without a table at 0x%x",
+                    index * HED_SASS_BYTES);
+    }
+}
+
+static void
+follow_node(struct flow_maker *m, uint32_t node)
+{
+    struct lift_flow *f = &m->l->flow;
+    const uint32_t context = f->nodes[node].context;
+    uint32_t i = f->nodes[node].first;
+    struct hed_sass_inst inst;
+    enum transfer t = GOES_ON;
+
+    do {
+        if (!hed_lift_decode(m->l, i, &inst))
+            return;
+        t = transfer_of(&inst);
+        i++;
+    } while (t == GOES_ON && i < f->inst_count && !f->begins[i]);
+    f->nodes[node].end = i;
+    m->copied += i - f->nodes[node].first;
+    switch (t) {
+    case BRANCHES:
+        add_next(m, node, hed_lift_target(m->l, &inst, i - 1), context);
+        break;
+    case BRANCHES_BY_TABLE:
+        follow_table(m, node, i - 1);
+        break;
+    case CALLS:
+        follow_call(m, node, &inst, i - 1);
+        break;
+    case RETURNS:
+        follow_return(m, node);
+        break;
+    default:
+        break;
+    }
+    if (t == GOES_ON || is_conditional(&inst)) {
+        add_next(m, node, i, context);
+        f->nodes[node].falls = true;
+    }
+}
+
+/* A return must know the places behind all calls, so these are found first. */
+static void
+find_returns(struct flow_maker *m)
+{
+    struct hed_sass_inst inst;
+
+    for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++)
+        if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) == 0 &&
+            transfer_of(&inst) == CALLS)
+            add_return_place(m, i + 1);
+}
+
+static void
+follow_all(struct flow_maker *m)
+{
+    struct lift_flow *f = &m->l->flow;
+    const uint64_t most = (uint64_t)f->inst_count * COPIES_FACTOR + COPIES_FREE;
+
+    if (f->by_value)
+        find_returns(m);
+    (void)find_flow_node(m, 0, 0, true);
+    for (uint32_t n = 0; n < f->node_count && !m->l->err && !m->too_many; n++) {
+        follow_node(m, n);
+        m->too_many |= !f->by_value && m->copied > most;
+    }
+}
+
+static void
+forget_nodes(struct lift_flow *f)
+{
+    for (uint32_t n = 0; n < f->node_count; n++)
+        free(f->nodes[n].next);
+    f->node_count = 0;
+    f->context_count = 1;
+    f->return_count = 0;
+}
+
+static int
+make_nodes(struct lift *l)
+{
+    struct flow_maker m = {.l = l, .mask = 255};
+
+    m.slots = calloc(m.mask + 1, sizeof *m.slots);
+    if (!m.slots)
+        return HED_ENOMEM;
+    follow_all(&m);
+    if (m.too_many && !l->err) {
+        forget_nodes(&l->flow);
+        memset(m.slots, 0, (m.mask + 1) * sizeof *m.slots);
+        l->flow.by_value = true;
+        m.too_many = false;
+        follow_all(&m);
+    }
+    free(m.slots);
+    return l->err;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+int
+hed_lift_flow(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+
+    f->inst_count = (uint32_t)(l->code.bytes.size / HED_SASS_BYTES);
+    f->begins = calloc((size_t)f->inst_count + 1, 1);
+    f->returns = malloc(((size_t)f->inst_count + 1) * sizeof *f->returns);
+    f->contexts = calloc(16, sizeof *f->contexts);
+    f->context_room = 16;
+    f->context_count = 1;
+    if (!f->begins || !f->returns || !f->contexts)
+        return HED_ENOMEM;
+    mark_begins(l);
+
+    const int err = make_nodes(l);
+
+    return err ? err : hed_lift_order(f);
+}
+
+void
+hed_lift_flow_fini(struct lift_flow *f)
+{
+    for (uint32_t n = 0; n < f->node_count; n++)
+        free(f->nodes[n].next);
+    free(f->nodes);
+    free(f->contexts);
+    free(f->order);
+    free(f->begins);
+    free(f->returns);
+}

@@ -1,0 +1,244 @@
+/* Inside the lifter: one kernel at a time.
+ *
+ *   flow.c     blocks of machine code, subroutines repeated for each call
+ *   order.c    puts them into an order in which loops are contiguous and joins come after what
+ *              they join
+ *   kernel.c   writes the kernel, twice: the first time to learn what each block does to pairs of
+ *              registers and to predicates, the second time for real
+ *   write.c    statements, registers, operands
+ *   pair.c     two registers as one 64-bit value
+ *   family files: what instructions mean; table.c says which function lifts which
+ *
+ * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
+ * pair R4, R5 has a twin %d4 (UR4, UR5: %e4) that holds both as one value wherever it is valid.
+ * Everything else is a temporary that is written once: %t (32 bits), %q (64), %x (predicate), %h
+ * (16).
+ *
+ * The rules for a function of a family:
+ * 1. Fetch all sources first (hed_lift_u32 and so on): they may emit statements, and their text is
+ *    valid until the instruction ends. Then ask for the places of results (hed_lift_def and so
+ *    on), then write them.
+ * 2. hed_lift_put() writes a statement under the instruction's guard: everything that changes a
+ *    register of the machine or memory. hed_lift_calc() writes one without: only temporaries.
+ * 3. A result may be a source: if there are several results, compute all of them in temporaries
+ *    first.
+ * 4. What cannot be lifted is refused by name (hed_lift_refuse).
+ *
+ * The order of blocks replaces convergence barriers: where lanes of a warp run in the order of the
+ * text, lowest first, those that part meet again at the first block that all of them reach.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "sass/lift/module.h"
+#include "sass/sass.h"
+
+#define LIFT_NONE UINT32_MAX
+#define LIFT_PAIRS (128 + 32) /* of R, then of UR */
+#define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
+
+/* Sets of pairs. */
+struct lift_pairs {
+    uint64_t bits[(LIFT_PAIRS + 63) / 64];
+};
+
+/* A block, once for each chain of calls that leads to it. */
+struct lift_node {
+    uint32_t first, end; /* instructions */
+    uint32_t context;    /* of flow.c */
+    uint32_t *next;      /* nodes that can follow; the one that is reached without a branch last */
+    uint32_t next_count;
+    bool falls;     /* the last of them is reached without a branch */
+    uint32_t order; /* position in the text */
+    int64_t stack;  /* R1 at its beginning; INT64_MIN if it is not known, INT64_MAX at first */
+    struct lift_pairs gen;  /* twins that are valid at its end */
+    struct lift_pairs kill; /* twins that are not */
+    struct lift_pairs in;   /* twins that are valid at its beginning */
+    uint16_t live;          /* predicates that are read after it: see lift_pred_bit */
+};
+
+struct lift_context {
+    uint32_t parent;
+    uint32_t callee; /* instruction */
+    uint32_t back;   /* instruction after the call */
+    uint32_t depth;
+};
+
+struct lift_flow {
+    struct lift_node *nodes;
+    uint32_t node_count, node_room;
+    struct lift_context *contexts;
+    uint32_t context_count, context_room;
+    uint32_t *order;   /* nodes as they are written */
+    bool by_value;     /* calls are not followed: a return compares its register with all places */
+    uint8_t *begins;   /* by instruction: a block begins here */
+    uint32_t *returns; /* instructions after calls, by value */
+    uint32_t return_count;
+    uint32_t inst_count;
+};
+
+/* What pair.c knows about an instruction: by index. */
+struct lift_fused {
+    uint32_t other; /* 1 + the other half of a 64-bit operation; 0 if there is none */
+    uint32_t temp;  /* of the first half: the %q that holds the result */
+};
+
+/* What a register holds, within a block: half of a 64-bit value elsewhere. */
+struct lift_note {
+    uint8_t kind; /* HED_SASS_CONST, _REG or _UREG; 0 for nothing */
+    bool high;
+    uint32_t key;     /* bank and offset, or number of the low register */
+    uint32_t written; /* of registers: when the source was written last */
+};
+
+struct lift {
+    const struct hed_sass_program *program;
+    struct lift_code code;
+    enum hed_sass_for use;
+    struct hed_buf *out; /* where statements go now */
+    struct hed_why *why;
+    int err;
+    struct lift_flow flow;
+    bool first_pass;
+
+    /* The instruction that is being lifted. */
+    const struct hed_sass_inst *inst;
+    uint32_t index;
+    struct lift_node *node;
+    char guard[16]; /* "@!%p0 ", or "" */
+    bool guarded;
+    char text[LIFT_TEXT_MAX];
+    size_t text_used;
+
+    uint32_t temps[4]; /* handed out: t q x h */
+
+    /* pair.c */
+    struct lift_pairs valid; /* twins, here */
+    struct lift_note notes[256 + 64];
+    uint32_t written[256 + 64]; /* 1 + the instruction of this block that wrote it last; 0: none */
+    struct lift_fused *fused;   /* by instruction */
+    uint32_t carries[16];       /* by predicate: 1 + the instruction that made it; 0 if none */
+
+    /* Predicates, by instruction: what is read and written, and what is read later. */
+    uint16_t *pred_uses, *pred_defs, *pred_live;
+    uint16_t *pred_skips; /* read only by the half of an operation that does not need it */
+
+    int64_t stack;      /* R1 here; INT64_MIN if it is not known */
+    bool stack_unknown; /* it cannot be known */
+    uint32_t local;     /* bytes of local memory */
+
+    bool uses_local, uses_shared, uses_printf, uses_assert, uses_malloc, uses_free;
+    uint32_t result; /* 1 + number of the %t with the result of the last BAR.RED; 0: none */
+};
+
+/* ---- kernel.c -------------------------------------------------------------------------------- */
+
+typedef void (*lift_fn)(struct lift *l);
+
+/* Decodes instruction i. False, and an error, if it is unknown. */
+bool hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out);
+
+/* table.c: the function that lifts an instruction of that name, or NULL. */
+lift_fn hed_lift_find(const char *name);
+
+/* ---- control.c ------------------------------------------------------------------------------- */
+
+/* The last instruction of a block: branches, calls, returns. True if it was one. */
+bool hed_lift_transfer(struct lift *l);
+
+/* ---- flow.c ---------------------------------------------------------------------------------- */
+
+/* HED_ENOTSUP, HED_ELIMIT, HED_ENOMEM. */
+int hed_lift_flow(struct lift *l);
+/* order.c: sets f->order and the nodes' positions. HED_ENOMEM. */
+int hed_lift_order(struct lift_flow *f);
+void hed_lift_flow_fini(struct lift_flow *f);
+/* The node of an instruction in a context; LIFT_NONE if there is none. */
+uint32_t hed_lift_node_at(const struct lift_flow *f, uint32_t inst, uint32_t context);
+/* The instruction that a branch goes to; LIFT_NONE if it is outside of the code. */
+uint32_t hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index);
+/* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
+ * caller frees. NULL if there are none. */
+uint32_t *hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count);
+
+/* ---- write.c --------------------------------------------------------------------------------- */
+
+/* Refuses the instruction: "NAME: reason". */
+void hed_lift_refuse(struct lift *l, const char *reason);
+
+/* Text that lives until the instruction ends. */
+const char *hed_lift_text(struct lift *l, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void hed_lift_put(struct lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void hed_lift_calc(struct lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A new temporary: 't' 32 bits, 'q' 64, 'x' predicate, 'h' 16. */
+const char *hed_lift_temp(struct lift *l, char kind);
+
+/* Is this modifier written? */
+bool hed_lift_has(const struct lift *l, const char *word);
+
+/* Operand n without predicates: 0 is usually the destination. Never NULL: what is not there reads
+ * as RZ. */
+const struct hed_sass_operand *hed_lift_operand(const struct lift *l, unsigned n);
+
+/* A source of 32 bits as a register or a number, with its sign: integers, floats (bits), and the
+ * bare word. */
+const char *hed_lift_u32(struct lift *l, const struct hed_sass_operand *o);
+const char *hed_lift_f32(struct lift *l, const struct hed_sass_operand *o);
+const char *hed_lift_word(struct lift *l, const struct hed_sass_operand *o);
+/* Is it the number 0, whatever the kind? Then *value is what it is otherwise. */
+bool hed_lift_number(const struct lift *l, const struct hed_sass_operand *o, uint32_t *value);
+
+/* A constant of 4 or 8 bytes in a bank. */
+const char *hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes);
+
+/* The place of a 32-bit result: a register, or a temporary if nobody wants it. */
+const char *hed_lift_def(struct lift *l, const struct hed_sass_operand *o);
+/* The same for register n, n + 1, ... of an operand that is a group. */
+const char *hed_lift_def_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+/* Register n of a group that is a source; "0" for RZ. */
+const char *hed_lift_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+
+/* Predicates by the bit of their field: 81 and 84 are results, 87, 77 and 68 sources whose next
+ * bits but two invert them. A source is a register, perhaps inverted into a temporary; it is NULL
+ * with *constant set if it is PT or !PT. */
+const char *hed_lift_pred(struct lift *l, unsigned bit, bool *constant);
+/* The same as 0 or 1 in a 32-bit value. */
+const char *hed_lift_pred_number(struct lift *l, unsigned bit);
+/* The place of a result, or NULL if it is PT or nobody reads it. */
+const char *hed_lift_def_pred(struct lift *l, unsigned bit);
+/* Writes a predicate: the sources' truth combined. `value` is a predicate register. */
+void hed_lift_set_pred(struct lift *l, unsigned bit, const char *value);
+
+/* ---- pair.c ---------------------------------------------------------------------------------- */
+
+/* A pair as one value; "0" for RZ. `o` is a register, a uniform one, a constant, or a number. Signs
+ * are not looked at. */
+const char *hed_lift_u64(struct lift *l, const struct hed_sass_operand *o);
+/* The same for the pair that begins with register n of a group. */
+const char *hed_lift_u64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+/* The place of a 64-bit result; after it is written, end64 splits it. */
+const char *hed_lift_def64(struct lift *l, const struct hed_sass_operand *o);
+void hed_lift_end64(struct lift *l, const struct hed_sass_operand *o);
+const char *hed_lift_def64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+void hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+
+/* A register was written: its twin is not valid any more. reg counts R, then UR from 256. */
+void hed_lift_wrote(struct lift *l, unsigned reg);
+/* A register was set to this source, without a change. */
+void hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,
+                    const struct hed_sass_operand *from);
+
+/* Before an instruction is lifted, first pass: notes halves of 64-bit operations. */
+void hed_lift_note_halves(struct lift *l);
+/* After an instruction was lifted: notes that it made a carry. */
+void hed_lift_note_carry(struct lift *l);
+/* Lifts a half of a 64-bit operation as such. False if it is none. */
+bool hed_lift_half(struct lift *l);
+void hed_lift_begin_block(struct lift *l);

@@ -1,0 +1,543 @@
+/* Integer arithmetic. See inside.h for the rules. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sass/lift/family.h"
+#include "sass/lift/inside.h"
+
+static bool
+is_zero_source(const struct lift *l, const struct hed_sass_operand *o)
+{
+    uint32_t v;
+
+    return hed_lift_number(l, o, &v) && v == 0 && !o->invert;
+}
+
+static const char *
+widened(struct lift *l, const char *word)
+{
+    const char *q = hed_lift_temp(l, 'q');
+
+    hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, word);
+    return q;
+}
+
+/* The low word of a 64-bit value goes to the result, the bits above it are carries. */
+static void
+write_sum(struct lift *l, const char *sum)
+{
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+    const char *first, *second;
+
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, sum);
+    first = hed_lift_def_pred(l, 81);
+    second = hed_lift_def_pred(l, 84);
+    if (first)
+        hed_lift_put(l, "setp.ne.u32 %s, %s, 0", first, high);
+    if (second)
+        hed_lift_put(l, "setp.gt.u32 %s, %s, 1", second, high);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low);
+}
+
+/* ---- IADD3 ----------------------------------------------------------------------------------- */
+
+/* A negated source counts as its inverse plus one: that is how carries come out. */
+static const char *
+add_wide(struct lift *l, const struct hed_sass_operand *const in[3], bool extended)
+{
+    const char *sum = NULL;
+    unsigned ones = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct hed_sass_operand o = *in[i];
+        const char *q;
+
+        if (is_zero_source(l, &o) && !o.negate)
+            continue;
+        ones += o.negate;
+        o.invert |= o.negate;
+        o.negate = false;
+        q = widened(l, hed_lift_u32(l, &o));
+        if (sum) {
+            const char *next = hed_lift_temp(l, 'q');
+
+            hed_lift_calc(l, "add.u64 %s, %s, %s", next, sum, q);
+            q = next;
+        }
+        sum = q;
+    }
+    if (!sum)
+        sum = widened(l, "0");
+    if (ones) {
+        const char *next = hed_lift_temp(l, 'q');
+
+        hed_lift_calc(l, "add.u64 %s, %s, %u", next, sum, ones);
+        sum = next;
+    }
+    for (unsigned bit = 87; extended && bit >= 77; bit -= 10) {
+        const char *n = hed_lift_pred_number(l, bit);
+
+        if (strcmp(n, "0") != 0) {
+            const char *q = widened(l, n), *next = hed_lift_temp(l, 'q');
+
+            hed_lift_calc(l, "add.u64 %s, %s, %s", next, sum, q);
+            sum = next;
+        }
+    }
+    return sum;
+}
+
+/* Appends a summand to a sum of 32 bits. */
+static const char *
+plus(struct lift *l, const char *sum, const char *word, bool negative)
+{
+    const char *t;
+
+    if (!sum && !negative)
+        return word;
+    t = hed_lift_temp(l, 't');
+    if (!sum)
+        hed_lift_calc(l, "neg.s32 %s, %s", t, word);
+    else
+        hed_lift_calc(l, "%s %s, %s, %s", negative ? "sub.s32" : "add.s32", t, sum, word);
+    return t;
+}
+
+static const char *
+add_narrow(struct lift *l, const struct hed_sass_operand *const in[3], bool extended)
+{
+    const char *sum = NULL;
+
+    for (unsigned pass = 0; pass < 2; pass++) /* what is subtracted comes last */
+        for (unsigned i = 0; i < 3; i++) {
+            struct hed_sass_operand o = *in[i];
+
+            if (o.negate != (pass == 1) || (is_zero_source(l, &o) && !o.negate))
+                continue;
+            o.negate = false;
+            sum = plus(l, sum, hed_lift_u32(l, &o), pass == 1);
+        }
+    for (unsigned bit = 87; extended && bit >= 77; bit -= 10) {
+        const char *n = hed_lift_pred_number(l, bit);
+
+        if (strcmp(n, "0") != 0)
+            sum = plus(l, sum, n, false);
+    }
+    return sum ? sum : "0";
+}
+
+/* Does anybody read a carry? Asked without saying that it is written. */
+static bool
+wants_carry(const struct lift *l, unsigned bit)
+{
+    const unsigned reg = (unsigned)hed_sass_bits(l->inst, bit, 3);
+    const unsigned n = reg + (l->inst->uniform ? 8 : 0);
+
+    return reg != HED_SASS_PT && (l->first_pass || (l->pred_live[l->index] >> n & 1));
+}
+
+void
+hed_lift_add3(struct lift *l)
+{
+    const struct hed_sass_operand *const in[3] = {hed_lift_operand(l, 1), hed_lift_operand(l, 2),
+                                                  hed_lift_operand(l, 3)};
+    const bool extended = hed_lift_has(l, "X");
+
+    if (wants_carry(l, 81) || wants_carry(l, 84)) {
+        write_sum(l, add_wide(l, in, extended));
+        return;
+    }
+
+    const char *sum = add_narrow(l, in, extended);
+
+    (void)hed_lift_def_pred(l, 81);
+    (void)hed_lift_def_pred(l, 84);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), sum);
+}
+
+/* ---- IMAD ------------------------------------------------------------------------------------ */
+
+static void
+mad_low(struct lift *l)
+{
+    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2),
+                                  *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
+    const bool no_product = is_zero_source(l, a) || is_zero_source(l, b);
+    const bool extended = hed_lift_has(l, "X");
+    uint32_t v;
+    const char *sum;
+
+    if (no_product && !extended && !c->negate && !c->invert) {
+        const char *w = hed_lift_word(l, c);
+
+        hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);
+        hed_lift_moved(l, d, c);
+        return;
+    }
+    if (!extended && is_zero_source(l, c) && hed_lift_number(l, b, &v) && v == 1) {
+        const char *w = hed_lift_word(l, a);
+
+        hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);
+        hed_lift_moved(l, d, a);
+        return;
+    }
+
+    const char *addend = is_zero_source(l, c) && !c->negate ? "0" : hed_lift_u32(l, c);
+
+    if (no_product) {
+        sum = addend;
+    } else if (hed_lift_number(l, b, &v) && v == 1) {
+        sum = plus(l, hed_lift_word(l, a), addend, false);
+    } else if (hed_lift_number(l, b, &v) && (v & (v - 1)) == 0 && strcmp(addend, "0") == 0) {
+        sum = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "shl.b32 %s, %s, %d", sum, hed_lift_word(l, a), __builtin_ctz(v));
+    } else {
+        const char *x = hed_lift_word(l, a), *y = hed_lift_word(l, b);
+
+        sum = hed_lift_temp(l, 't');
+        if (strcmp(addend, "0") == 0)
+            hed_lift_calc(l, "mul.lo.s32 %s, %s, %s", sum, x, y);
+        else
+            hed_lift_calc(l, "mad.lo.s32 %s, %s, %s, %s", sum, x, y, addend);
+    }
+    if (extended) {
+        const char *n = hed_lift_pred_number(l, 87);
+
+        if (strcmp(n, "0") != 0)
+            sum = plus(l, sum, n, false);
+    }
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), sum);
+}
+
+/* A pair that is added or, with .X, inverted. */
+static const char *
+wide_addend(struct lift *l, const struct hed_sass_operand *c)
+{
+    const char *q = hed_lift_u64(l, c), *t;
+
+    if (!c->negate && !c->invert)
+        return q;
+    t = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "%s %s, %s", c->negate ? "neg.s64" : "not.b64", t, q);
+    return t;
+}
+
+static const char *
+wide_product(struct lift *l, const char *addend)
+{
+    const char *x = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *y = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *type = hed_lift_has(l, "U32") ? "u32" : "s32", *q = hed_lift_temp(l, 'q');
+
+    if (strcmp(addend, "0") == 0)
+        hed_lift_calc(l, "mul.wide.%s %s, %s, %s", type, q, x, y);
+    else
+        hed_lift_calc(l, "mad.wide.%s %s, %s, %s, %s", type, q, x, y, addend);
+    return q;
+}
+
+/* The carry out of a 64-bit sum is its order against a summand. */
+static void
+mad_wide(struct lift *l)
+{
+    const struct hed_sass_operand *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
+    const bool wants = wants_carry(l, 81);
+    const char *addend = wide_addend(l, c), *q = wide_product(l, addend), *x = NULL;
+
+    if (wants) {
+        x = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "setp.lt.u64 %s, %s, %s", x, q, addend);
+    }
+    if (hed_lift_has(l, "X")) {
+        const char *n = hed_lift_pred_number(l, 87);
+
+        if (strcmp(n, "0") != 0) {
+            const char *one = widened(l, n), *sum = hed_lift_temp(l, 'q');
+
+            hed_lift_calc(l, "add.u64 %s, %s, %s", sum, q, one);
+            if (x) {
+                const char *again = hed_lift_temp(l, 'x'), *both = hed_lift_temp(l, 'x');
+
+                hed_lift_calc(l, "setp.lt.u64 %s, %s, %s", again, sum, q);
+                hed_lift_calc(l, "or.pred %s, %s, %s", both, x, again);
+                x = both;
+            }
+            q = sum;
+        }
+    }
+    if (x)
+        hed_lift_set_pred(l, 81, x);
+    else
+        (void)hed_lift_def_pred(l, 81);
+    hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), q);
+    hed_lift_end64(l, d);
+}
+
+/* The high word of product plus pair. */
+static void
+mad_high(struct lift *l)
+{
+    const struct hed_sass_operand *c = hed_lift_operand(l, 3);
+    const char *q = wide_product(l, wide_addend(l, c));
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+
+    if (hed_lift_has(l, "X") || hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
+        hed_lift_refuse(l, "IMAD.HI with carries");
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), high);
+}
+
+void
+hed_lift_mad(struct lift *l)
+{
+    if (hed_lift_has(l, "WIDE"))
+        mad_wide(l);
+    else if (hed_lift_has(l, "HI"))
+        mad_high(l);
+    else
+        mad_low(l);
+}
+
+/* ---- LEA ------------------------------------------------------------------------------------- */
+
+/* What is shifted, as 64 bits: with a high word, sign-extended, or alone. */
+static const char *
+lea_shifted(struct lift *l, const struct hed_sass_operand *a, const struct hed_sass_operand *high,
+            bool sign, unsigned by)
+{
+    const char *w = hed_lift_word(l, a), *q = hed_lift_temp(l, 'q'), *s;
+
+    if (sign)
+        hed_lift_calc(l, "cvt.s64.s32 %s, %s", q, w);
+    else if (high)
+        hed_lift_calc(l, "mov.b64 %s, {%s, %s}", q, w, hed_lift_word(l, high));
+    else
+        hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, w);
+    if (by == 0)
+        return q;
+    s = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "shl.b64 %s, %s, %u", s, q, by);
+    return s;
+}
+
+void
+hed_lift_lea(struct lift *l)
+{
+    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2);
+    const bool is_high = hed_lift_has(l, "HI"), sign = hed_lift_has(l, "SX32");
+    const unsigned by = (unsigned)hed_sass_bits(l->inst, 75, 5);
+    const char *q = lea_shifted(l, a, is_high && !sign ? hed_lift_operand(l, 3) : NULL, sign, by);
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+    struct hed_sass_operand shifted = {
+        .kind = HED_SASS_REG, .negate = a->negate, .invert = a->invert};
+    const char *x, *y, *sum;
+
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
+    x = is_high ? high : low;
+    if (shifted.negate || shifted.invert) {
+        const char *t = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "not.b32 %s, %s", t, x);
+        x = t;
+    }
+    y = hed_lift_u32(l, b);
+    sum = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "add.u64 %s, %s, %s", sum, widened(l, x), widened(l, y));
+    if (shifted.negate) {
+        const char *t = hed_lift_temp(l, 'q');
+
+        hed_lift_calc(l, "add.u64 %s, %s, 1", t, sum);
+        sum = t;
+    }
+    if (hed_lift_has(l, "X")) {
+        const char *t = hed_lift_temp(l, 'q');
+
+        hed_lift_calc(l, "add.u64 %s, %s, %s", t, sum, widened(l, hed_lift_pred_number(l, 87)));
+        sum = t;
+    }
+    low = hed_lift_temp(l, 't');
+    high = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, sum);
+
+    const char *carry = hed_lift_def_pred(l, 81);
+
+    if (carry)
+        hed_lift_put(l, "setp.ne.u32 %s, %s, 0", carry, high);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low);
+}
+
+/* ---- SHF ------------------------------------------------------------------------------------- */
+
+static bool
+is_wide_shift(const struct lift *l)
+{
+    return hed_lift_has(l, "U64") || hed_lift_has(l, "S64");
+}
+
+/* The shifts that PTX has: of one word, or a funnel of two. */
+static bool
+shift_narrow(struct lift *l)
+{
+    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *by = hed_lift_operand(l, 2),
+                                  *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
+    const bool right = hed_lift_has(l, "R"), high = hed_lift_has(l, "HI");
+    const bool wraps = hed_lift_has(l, "W");
+    uint32_t n = 0;
+    const bool known = hed_lift_number(l, by, &n);
+    const char *op = NULL, *x;
+
+    if (wraps && !known)
+        return false;
+    if (right && high && is_zero_source(l, a)) {
+        op = hed_lift_has(l, "S32") ? "shr.s32" : "shr.u32";
+        x = hed_lift_word(l, c);
+    } else if (!right && !high && is_zero_source(l, c)) {
+        op = "shl.b32";
+        x = hed_lift_word(l, a);
+    } else {
+        return false;
+    }
+
+    const char *amount = wraps ? hed_lift_text(l, "%u", n & 31) : hed_lift_word(l, by);
+
+    hed_lift_put(l, "%s %s, %s, %s", op, hed_lift_def(l, d), x, amount);
+    return true;
+}
+
+static bool
+shift_funnel(struct lift *l)
+{
+    const bool right = hed_lift_has(l, "R"), high = hed_lift_has(l, "HI");
+    const char *a, *c, *by;
+
+    /* The word of 64 bits that PTX's funnel gives. */
+    if (right == high)
+        return false;
+    a = hed_lift_word(l, hed_lift_operand(l, 1));
+    by = hed_lift_word(l, hed_lift_operand(l, 2));
+    c = hed_lift_word(l, hed_lift_operand(l, 3));
+    hed_lift_put(l, "shf.%s.%s.b32 %s, %s, %s, %s", right ? "r" : "l",
+                 hed_lift_has(l, "W") ? "wrap" : "clamp", hed_lift_def(l, hed_lift_operand(l, 0)),
+                 a, c, by);
+    return true;
+}
+
+/* Any other: 64 bits, shifted, and one word of the result. */
+static void
+shift_pair(struct lift *l)
+{
+    const bool right = hed_lift_has(l, "R"), wide = is_wide_shift(l);
+    const bool is_signed = hed_lift_has(l, "S64") || hed_lift_has(l, "S32");
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *by = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *c = hed_lift_word(l, hed_lift_operand(l, 3));
+    const char *q = hed_lift_temp(l, 'q'), *r = hed_lift_temp(l, 'q');
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+    const char *amount = hed_lift_temp(l, 't');
+
+    hed_lift_calc(l, "mov.b64 %s, {%s, %s}", q, a, c);
+    if (hed_lift_has(l, "W"))
+        hed_lift_calc(l, "and.b32 %s, %s, %u", amount, by, wide ? 63u : 31u);
+    else
+        hed_lift_calc(l, "min.u32 %s, %s, %u", amount, by, wide ? 64u : 32u);
+    hed_lift_calc(l, "%s %s, %s, %s",
+                  !right      ? "shl.b64"
+                  : is_signed ? "shr.s64"
+                              : "shr.u64",
+                  r, q, amount);
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, r);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)),
+                 hed_lift_has(l, "HI") ? high : low);
+}
+
+void
+hed_lift_shift(struct lift *l)
+{
+    if (is_wide_shift(l) || (!shift_narrow(l) && !shift_funnel(l)))
+        shift_pair(l);
+}
+
+/* ---- others ---------------------------------------------------------------------------------- */
+
+void
+hed_lift_min_max(struct lift *l)
+{
+    const char *type = hed_lift_has(l, "U32") ? "u32" : "s32";
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 2));
+    bool is_min;
+    const char *p = hed_lift_pred(l, 87, &is_min);
+
+    if (!p) {
+        hed_lift_put(l, "%s.%s %s, %s, %s", is_min ? "min" : "max", type,
+                     hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
+        return;
+    }
+
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+
+    hed_lift_calc(l, "min.%s %s, %s, %s", type, low, a, b);
+    hed_lift_calc(l, "max.%s %s, %s, %s", type, high, a, b);
+    hed_lift_put(l, "selp.b32 %s, %s, %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low, high,
+                 p);
+}
+
+void
+hed_lift_abs(struct lift *l)
+{
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+
+    hed_lift_put(l, "abs.s32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), a);
+}
+
+void
+hed_lift_dot(struct lift *l)
+{
+    const bool four = hed_lift_has(l, "4A");
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *c = hed_lift_u32(l, hed_lift_operand(l, 3));
+    const char *left = hed_sass_bits(l->inst, 73, 1) ? "s32" : "u32";
+    const char *right = hed_sass_bits(l->inst, 74, 1) ? "s32" : "u32";
+    const char *d = hed_lift_def(l, hed_lift_operand(l, 0));
+
+    if (four)
+        hed_lift_put(l, "dp4a.%s.%s %s, %s, %s, %s", left, right, d, a, b, c);
+    else
+        hed_lift_put(l, "dp2a.%s.%s.%s %s, %s, %s, %s", hed_lift_has(l, "HI") ? "hi" : "lo", left,
+                     right, d, a, b, c);
+}
+
+void
+hed_lift_difference(struct lift *l)
+{
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *c = hed_lift_word(l, hed_lift_operand(l, 3));
+
+    hed_lift_put(l, "sad.%s %s, %s, %s, %s", hed_lift_has(l, "U32") ? "u32" : "s32",
+                 hed_lift_def(l, hed_lift_operand(l, 0)), a, b, c);
+}
+
+void
+hed_lift_narrow(struct lift *l)
+{
+    static const char *const types[] = {"u8", "s8", "u16", "s16", NULL, NULL, "u4", "s4"};
+    const char *type = types[hed_sass_bits(l->inst, 76, 3)];
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *c = hed_lift_word(l, hed_lift_operand(l, 3));
+
+    if (!type || type[1] == '4') {
+        hed_lift_refuse(l, "a type that is not known");
+        return;
+    }
+
+    const char *d = hed_lift_def(l, hed_lift_operand(l, 0));
+
+    if (type[1] == '1')
+        hed_lift_put(l, "cvt.pack.sat.%s.s32 %s, %s, %s", type, d, a, b);
+    else
+        hed_lift_put(l, "cvt.pack.sat.%s.s32.b32 %s, %s, %s, %s", type, d, a, b, c);
+}

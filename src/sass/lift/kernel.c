@@ -1,0 +1,437 @@
+/* Writes a kernel: declarations, then blocks in the order of the flow. See inside.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "sass/lift/inside.h"
+
+#define SCRATCH_MAX ((size_t)1 << 20) /* bytes of text of a block in the first pass */
+#define PTX_HEAD ".version 8.8\n.target sm_80\n.address_size 64\n\n"
+#define STACK_ALIGN 16u
+#define STACK_MAX (1u << 24)
+#define SPARE_STACK 1024u /* bytes for calls whose depth the cubin does not say */
+
+bool
+hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out)
+{
+    const uint8_t *p = hed_bytes_at(l->code.bytes, (uint64_t)i * HED_SASS_BYTES, HED_SASS_BYTES);
+
+    if (p && hed_sass_decode(p, out) == 0)
+        return true;
+    if (!l->err) {
+        l->err = p ? HED_ENOTSUP : HED_EFORMAT;
+        hed_why_set(l->why,
+                    "machine code: unknown instruction %016" PRIx64 "%016" PRIx64 " at 0x%x",
+                    p ? hed_load_u64(p + 8) : 0, p ? hed_load_u64(p) : 0, i * HED_SASS_BYTES);
+    }
+    return false;
+}
+
+/* ---- one instruction ------------------------------------------------------------------------- */
+
+static bool
+never_runs(const struct hed_sass_inst *inst)
+{
+    return inst->guard == HED_SASS_PT && inst->guard_not;
+}
+
+/* A guard that the instruction itself may change is copied. */
+static void
+begin_guard(struct lift *l)
+{
+    const struct hed_sass_inst *inst = l->inst;
+    const char *p;
+    bool changes = false;
+
+    l->guard[0] = '\0';
+    l->guarded = inst->guard != HED_SASS_PT;
+    if (!l->guarded)
+        return;
+    l->pred_uses[l->index] |= (uint16_t)(1u << (inst->guard + (inst->uniform ? 8 : 0)));
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        const struct hed_sass_operand *o = &inst->operands[i];
+
+        changes |= (o->kind == HED_SASS_PRED || o->kind == HED_SASS_UPRED) && o->reg == inst->guard;
+    }
+    p = hed_lift_text(l, inst->uniform ? "%%v%u" : "%%p%u", inst->guard);
+    if (changes) {
+        const char *x = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "mov.pred %s, %s", x, p);
+        p = x;
+    }
+    (void)snprintf(l->guard, sizeof l->guard, "@%s%s ", inst->guard_not ? "!" : "", p);
+}
+
+/* R1 is the stack pointer: as long as only constants are added to it, it is known. */
+static int64_t
+stack_after(const struct lift *l, int64_t before)
+{
+    const struct hed_sass_operand *to = hed_lift_operand(l, 0);
+    uint32_t v;
+
+    if (to->kind != HED_SASS_REG || to->reg != 1 || l->guarded)
+        return INT64_MIN;
+    for (unsigned i = 1; i <= 3; i++) {
+        const struct hed_sass_operand *o = hed_lift_operand(l, i);
+
+        if (o->kind == HED_SASS_CONST && o->bank == 0 && o->value == 0x28 &&
+            (strcmp(l->inst->name, "MOV") == 0 || hed_lift_has(l, "MOV")))
+            return l->local;
+    }
+    if (strcmp(l->inst->name, "IADD3") == 0 && before != INT64_MIN &&
+        hed_lift_operand(l, 1)->kind == HED_SASS_REG && hed_lift_operand(l, 1)->reg == 1 &&
+        hed_lift_number(l, hed_lift_operand(l, 2), &v) &&
+        hed_lift_operand(l, 3)->kind == HED_SASS_REG && hed_lift_operand(l, 3)->reg == HED_SASS_RZ)
+        return (int64_t)(uint32_t)((uint32_t)before + v);
+    return INT64_MIN;
+}
+
+static void
+lift_meaning(struct lift *l)
+{
+    lift_fn fn;
+
+    if (l->first_pass)
+        hed_lift_note_halves(l);
+    if (hed_lift_half(l))
+        return;
+    fn = hed_lift_find(l->inst->name);
+    if (fn)
+        fn(l);
+    else
+        hed_lift_refuse(l, "no PTX for this instruction");
+}
+
+static void
+lift_inst(struct lift *l, uint32_t i)
+{
+    const int64_t stack = l->stack;
+    struct hed_sass_inst inst;
+
+    if (!hed_lift_decode(l, i, &inst))
+        return;
+    l->inst = &inst;
+    l->index = i;
+    l->text_used = 0;
+    if (!never_runs(&inst)) {
+        begin_guard(l);
+        if (!hed_lift_transfer(l))
+            lift_meaning(l);
+        if (l->first_pass)
+            hed_lift_note_carry(l);
+        if (l->written[1] == i + 1)
+            l->stack = stack_after(l, stack);
+    }
+    l->inst = NULL;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static void
+pass_on_stack(struct lift *l)
+{
+    for (uint32_t k = 0; k < l->node->next_count; k++) {
+        struct lift_node *to = &l->flow.nodes[l->node->next[k]];
+
+        if (to->stack == INT64_MAX)
+            to->stack = l->stack;
+        else if (to->stack != l->stack)
+            l->stack_unknown = true;
+    }
+}
+
+static void
+lift_block(struct lift *l, uint32_t n)
+{
+    l->node = &l->flow.nodes[n];
+    if (l->stack_unknown || l->node->stack == INT64_MAX)
+        l->node->stack = INT64_MIN;
+    hed_lift_begin_block(l);
+    hed_buf_addf(l->out, "L%u:\n", l->node->order);
+    for (uint32_t i = l->node->first; i < l->node->end && !l->err; i++)
+        lift_inst(l, i);
+    if (l->first_pass) {
+        pass_on_stack(l);
+        return;
+    }
+    if (l->node->falls) {
+        const uint32_t to = l->flow.nodes[l->node->next[l->node->next_count - 1]].order;
+
+        if (to != l->node->order + 1)
+            hed_buf_addf(l->out, "\tbra L%u;\n", to);
+    }
+}
+
+/* Does not write anything that is kept: learns what blocks do. */
+static void
+learn_blocks(struct lift *l, struct hed_buf *out)
+{
+    struct hed_buf scratch;
+
+    hed_buf_init(&scratch, SCRATCH_MAX);
+    l->first_pass = true;
+    l->out = &scratch;
+    l->flow.nodes[0].stack = INT64_MIN;
+    for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++) {
+        lift_block(l, l->flow.order[i]);
+        hed_buf_reset(&scratch);
+    }
+    hed_buf_fini(&scratch);
+    l->first_pass = false;
+    l->out = out;
+    memset(l->temps, 0, sizeof l->temps);
+}
+
+/* ---- between the passes ---------------------------------------------------------------------- */
+
+static struct lift_pairs
+pairs_after(const struct lift_node *n)
+{
+    struct lift_pairs p;
+
+    for (unsigned i = 0; i < sizeof p.bits / sizeof p.bits[0]; i++)
+        p.bits[i] = (n->in.bits[i] & ~n->kill.bits[i]) | n->gen.bits[i];
+    return p;
+}
+
+/* A twin is valid at the beginning of a block if it is at the end of all blocks before it. */
+static void
+find_valid_twins(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+    bool changed = true;
+
+    for (uint32_t n = 0; n < f->node_count; n++)
+        memset(&f->nodes[n].in, n == 0 ? 0 : 0xff, sizeof f->nodes[n].in);
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < f->node_count; i++) {
+            const struct lift_node *from = &f->nodes[f->order[i]];
+            const struct lift_pairs out = pairs_after(from);
+
+            for (uint32_t k = 0; k < from->next_count; k++) {
+                struct lift_pairs *in = &f->nodes[from->next[k]].in;
+
+                for (unsigned w = 0; w < sizeof in->bits / sizeof in->bits[0]; w++) {
+                    changed |= (in->bits[w] & ~out.bits[w]) != 0;
+                    in->bits[w] &= out.bits[w];
+                }
+            }
+        }
+    }
+}
+
+/* The predicates that are read from the beginning of a block on; notes on the way what is read
+ * after each instruction. */
+static uint16_t
+preds_before(struct lift *l, const struct lift_node *n, uint16_t live)
+{
+    for (uint32_t i = n->end; i-- > n->first;) {
+        l->pred_live[i] |= live;
+        live = (uint16_t)((live & ~l->pred_defs[i]) | l->pred_uses[i]);
+    }
+    return live;
+}
+
+static void
+find_live_preds(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+    bool changed = true;
+
+    for (uint32_t i = 0; i < f->inst_count; i++)
+        l->pred_uses[i] &= (uint16_t)~l->pred_skips[i];
+    while (changed) {
+        changed = false;
+        for (uint32_t i = f->node_count; i-- > 0;) {
+            struct lift_node *n = &f->nodes[f->order[i]];
+            uint16_t live = 0;
+
+            for (uint32_t k = 0; k < n->next_count; k++)
+                live |= f->nodes[n->next[k]].live;
+            live = preds_before(l, n, live);
+            changed |= live != n->live;
+            n->live = live;
+        }
+    }
+}
+
+/* ---- declarations ---------------------------------------------------------------------------- */
+
+static void
+write_name(struct hed_buf *b, struct hed_bytes name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        const char c = (char)name.data[i];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9' && i > 0) || c == '_' || c == '$';
+
+        hed_buf_add(b, plain ? &c : "_", 1);
+    }
+}
+
+static void
+declare_variables(struct lift *l, struct hed_buf *b)
+{
+    for (uint32_t i = 0; i < l->program->var_count; i++) {
+        const struct hed_sass_var *v = &l->program->vars[i];
+
+        hed_buf_addf(b, ".%s%s .align %u .b8 %s[%" PRIu64 "];\n", v->constant ? "const" : "global",
+                     v->managed ? " .attribute(.managed)" : "", v->align, v->name, v->size);
+    }
+}
+
+static void
+declare_functions(const struct lift *l, struct hed_buf *b)
+{
+    if (l->uses_printf)
+        hed_buf_addf(b,
+                     ".extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 "
+                     "arguments);\n");
+    if (l->uses_assert)
+        hed_buf_addf(
+            b, ".extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 "
+               "line, .param .b64 function, .param .b64 size);\n");
+    if (l->uses_malloc)
+        hed_buf_addf(b, ".extern .func (.param .b64 result) malloc(.param .b64 size);\n");
+    if (l->uses_free)
+        hed_buf_addf(b, ".extern .func free(.param .b64 place);\n");
+}
+
+static void
+write_dims(struct hed_buf *b, const char *word, const uint32_t v[3])
+{
+    if (v[0])
+        hed_buf_addf(b, ".%s %u, %u, %u\n", word, v[0], v[1] ? v[1] : 1, v[2] ? v[2] : 1);
+}
+
+static void
+write_signature(const struct lift *l, struct hed_buf *b)
+{
+    const struct hed_cubin_kernel *k = l->code.kernel;
+
+    hed_buf_addf(b, ".visible .entry ");
+    write_name(b, l->code.name);
+    hed_buf_addf(b, "(");
+    if (k->param_bytes)
+        hed_buf_addf(b, ".param .align 16 .b8 heddle_params[%u]", k->param_bytes);
+    hed_buf_addf(b, ")\n");
+    if (k->required_threads[0])
+        write_dims(b, "reqntid", k->required_threads);
+    else
+        write_dims(b, "maxntid", k->max_threads);
+}
+
+static void
+declare_registers(const struct lift *l, struct hed_buf *b)
+{
+    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%t<%u>;\n", l->temps[0] + 1);
+    hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
+    hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
+    hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
+    if (l->uses_local)
+        hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
+}
+
+static void
+declare_shared(const struct lift *l, struct hed_buf *b)
+{
+    const uint64_t size = l->code.kernel->shared;
+
+    if (size)
+        hed_buf_addf(b, ".shared .align 1024 .b8 heddle_shared[%" PRIu64 "];\n", size);
+    else if (l->uses_shared)
+        hed_buf_addf(b, ".extern .shared .align 1024 .b8 heddle_shared[];\n");
+}
+
+static void
+write_kernel(struct lift *l, struct hed_buf *ptx, const struct hed_buf *body)
+{
+    hed_buf_addf(ptx, PTX_HEAD);
+    declare_variables(l, ptx);
+    declare_functions(l, ptx);
+    declare_shared(l, ptx);
+    write_signature(l, ptx);
+    hed_buf_addf(ptx, "{\n");
+    declare_registers(l, ptx);
+    hed_buf_add(ptx, body->data, body->size);
+    hed_buf_addf(ptx, "}\n");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static bool
+alloc_tables(struct lift *l)
+{
+    const size_t n = l->flow.inst_count + (size_t)1;
+
+    l->fused = calloc(n, sizeof *l->fused);
+    l->pred_uses = calloc(n, sizeof *l->pred_uses);
+    l->pred_defs = calloc(n, sizeof *l->pred_defs);
+    l->pred_live = calloc(n, sizeof *l->pred_live);
+    l->pred_skips = calloc(n, sizeof *l->pred_skips);
+    return l->fused && l->pred_uses && l->pred_defs && l->pred_live && l->pred_skips;
+}
+
+static void
+lift_kernel(struct lift *l, struct hed_buf *ptx)
+{
+    struct hed_buf body;
+
+    hed_buf_init(&body, ptx->ceiling);
+    learn_blocks(l, &body);
+    if (!l->err) {
+        find_valid_twins(l);
+        find_live_preds(l);
+    }
+    for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++)
+        lift_block(l, l->flow.order[i]);
+    if (!l->err && body.err)
+        l->err = body.err;
+    if (!l->err)
+        write_kernel(l, ptx, &body);
+    if (!l->err && ptx->err)
+        l->err = ptx->err;
+    hed_buf_fini(&body);
+}
+
+int
+hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
+              struct hed_buf *ptx, struct hed_why *why)
+{
+    struct lift *l = calloc(1, sizeof *l);
+    int err;
+
+    if (!l)
+        return HED_ENOMEM;
+    l->program = program;
+    l->use = use;
+    l->why = why;
+    l->err = hed_lift_find_code(program, kernel, &l->code);
+    if (l->err)
+        hed_why_set(why, "the cubin has no code for this kernel");
+    if (!l->err) {
+        const uint64_t stack = l->code.kernel->stack + l->code.kernel->local;
+
+        l->local = (uint32_t)hed_round_up(stack < STACK_MAX ? stack : STACK_MAX, STACK_ALIGN);
+        l->err = hed_lift_flow(l);
+    }
+    if (!l->err && l->flow.by_value)
+        l->local += SPARE_STACK;
+    if (!l->err && !alloc_tables(l))
+        l->err = HED_ENOMEM;
+    if (!l->err)
+        lift_kernel(l, ptx);
+    err = l->err;
+    hed_lift_flow_fini(&l->flow);
+    free(l->fused);
+    free(l->pred_uses);
+    free(l->pred_defs);
+    free(l->pred_live);
+    free(l->pred_skips);
+    free(l);
+    return err;
+}

@@ -1,0 +1,376 @@
+/* Reads a cubin for lifting: variables, constants, and the addresses in them. See ../lift.h. */
+#include "sass/lift/module.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "sass/sass.h"
+
+#define R_CUDA_64 2
+#define SYMBOL_MANAGED 4 /* in st_other */
+#define SECTION_ALIGN 256
+#define NAME_MAX_BYTES 64
+
+struct module_reader {
+    struct hed_sass_program *p;
+    struct lift_module *m;
+    struct hed_arena *arena;
+    struct hed_why *why;
+};
+
+static void *
+alloc_cleared(struct module_reader *r, uint64_t n, size_t size)
+{
+    void *p;
+
+    if (n >= (r->arena->ceiling - r->arena->used) / size)
+        return NULL;
+    p = hed_arena_alloc(r->arena, (size_t)(n + 1) * size, _Alignof(max_align_t));
+    if (p)
+        memset(p, 0, (size_t)(n + 1) * size);
+    return p;
+}
+
+static bool
+module_symbol(const struct lift_module *m, uint32_t i, struct hed_elf_symbol *out)
+{
+    return hed_elf_file_symbol(&m->symbols, &m->strings, i, out);
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static bool
+is_variables(const struct hed_elf_section *s)
+{
+    return hed_elf_section_is(s, ".nv.global") || hed_elf_section_is(s, ".nv.global.init") ||
+           hed_elf_section_is(s, ".nv.constant3");
+}
+
+static bool
+is_variable_symbol(const struct module_reader *r, const struct hed_elf_symbol *s)
+{
+    return ELF64_ST_TYPE(s->info) == STT_OBJECT && s->name.size != 0 &&
+           s->section < r->m->elf.count && r->m->var_of_section[s->section] != 0;
+}
+
+static const char *
+var_name(struct module_reader *r, uint32_t index)
+{
+    char *name = hed_arena_alloc(r->arena, NAME_MAX_BYTES, 1);
+
+    if (name)
+        (void)snprintf(name, NAME_MAX_BYTES, "heddle_memory%u", index);
+    return name;
+}
+
+static int
+add_section_vars(struct module_reader *r)
+{
+    struct hed_elf_section s;
+
+    for (uint32_t i = 0; i < r->m->elf.count; i++) {
+        if (!hed_elf_file_section(&r->m->elf, i, &s) || !is_variables(&s) || s.size == 0)
+            continue;
+
+        const uint32_t index = r->p->var_count++;
+
+        r->p->vars[index] = (struct hed_sass_var){
+            .name = var_name(r, index),
+            .size = s.size,
+            .align = SECTION_ALIGN,
+            .constant = hed_elf_section_is(&s, ".nv.constant3"),
+            .init = s.bytes,
+        };
+        if (!r->p->vars[index].name)
+            return HED_ELIMIT;
+        r->m->var_of_section[i] = index + 1;
+        if (r->p->vars[index].constant)
+            r->m->constants = index;
+    }
+    return 0;
+}
+
+/* Managed variables have memory of their own; the others are parts of their section. */
+static int
+add_symbols(struct module_reader *r)
+{
+    const uint32_t count = hed_elf_file_symbols(&r->m->symbols);
+    struct hed_elf_symbol s;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!module_symbol(r->m, i, &s) || !is_variable_symbol(r, &s))
+            continue;
+
+        uint32_t var = r->m->var_of_section[s.section] - 1;
+
+        if (!hed_range_fits(s.value, s.size, r->p->vars[var].size)) {
+            hed_why_set(r->why, "a variable is not in its section");
+            return HED_EFORMAT;
+        }
+
+        struct hed_sass_symbol *out = &r->p->symbols[r->p->symbol_count++];
+
+        *out = (struct hed_sass_symbol){.name = s.name,
+                                        .var = var,
+                                        .at = s.value,
+                                        .size = s.size,
+                                        .visible = ELF64_ST_BIND(s.info) != STB_LOCAL};
+        if (!(s.other & SYMBOL_MANAGED))
+            continue;
+        out->var = r->p->var_count++;
+        out->at = 0;
+        r->p->vars[out->var] = (struct hed_sass_var){
+            .name = var_name(r, out->var),
+            .size = s.size,
+            .align = SECTION_ALIGN,
+            .managed = true,
+            .init = hed_bytes_cut(r->p->vars[var].init, s.value, s.size),
+        };
+        if (!r->p->vars[out->var].name)
+            return HED_ELIMIT;
+    }
+    return 0;
+}
+
+static int
+read_variables(struct module_reader *r)
+{
+    const uint64_t symbols = hed_elf_file_symbols(&r->m->symbols);
+
+    r->m->var_of_section = alloc_cleared(r, r->m->elf.count, sizeof(uint32_t));
+    r->p->vars = alloc_cleared(r, symbols + r->m->elf.count, sizeof(struct hed_sass_var));
+    r->p->symbols = alloc_cleared(r, symbols, sizeof(struct hed_sass_symbol));
+    if (!r->m->var_of_section || !r->p->vars || !r->p->symbols)
+        return HED_ELIMIT;
+
+    const int err = add_section_vars(r);
+
+    return err ? err : add_symbols(r);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+/* The managed variable that a symbol is, if it is one. */
+static uint32_t
+managed_var(const struct module_reader *r, const struct hed_elf_symbol *s, uint32_t otherwise)
+{
+    if (!(s->other & SYMBOL_MANAGED))
+        return otherwise;
+    for (uint32_t i = 0; i < r->p->symbol_count; i++) {
+        const struct hed_sass_symbol *at = &r->p->symbols[i];
+
+        if (r->p->vars[at->var].managed && at->name.data == s->name.data)
+            return at->var;
+    }
+    return otherwise;
+}
+
+static struct lift_address
+referent_of(const struct module_reader *r, uint32_t symbol, int64_t addend)
+{
+    struct lift_address a = {.kind = LIFT_UNKNOWN, .index = symbol, .addend = addend};
+    struct hed_elf_symbol s;
+
+    if (!module_symbol(r->m, symbol, &s))
+        return a;
+    a.name = s.name;
+    if (s.section == SHN_UNDEF) {
+        a.kind = LIFT_FUNCTION;
+    } else if (s.section < r->m->elf.count && r->m->var_of_section[s.section]) {
+        const uint32_t var = r->m->var_of_section[s.section] - 1;
+
+        a.kind = LIFT_VARIABLE;
+        a.index = managed_var(r, &s, var);
+        a.addend += a.index == var ? (int64_t)s.value : 0;
+    }
+    return a;
+}
+
+static bool
+is_address_section(const struct module_reader *r, uint32_t section)
+{
+    struct hed_elf_section s;
+
+    return hed_elf_file_section(&r->m->elf, section, &s) &&
+           (hed_elf_section_begins(&s, ".nv.constant") || is_variables(&s));
+}
+
+/* One relocation of a section. */
+static bool
+read_address(struct module_reader *r, const struct hed_elf_section *rel, uint64_t i,
+             struct lift_address *out)
+{
+    const size_t size = rel->type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+    const uint8_t *p = hed_bytes_at(rel->bytes, i * size, size);
+    struct hed_elf_section target;
+    Elf64_Rela x = {0};
+
+    if (!p || !hed_elf_file_section(&r->m->elf, rel->info, &target))
+        return false;
+    memcpy(&x, p, size);
+
+    const uint8_t *place = hed_bytes_at(target.bytes, x.r_offset, 8);
+
+    if (rel->type == SHT_REL && place)
+        x.r_addend = (int64_t)hed_load_u64(place);
+    *out = referent_of(r, (uint32_t)ELF64_R_SYM(x.r_info), x.r_addend);
+    out->at = x.r_offset;
+    if (ELF64_R_TYPE(x.r_info) != R_CUDA_64)
+        out->kind = LIFT_UNKNOWN;
+    return true;
+}
+
+static void
+add_addresses(struct module_reader *r, const struct hed_elf_section *rel, uint64_t room)
+{
+    const uint32_t var = r->m->var_of_section[rel->info];
+    struct lift_address a;
+
+    for (uint64_t i = 0; r->m->address_count < room && read_address(r, rel, i, &a); i++) {
+        r->m->address_section[r->m->address_count] = rel->info;
+        r->m->addresses[r->m->address_count++] = a;
+        if (var && a.kind == LIFT_VARIABLE && hed_range_fits(a.at, 8, r->p->vars[var - 1].size))
+            r->p->pointers[r->p->pointer_count++] = (struct hed_sass_pointer){
+                .var = var - 1, .to = a.index, .at = a.at, .addend = a.addend};
+    }
+}
+
+static int
+read_addresses(struct module_reader *r)
+{
+    struct hed_elf_section s;
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < r->m->elf.count; i++)
+        if (hed_elf_file_section(&r->m->elf, i, &s) && (s.type == SHT_REL || s.type == SHT_RELA) &&
+            is_address_section(r, s.info))
+            n += s.bytes.size / sizeof(Elf64_Rel);
+    r->m->addresses = alloc_cleared(r, n, sizeof(struct lift_address));
+    r->m->address_section = alloc_cleared(r, n, sizeof(uint32_t));
+    r->p->pointers = alloc_cleared(r, n, sizeof(struct hed_sass_pointer));
+    if (!r->m->addresses || !r->m->address_section || !r->p->pointers)
+        return HED_ELIMIT;
+    for (uint32_t i = 0; i < r->m->elf.count; i++)
+        if (hed_elf_file_section(&r->m->elf, i, &s) && (s.type == SHT_REL || s.type == SHT_RELA) &&
+            is_address_section(r, s.info))
+            add_addresses(r, &s, n);
+    return 0;
+}
+
+/* ---- a module -------------------------------------------------------------------------------- */
+
+static bool
+is_known_arch(const struct hed_cubin *c)
+{
+    return c->arch.number >= 80 && c->arch.number < 90;
+}
+
+static int
+read_module(struct module_reader *r, struct hed_bytes cubin)
+{
+    int err = hed_cubin_read(cubin, r->arena, &r->p->cubin, r->why);
+
+    if (!err && !is_known_arch(&r->p->cubin)) {
+        hed_why_set(r->why, "machine code of sm_%u cannot be lifted", r->p->cubin.arch.number);
+        err = HED_ENOTSUP;
+    }
+    if (!err)
+        err = hed_elf_file_read(cubin, &r->m->elf, r->why);
+    if (err)
+        return err;
+    r->m->constants = UINT32_MAX;
+    for (uint32_t i = 0; i < r->m->elf.count; i++) {
+        struct hed_elf_section s;
+
+        if (hed_elf_file_section(&r->m->elf, i, &s) && s.type == SHT_SYMTAB &&
+            hed_elf_file_section(&r->m->elf, s.link, &r->m->strings))
+            r->m->symbols = s;
+    }
+    err = read_variables(r);
+    return err ? err : read_addresses(r);
+}
+
+int
+hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_program **out,
+              struct hed_why *why)
+{
+    struct module_reader r = {.arena = arena, .why = why};
+    int err = HED_ELIMIT;
+
+    r.p = alloc_cleared(&r, 1, sizeof *r.p);
+    r.m = alloc_cleared(&r, 1, sizeof *r.m);
+    if (r.p && r.m) {
+        r.p->inside = r.m;
+        err = read_module(&r, cubin);
+    }
+    if (err == HED_ELIMIT)
+        hed_why_set(why, "the cubin is too large");
+    *out = err ? NULL : r.p;
+    return err;
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+static bool
+is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes name)
+{
+    const size_t n = strlen(prefix);
+
+    return hed_elf_section_begins(s, prefix) && s->name.size == n + name.size &&
+           memcmp(s->name.data + n, name.data, name.size) == 0;
+}
+
+static struct lift_bank
+bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes bytes)
+{
+    struct lift_bank b = {.bytes = bytes};
+    uint32_t first = 0;
+
+    /* The relocations of a section follow each other. */
+    while (first < m->address_count && m->address_section[first] != section)
+        first++;
+    b.addresses = &m->addresses[first];
+    while (first + b.count < m->address_count && m->address_section[first + b.count] == section)
+        b.count++;
+    return b;
+}
+
+int
+hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out)
+{
+    const struct lift_module *m = p->inside;
+    struct hed_elf_section s;
+
+    if (kernel >= p->cubin.kernel_count)
+        return HED_EINVAL;
+    *out = (struct lift_code){.kernel = &p->cubin.kernels[kernel],
+                              .name = p->cubin.kernels[kernel].name,
+                              .constants = m->constants};
+    for (uint32_t i = 0; i < m->elf.count; i++) {
+        if (!hed_elf_file_section(&m->elf, i, &s))
+            continue;
+        if (is_named(&s, ".text.", out->name))
+            out->bytes = hed_bytes_cut(s.bytes, 0, s.bytes.size / HED_SASS_BYTES * HED_SASS_BYTES);
+        else if (is_named(&s, ".nv.info.", out->name))
+            out->info = s.bytes;
+        else if (is_named(&s, ".nv.constant2.", out->name) ||
+                 (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
+            out->literals = bank_of_section(m, i, s.bytes);
+        else if (is_named(&s, ".nv.constant4.", out->name) ||
+                 (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
+            out->pool = bank_of_section(m, i, s.bytes);
+    }
+    return out->bytes.size ? 0 : HED_ENOTFOUND;
+}
+
+struct lift_address
+hed_lift_address(const struct lift_bank *bank, uint64_t offset)
+{
+    for (uint32_t i = 0; i < bank->count; i++)
+        if (bank->addresses[i].at == offset)
+            return bank->addresses[i];
+    return (struct lift_address){.kind = LIFT_NUMBER, .at = offset};
+}

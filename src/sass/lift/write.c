@@ -1,0 +1,523 @@
+/* Statements, registers and operands of the lifted text. See inside.h. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/demangle.h"
+#include "sass/lift/inside.h"
+
+/* Words of constant bank 0 before the parameters. */
+enum {
+    NTID_X = 0x00,
+    NTID_Y = 0x04,
+    NTID_Z = 0x08,
+    NCTAID_X = 0x0c,
+    NCTAID_Y = 0x10,
+    NCTAID_Z = 0x14,
+    SHARED_WINDOW = 0x18,
+    LOCAL_WINDOW = 0x20,
+    STACK_POINTER = 0x28,
+    DYNAMIC_SHARED = 0x2c,
+    GRID_ID = 0x30,
+    BANK_ADDRESS = 0x40,
+    EXCLUDED_RANGE = 0x50,
+    ENVREG = 0x88,
+    ENVREG_END = 0x108,
+    NSMID = 0x10c,
+    RESERVED_SHARED = 0x114,
+    DESCRIPTOR = 0x118,
+    RESERVED_END = 0x120,
+    RESERVED_END_1 = 0x124,
+    GRAPH_EXEC = 0x130,
+};
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+void
+hed_lift_refuse(struct lift *l, const char *reason)
+{
+    struct hed_buf b;
+
+    if (l->err)
+        return;
+    l->err = HED_ENOTSUP;
+    hed_buf_init(&b, 512);
+    if (l->inst)
+        hed_sass_print(l->inst, (uint64_t)l->index * HED_SASS_BYTES, NULL, &b);
+    hed_why_set(l->why, "machine code: %s: '%s' at 0x%x", reason, hed_buf_cstr(&b),
+                l->index * HED_SASS_BYTES);
+    hed_buf_fini(&b);
+}
+
+const char *
+hed_lift_text(struct lift *l, const char *fmt, ...)
+{
+    char *at = l->text + l->text_used;
+    const size_t room = sizeof l->text - l->text_used;
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(at, room, fmt, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= room) {
+        hed_lift_refuse(l, "its text is too long");
+        return "0";
+    }
+    l->text_used += (size_t)n + 1;
+    return at;
+}
+
+static void
+add_statement(struct lift *l, const char *guard, const char *fmt, va_list args)
+{
+    char line[512];
+    const int n = vsnprintf(line, sizeof line, fmt, args);
+
+    if (n < 0 || (size_t)n >= sizeof line) {
+        hed_lift_refuse(l, "its text is too long");
+        return;
+    }
+    hed_buf_addf(l->out, "\t%s%s;\n", guard, line);
+}
+
+void
+hed_lift_put(struct lift *l, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    add_statement(l, l->guard, fmt, args);
+    va_end(args);
+}
+
+void
+hed_lift_calc(struct lift *l, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    add_statement(l, "", fmt, args);
+    va_end(args);
+}
+
+const char *
+hed_lift_temp(struct lift *l, char kind)
+{
+    static const char kinds[] = "tqxh";
+    const char *at = strchr(kinds, kind);
+
+    return hed_lift_text(l, "%%%c%u", kind, l->temps[at ? at - kinds : 0]++);
+}
+
+bool
+hed_lift_has(const struct lift *l, const char *word)
+{
+    for (unsigned i = 0; i < l->inst->modifier_count; i++)
+        if (l->inst->modifiers[i].word && strcmp(l->inst->modifiers[i].word, word) == 0)
+            return true;
+    return false;
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+static bool
+is_predicate(const struct hed_sass_operand *o)
+{
+    return o->kind == HED_SASS_PRED || o->kind == HED_SASS_UPRED;
+}
+
+const struct hed_sass_operand *
+hed_lift_operand(const struct lift *l, unsigned n)
+{
+    static const struct hed_sass_operand zero = {
+        .kind = HED_SASS_REG, .reg = HED_SASS_RZ, .ureg = HED_SASS_URZ, .choice = {"", 0}};
+
+    for (unsigned i = 0; i < l->inst->operand_count; i++) {
+        if (is_predicate(&l->inst->operands[i]))
+            continue;
+        if (n-- == 0)
+            return &l->inst->operands[i];
+    }
+    return &zero;
+}
+
+/* A word of bank 0 that is not a parameter. */
+static const char *
+system_word(struct lift *l, int64_t offset)
+{
+    static const struct {
+        int at;
+        const char *name;
+    } specials[] = {
+        {NTID_X, "%ntid.x"},
+        {NTID_Y, "%ntid.y"},
+        {NTID_Z, "%ntid.z"},
+        {NCTAID_X, "%nctaid.x"},
+        {NCTAID_Y, "%nctaid.y"},
+        {NCTAID_Z, "%nctaid.z"},
+        {DYNAMIC_SHARED, "%dynamic_smem_size"},
+        {NSMID, "%nsmid"},
+    };
+    const char *t;
+
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        if (offset != specials[i].at)
+            continue;
+        t = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "mov.u32 %s, %s", t, specials[i].name);
+        return t;
+    }
+    if (offset >= ENVREG && offset < ENVREG_END && offset % 4 == 0) {
+        t = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "mov.u32 %s, %%envreg%d", t, (int)(offset - ENVREG) / 4);
+        return t;
+    }
+    switch (offset) {
+    case STACK_POINTER:
+        return hed_lift_text(l, "%u", l->local);
+    case DESCRIPTOR: /* of memory: any value does */
+    case DESCRIPTOR + 4:
+    case EXCLUDED_RANGE:
+    case EXCLUDED_RANGE + 4:
+    case RESERVED_SHARED:
+    case RESERVED_END:
+    case RESERVED_END_1:
+    case GRAPH_EXEC:
+    case GRAPH_EXEC + 4:
+        return "0";
+    default:
+        hed_lift_refuse(l, "a word of constant bank 0 that is not known");
+        return "0";
+    }
+}
+
+/* Eight bytes of bank 0 that are addresses; NULL if they are not. */
+static const char *
+system_address(struct lift *l, int64_t offset)
+{
+    const char *q, *g;
+
+    switch (offset) {
+    case SHARED_WINDOW:
+    case LOCAL_WINDOW:
+        q = hed_lift_temp(l, 'q');
+        g = hed_lift_temp(l, 'q');
+        l->uses_shared |= offset == SHARED_WINDOW;
+        l->uses_local |= offset == LOCAL_WINDOW;
+        hed_lift_calc(l, "mov.u64 %s, %s", q,
+                      offset == SHARED_WINDOW ? "heddle_shared" : "heddle_local");
+        hed_lift_calc(l, "cvta.%s.u64 %s, %s", offset == SHARED_WINDOW ? "shared" : "local", g, q);
+        return g;
+    case GRID_ID:
+        q = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "mov.u64 %s, %%gridid", q);
+        return q;
+    case BANK_ADDRESS:
+        q = hed_lift_temp(l, 'q');
+        g = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "mov.b64 %s, heddle_params", q);
+        hed_lift_calc(l, "cvta.param.u64 %s, %s", g, q);
+        q = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "sub.u64 %s, %s, %u", q, g, l->code.kernel->param_bank);
+        return q;
+    default:
+        return NULL;
+    }
+}
+
+/* The low or high word of a 64-bit value. */
+static const char *
+half_of(struct lift *l, const char *q, bool high)
+{
+    const char *low = hed_lift_temp(l, 't'), *up = hed_lift_temp(l, 't');
+
+    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, up, q);
+    return high ? up : low;
+}
+
+static const char *
+bank0(struct lift *l, int64_t offset, unsigned bytes)
+{
+    const struct hed_cubin_kernel *k = l->code.kernel;
+    const int64_t at = offset - (int64_t)k->param_bank;
+
+    if (at >= 0 && hed_range_fits((uint64_t)at, bytes, k->param_bytes) && at % bytes == 0) {
+        const char *t = hed_lift_temp(l, bytes == 8 ? 'q' : 't');
+
+        hed_lift_calc(l, "ld.param.b%u %s, [heddle_params+%" PRId64 "]", bytes * 8, t, at);
+        return t;
+    }
+    if (bytes == 8) {
+        const char *q = system_address(l, offset), *low, *high;
+
+        if (q)
+            return q;
+        low = bank0(l, offset, 4);
+        high = bank0(l, offset + 4, 4);
+        q = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "mov.b64 %s, {%s, %s}", q, low, high);
+        return q;
+    }
+
+    const char *q = offset >= 0 && offset < 0x48 ? system_address(l, offset & ~INT64_C(7)) : NULL;
+
+    if (q)
+        return half_of(l, q, offset & 4);
+    if (at >= 0) {
+        hed_lift_refuse(l, "a constant behind the parameters");
+        return "0";
+    }
+    return system_word(l, offset);
+}
+
+/* A number that the cubin has, from bank 2 or 4. */
+static const char *
+known_constant(struct lift *l, const struct lift_bank *bank, int64_t offset, unsigned bytes)
+{
+    const uint8_t *p = offset >= 0 ? hed_bytes_at(bank->bytes, (uint64_t)offset, bytes) : NULL;
+
+    if (!p) {
+        hed_lift_refuse(l, "a constant that the cubin does not have");
+        return "0";
+    }
+    return bytes == 8 ? hed_lift_text(l, "0x%" PRIx64, hed_load_u64(p))
+                      : hed_lift_text(l, "0x%x", hed_load_u32(p));
+}
+
+static const char *
+pooled_constant(struct lift *l, int64_t offset, unsigned bytes)
+{
+    const int64_t base = offset & ~INT64_C(7);
+    const struct lift_address a = hed_lift_address(&l->code.pool, (uint64_t)base);
+    const char *q = NULL;
+
+    switch (a.kind) {
+    case LIFT_NUMBER:
+        return known_constant(l, &l->code.pool, offset, bytes);
+    case LIFT_FUNCTION: /* a call compares it with the same number */
+        q = hed_lift_text(l, "%u", a.index * 16 + 16);
+        return bytes == 8 || base == offset ? q : "0";
+    case LIFT_VARIABLE: {
+        const char *v = hed_lift_temp(l, 'q');
+
+        q = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "mov.u64 %s, %s", v, l->program->vars[a.index].name);
+        hed_lift_calc(l, "add.s64 %s, %s, %" PRId64, q, v, a.addend);
+        break;
+    }
+    default:
+        hed_lift_refuse(l, "the address of a function");
+        return "0";
+    }
+    return bytes == 8 ? q : half_of(l, q, offset != base);
+}
+
+const char *
+hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes)
+{
+    const char *t;
+
+    switch (bank) {
+    case 0:
+        return bank0(l, offset, bytes);
+    case 2:
+        return known_constant(l, &l->code.literals, offset, bytes);
+    case 3:
+        if (l->code.constants == LIFT_NONE)
+            break;
+        t = hed_lift_temp(l, bytes == 8 ? 'q' : 't');
+        hed_lift_calc(l, "ld.const.b%u %s, [%s+%" PRId64 "]", bytes * 8, t,
+                      l->program->vars[l->code.constants].name, offset);
+        return t;
+    case 4:
+        return pooled_constant(l, offset, bytes);
+    default:
+        break;
+    }
+    hed_lift_refuse(l, "a constant bank that is not known");
+    return "0";
+}
+
+const char *
+hed_lift_word(struct lift *l, const struct hed_sass_operand *o)
+{
+    switch (o->kind) {
+    case HED_SASS_REG:
+        return o->reg == HED_SASS_RZ ? "0" : hed_lift_text(l, "%%r%u", o->reg);
+    case HED_SASS_UREG:
+        return o->reg == HED_SASS_URZ ? "0" : hed_lift_text(l, "%%u%u", o->reg);
+    case HED_SASS_CONST:
+    case HED_SASS_CONST_GAP:
+        return hed_lift_constant(l, o->bank, o->value, 4);
+    default:
+        return hed_lift_text(l, "0x%x", (uint32_t)o->value);
+    }
+}
+
+bool
+hed_lift_number(const struct lift *l, const struct hed_sass_operand *o, uint32_t *value)
+{
+    (void)l;
+    *value = (uint32_t)o->value;
+    switch (o->kind) {
+    case HED_SASS_REG:
+        *value = 0;
+        return o->reg == HED_SASS_RZ;
+    case HED_SASS_UREG:
+        *value = 0;
+        return o->reg == HED_SASS_URZ;
+    case HED_SASS_CONST:
+    case HED_SASS_CONST_GAP:
+        return false;
+    default:
+        return true;
+    }
+}
+
+const char *
+hed_lift_u32(struct lift *l, const struct hed_sass_operand *o)
+{
+    const char *w = hed_lift_word(l, o), *t;
+
+    if (!o->negate && !o->invert)
+        return w;
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "%s %s, %s", o->negate ? "neg.s32" : "not.b32", t, w);
+    return t;
+}
+
+const char *
+hed_lift_f32(struct lift *l, const struct hed_sass_operand *o)
+{
+    const char *w = hed_lift_word(l, o);
+
+    if (o->absolute) {
+        const char *t = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "and.b32 %s, %s, 0x7fffffff", t, w);
+        w = t;
+    }
+    if (o->negate) {
+        const char *t = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "xor.b32 %s, %s, 0x80000000", t, w);
+        w = t;
+    }
+    return w;
+}
+
+const char *
+hed_lift_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
+{
+    const unsigned zero = o->kind == HED_SASS_UREG ? HED_SASS_URZ : HED_SASS_RZ;
+
+    if (o->reg == zero)
+        return "0";
+    if (o->reg + n >= zero) {
+        hed_lift_refuse(l, "a group of registers that does not exist");
+        return "0";
+    }
+    return hed_lift_text(l, o->kind == HED_SASS_UREG ? "%%u%u" : "%%r%u", o->reg + n);
+}
+
+const char *
+hed_lift_def_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
+{
+    const bool uniform = o->kind == HED_SASS_UREG;
+    const unsigned zero = uniform ? HED_SASS_URZ : HED_SASS_RZ;
+
+    if (o->reg == zero)
+        return hed_lift_temp(l, 't');
+    if (o->reg + n >= zero) {
+        hed_lift_refuse(l, "a group of registers that does not exist");
+        return "%t0";
+    }
+    hed_lift_wrote(l, o->reg + n + (uniform ? 256 : 0));
+    return hed_lift_text(l, uniform ? "%%u%u" : "%%r%u", o->reg + n);
+}
+
+const char *
+hed_lift_def(struct lift *l, const struct hed_sass_operand *o)
+{
+    return hed_lift_def_nth(l, o, 0);
+}
+
+/* ---- predicates ------------------------------------------------------------------------------ */
+
+/* Is the field at this bit a uniform predicate? Instructions on uniform registers have only those;
+ * PLOP3 can read one. */
+static bool
+is_uniform_pred(const struct lift *l, unsigned bit)
+{
+    for (unsigned i = 0; i < l->inst->operand_count; i++)
+        if (l->inst->operands[i].kind == HED_SASS_UPRED && !l->inst->uniform)
+            return strcmp(l->inst->name, "PLOP3") == 0 ? bit == 68 : bit == 81 || bit == 84;
+    return l->inst->uniform;
+}
+
+static unsigned
+pred_bit(unsigned reg, bool uniform)
+{
+    return reg + (uniform ? 8 : 0);
+}
+
+const char *
+hed_lift_pred(struct lift *l, unsigned bit, bool *constant)
+{
+    const unsigned reg = (unsigned)hed_sass_bits(l->inst, bit, 3);
+    const bool inverted = hed_sass_bits(l->inst, bit + 3, 1);
+    const bool uniform = is_uniform_pred(l, bit);
+    const char *p, *x;
+
+    *constant = !inverted;
+    if (reg == HED_SASS_PT)
+        return NULL;
+    l->pred_uses[l->index] |= (uint16_t)(1u << pred_bit(reg, uniform));
+    p = hed_lift_text(l, uniform ? "%%v%u" : "%%p%u", reg);
+    if (!inverted)
+        return p;
+    x = hed_lift_temp(l, 'x');
+    hed_lift_calc(l, "not.pred %s, %s", x, p);
+    return x;
+}
+
+const char *
+hed_lift_pred_number(struct lift *l, unsigned bit)
+{
+    bool constant;
+    const char *p = hed_lift_pred(l, bit, &constant), *t;
+
+    if (!p)
+        return constant ? "1" : "0";
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "selp.b32 %s, 1, 0, %s", t, p);
+    return t;
+}
+
+const char *
+hed_lift_def_pred(struct lift *l, unsigned bit)
+{
+    const unsigned reg = (unsigned)hed_sass_bits(l->inst, bit, 3);
+    const bool uniform = is_uniform_pred(l, bit);
+    const unsigned n = pred_bit(reg, uniform);
+
+    if (reg == HED_SASS_PT)
+        return NULL;
+    l->carries[n] = 0;
+    if (!l->guarded)
+        l->pred_defs[l->index] |= (uint16_t)(1u << n);
+    if (!l->first_pass && !(l->pred_live[l->index] >> n & 1))
+        return NULL;
+    return hed_lift_text(l, uniform ? "%%v%u" : "%%p%u", reg);
+}
+
+void
+hed_lift_set_pred(struct lift *l, unsigned bit, const char *value)
+{
+    const char *p = hed_lift_def_pred(l, bit);
+
+    if (p)
+        hed_lift_put(l, "mov.pred %s, %s", p, value);
+}
