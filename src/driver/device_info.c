@@ -46,6 +46,9 @@ find_device_attribute(const struct hed_device *dev, unsigned id, int *out)
     case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
         *out = dev->info.pci_domain;
         return true;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+        *out = dev->driver->machine->memory.physical_export != NULL;
+        return true;
     default:
         break;
     }

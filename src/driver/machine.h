@@ -144,6 +144,13 @@ struct hed_machine_memory {
                         uint64_t size);
     int (*protect)(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
 
+    /* Physical memory as a file descriptor that other processes can import. `owner` (16 bytes) is
+     * anything that the importer is to know. The descriptor belongs to the caller; import leaves
+     * that of its caller alone. HED_EINVAL if the descriptor is not such memory. Both are NULL on a
+     * machine without this. */
+    int (*physical_export)(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd);
+    int (*physical_import)(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
+
     /* Small copies and fills that the driver needs for itself. They are done when the function
      * returns. Ranges may overlap. */
     void (*copy)(void *m, uint64_t to, uint64_t from, size_t size);

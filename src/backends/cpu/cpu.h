@@ -71,6 +71,8 @@ int hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physi
 void hed_cpu_physical_free(void *m, struct hed_physical_memory *p);
 int hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                          uint64_t size);
+int hed_cpu_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd);
+int hed_cpu_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
 int hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
 void hed_cpu_copy(void *m, uint64_t to, uint64_t from, size_t size);
 void hed_cpu_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);

@@ -1,4 +1,5 @@
-/* Memory of the CPU GPU: the device's addresses are this process's. */
+/* Memory of the CPU GPU: the device's addresses are this process's. Physical memory, which can be
+ * mapped several times, is in physical.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,11 +21,6 @@
 #endif
 
 #define HUGE_LEAST ((uint64_t)8 << 20) /* bytes */
-
-struct cpu_physical {
-    struct hed_physical_memory pub; /* first */
-    int fd;
-};
 
 static void *
 at_address(uint64_t at)
@@ -75,45 +71,6 @@ hed_cpu_unmap(void *m, uint64_t at, uint64_t size)
         (void)madvise(at_address(at), size, MADV_DONTNEED);
         (void)mprotect(at_address(at), size, PROT_NONE);
     }
-}
-
-int
-hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
-{
-    struct cpu_physical *p = malloc(sizeof *p);
-
-    if (!p)
-        return HED_ENOMEM;
-    p->pub.size = size;
-    p->fd = memfd_create("heddle-memory", MFD_CLOEXEC);
-    if (p->fd < 0 || ftruncate(p->fd, (off_t)size) != 0) {
-        if (p->fd >= 0)
-            close(p->fd);
-        free(p);
-        return HED_ENOMEM;
-    }
-    *out = &p->pub;
-    return 0;
-}
-
-void
-hed_cpu_physical_free(void *m, struct hed_physical_memory *p)
-{
-    close(((struct cpu_physical *)p)->fd);
-    free(p);
-}
-
-int
-hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
-                     uint64_t size)
-{
-    if (!hed_range_fits(offset, size, p->size))
-        return HED_ERANGE;
-
-    void *a = mmap(at_address(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                   ((struct cpu_physical *)p)->fd, (off_t)offset);
-
-    return a == MAP_FAILED ? HED_ENOMEM : 0;
 }
 
 int

@@ -97,6 +97,8 @@ HED_SOFT(cuMemCreate);
 HED_SOFT(cuMemRelease);
 HED_SOFT(cuMemGetAllocationGranularity);
 HED_SOFT(cuMemGetAllocationPropertiesFromHandle);
+HED_SOFT(cuMemExportToShareableHandle);
+HED_SOFT(cuMemImportFromShareableHandle);
 
 /* texture.c */
 HED_SOFT(cuTexObjectCreate);

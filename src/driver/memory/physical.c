@@ -1,8 +1,11 @@
 /* Physical memory: see driver/memory/physical.h. virtual.c maps it. */
 #include "driver/memory/physical.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/err.h"
 #include "core/stats.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
@@ -15,7 +18,7 @@ destroy_physical(struct hed_object *o)
 
     d->machine->memory.physical_free(d->machine_state, p->memory);
     hed_lock(&d->memory_lock);
-    hed_device_discharge(p->device, p->size);
+    hed_device_discharge(p->imported ? NULL : p->device, p->size);
     hed_unlock(&d->memory_lock);
     free(p);
 }
@@ -61,6 +64,14 @@ hed_physical_lose(struct hed_physical *p, uint32_t *count)
     }
 }
 
+/* Can memory be exported in all of these ways? */
+static bool
+can_export(const struct hed_driver *d, CUmemAllocationHandleType types)
+{
+    return types == CU_MEM_HANDLE_TYPE_NONE || (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+                                                d->machine->memory.physical_export != NULL);
+}
+
 static CUresult
 check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_call id,
            struct hed_device **dev)
@@ -68,8 +79,7 @@ check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_
     *dev = NULL;
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
-    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ||
-        p->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED || !can_export(d, p->requestedHandleTypes)) {
         hed_stats_unsupported(HED_API_CUDA, id, "managed or shared physical memory");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -147,6 +157,114 @@ hed_soft_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
     if (r == CUDA_SUCCESS)
         *a->handle = p->object.handle;
     return r;
+}
+
+/* ---- other processes ------------------------------------------------------------------------- */
+
+/* "requestedHandleTypes" must have named the type when the memory was made. */
+CUresult
+hed_soft_cuMemExportToShareableHandle(struct hed_layer *self,
+                                      struct hed_cuMemExportToShareableHandle *a)
+{
+    static const uint8_t host[16] = {0};
+    struct hed_driver *d = hed_driver_of(self);
+    CUresult r = hed_memory_initialized(self);
+    int fd = -1;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_physical *p =
+        a->shareableHandle && a->flags == 0 ? hed_physical_find(d, a->handle) : NULL;
+
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (a->handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        p->prop.requestedHandleTypes != a->handleType)
+        r = CUDA_ERROR_INVALID_VALUE;
+    else if (d->machine->memory.physical_export(d->machine_state, p->memory,
+                                                p->device ? p->device->info.uuid : host, &fd) != 0)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    else
+        *(int *)a->shareableHandle = fd;
+    hed_object_put(&p->object);
+    return r;
+}
+
+/* Gives imported memory its properties: the device that it belongs to must be visible here. */
+static CUresult
+describe_imported(struct hed_driver *d, const uint8_t owner[16], struct hed_physical *p)
+{
+    static const uint8_t host[16] = {0};
+
+    p->prop =
+        (CUmemAllocationProp_v1){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_HOST}};
+    if (memcmp(owner, host, sizeof host) == 0)
+        return CUDA_SUCCESS;
+    for (int i = 0; i < d->device_count; i++)
+        if (memcmp(owner, d->devices[i].info.uuid, 16) == 0) {
+            p->device = &d->devices[i];
+            p->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+            p->prop.location.id = i;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* Makes an object of memory that another process has exported. */
+static CUresult
+import_physical(struct hed_driver *d, int fd, CUmemGenericAllocationHandle *handle)
+{
+    struct hed_physical *p = calloc(1, sizeof *p);
+    uint8_t owner[16];
+
+    if (!p)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    p->object.destroy = destroy_physical;
+    p->driver = d;
+    p->imported = true;
+    p->names = 1;
+
+    const int err = d->machine->memory.physical_import(d->machine_state, fd, owner, &p->memory);
+
+    if (err) {
+        free(p);
+        return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+    }
+    p->size = p->memory->size;
+
+    CUresult r =
+        p->size % HED_PHYSICAL_UNIT ? CUDA_ERROR_INVALID_VALUE : describe_imported(d, owner, p);
+
+    if (r == CUDA_SUCCESS && hed_handles_add(d->handles, HED_KIND_PHYSICAL, &p->object) != 0)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r == CUDA_SUCCESS)
+        *handle = p->object.handle;
+    else
+        destroy_physical(&p->object);
+    return r;
+}
+
+CUresult
+hed_soft_cuMemImportFromShareableHandle(struct hed_layer *self,
+                                        struct hed_cuMemImportFromShareableHandle *a)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    const CUresult r = hed_memory_initialized(self);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (a->shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        !d->machine->memory.physical_import) {
+        hed_stats_unsupported(HED_API_CUDA, HED_cuMemImportFromShareableHandle,
+                              "a handle of this type");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (!a->handle || (uintptr_t)a->osHandle > INT_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    return import_physical(d, (int)(uintptr_t)a->osHandle, a->handle);
 }
 
 CUresult

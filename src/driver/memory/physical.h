@@ -13,7 +13,8 @@
 struct hed_physical {
     struct hed_object object; /* must come first */
     struct hed_driver *driver;
-    struct hed_device *device; /* the device it is charged to; NULL for host memory */
+    struct hed_device *device; /* where it is, and what it is charged to; NULL for host memory */
+    bool imported;             /* another process made it and is charged */
     struct hed_physical_memory *memory;
     uint64_t size;
     CUmemAllocationProp_v1 prop;
