@@ -4,7 +4,9 @@
  *     sched_work SECONDS [PAUSE_US [LAUNCHES_PER_SYNC]]
  *
  * Prints how many launches there were, at least one. A kernel adds 1 to a word, after some work: on
- * a GPU that runs kernels, the word must be that number at the end. */
+ * a GPU that runs kernels, the word must be that number at the end. No compiler can leave the work
+ * out: it is a chain of random numbers, and whether 1 is added depends on the last one, which is
+ * not 0. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,9 +22,12 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry work(.param .u64 p, .param .u32 n)\n{\n"
                           ".reg .pred %q;\n.reg .b32 %r<4>;\n.reg .b64 %d<2>;\n"
                           "ld.param.u64 %d0, [p];\nld.param.u32 %r0, [n];\nmov.u32 %r1, 0;\n"
-                          "again:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %q, %r1, %r0;\n"
+                          "mov.u32 %r3, 1;\n"
+                          "again:\nmad.lo.u32 %r3, %r3, 1664525, 1013904223;\n"
+                          "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %q, %r1, %r0;\n"
                           "@%q bra again;\n"
-                          "ld.global.u32 %r2, [%d0];\nadd.u32 %r2, %r2, 1;\n"
+                          "setp.ne.u32 %q, %r3, 0;\n"
+                          "ld.global.u32 %r2, [%d0];\n@%q add.u32 %r2, %r2, 1;\n"
                           "st.global.u32 [%d0], %r2;\nret;\n}\n";
 
 #define DRIVER(X)                                                                              \
