@@ -124,6 +124,9 @@ answer_attribute(const struct pointer *p, CUpointer_attribute attribute, void *d
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         return put64(data, 0);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        /* As NVIDIA's driver answers, although there is no IPC here: NCCL asks in order to tell
+         * this memory from that of cuMemCreate, and fails if it is neither. */
+        return put_int_attribute(data, m->kind == HED_MEMORY_DEVICE);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
         return put_int_attribute(data, 0);

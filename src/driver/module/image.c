@@ -188,12 +188,14 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
         if (hed_image_at(parts[i], &image, why) != 0 || image.kind != HED_IMAGE_FATBIN ||
             hed_fatbin_choose(image.bytes, &how, &e, why) != 0 ||
             hed_fatbin_image(&e, arena, &texts[n], why) != 0) {
-            hed_warn(DRIVER, "part %zu of a linked program has no usable PTX: %s", i, why->text);
             continue;
         }
         *arch = e.arch.number > *arch ? e.arch.number : *arch;
         n++;
     }
+    if (n > 0 && n < count)
+        hed_warn(DRIVER, "%zu of %zu parts of a linked program have no usable PTX: %s", count - n,
+                 count, why->text);
     if (n > 0)
         r = hed_ptx_result(hed_ptx_join(texts, n, joined, why));
     free(texts);

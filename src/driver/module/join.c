@@ -191,7 +191,8 @@ struct name {
     bool shared;           /* some text declares it with a linkage */
     enum linkage linkage;  /* of its first definition, if it is shared; else LINK_NONE */
     bool declared, defined;
-    size_t renamed_in; /* 1 + the last text in which it is renamed; 0: none */
+    size_t renamed_in;         /* 1 + the last text in which it is renamed; 0: none */
+    struct hed_bytes variable; /* the definition, if it is a variable with linkage */
 };
 
 struct names {
@@ -291,8 +292,10 @@ find_shared(struct names *t, struct hed_bytes text)
         if (!n)
             return HED_ENOMEM;
         n->shared = true;
-        if (i.defines && n->linkage == LINK_NONE)
+        if (i.defines && n->linkage == LINK_NONE) {
             n->linkage = i.linkage;
+            n->variable = i.code ? (struct hed_bytes){NULL, 0} : i.text;
+        }
     }
     return 0;
 }
@@ -356,6 +359,25 @@ copy_linkage(const struct name *n, const struct item *i, struct hed_buf *out)
     return word + 7;
 }
 
+/* Writes an external declaration with the type of the definition. Compilers declare an array of
+ * bytes of unknown size for what another text defines as an array of something else. */
+static void
+copy_declaration(struct hed_bytes definition, struct hed_buf *out)
+{
+    struct words w = words_in_text(definition);
+    struct hed_bytes word;
+
+    (void)next_word(&w, &word); /* the linkage */
+
+    const char *start = w.at, *end = start;
+
+    while (next_word(&w, &word) && !word_is(word, "=") && !word_is(word, ";"))
+        end = w.at;
+    hed_buf_addf(out, ".extern");
+    hed_buf_add(out, start, (size_t)(end - start));
+    hed_buf_addf(out, ";\n");
+}
+
 /* Has an earlier item said what this one says? Then it is left out. */
 static bool
 item_is_repeated(struct name *n, const struct item *i, size_t number)
@@ -379,9 +401,14 @@ copy_item(struct names *t, const struct item *i, bool renamed, size_t number, st
 {
     const char *end = (const char *)i->text.data + i->text.size;
     const char *start = (const char *)i->text.data;
+    const struct name *n = i->name.size && !i->lines ? slot_of(t->slots, t->size, i->name) : NULL;
 
-    if (i->name.size && !i->lines)
-        start = copy_linkage(slot_of(t->slots, t->size, i->name), i, out);
+    if (n && !i->code && i->linkage == LINK_EXTERN && n->variable.size) {
+        copy_declaration(n->variable, out);
+        return;
+    }
+    if (n)
+        start = copy_linkage(n, i, out);
 
     const struct hed_bytes rest = {(const uint8_t *)start, (size_t)(end - start)};
 

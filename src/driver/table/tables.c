@@ -2,9 +2,9 @@
  *
  * A table is an array of words that never moves. The first word is the table's size in bytes, the
  * others are functions. (CONTEXT_LOCAL_STORAGE has no size and ends with NULL.) Readers check that
- * the size is large enough, so a larger table is safe. The purpose of most slots is unknown: those
- * are counted and logged once by name. In tables that a runtime cannot do without they return 0, in
- * the others NOT_SUPPORTED.
+ * the size is large enough, so a larger table is safe unless they call what is new in it. The
+ * purpose of most slots is unknown: those are counted and logged once by name. In tables that a
+ * runtime cannot do without they return 0, in the others NOT_SUPPORTED.
  */
 #include "driver/table/tables.h"
 
@@ -95,17 +95,18 @@ unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr
     TEN(X, MODULES, 2) TEN(X, MODULES, 3) TEN(X, MODULES, 4)    \
     TEN(X, MODULES, 5) TEN(X, MODULES, 6) TEN(X, MODULES, 7)    \
     TEN(X, MODULES, 8) TEN(X, MODULES, 9)
-#define ONES(X, t)                                              \
-    X(t, 1) X(t, 2) X(t, 3) X(t, 4) X(t, 5)                     \
-    X(t, 6) X(t, 7) X(t, 8) X(t, 9)
 #define LAYOUT_LAST(X)                                           \
     X(LAYOUT, 5) X(LAYOUT, 6) X(LAYOUT, 7) X(LAYOUT, 8)         \
     X(LAYOUT, 9) TEN(X, LAYOUT, 1) TEN(X, LAYOUT, 2) TEN(X, LAYOUT, 3)
 #define PROFILER_ALL(X)                                         \
-    ONES(X, PROFILER) TEN(X, PROFILER, 1) TEN(X, PROFILER, 2)   \
+    X(PROFILER, 1) X(PROFILER, 2) X(PROFILER, 3)                \
+    X(PROFILER, 4) X(PROFILER, 5) X(PROFILER, 6)                \
+    X(PROFILER, 7) X(PROFILER, 8) X(PROFILER, 9)                \
+    TEN(X, PROFILER, 1) TEN(X, PROFILER, 2)                     \
     TEN(X, PROFILER, 3) TEN(X, PROFILER, 4)                     \
-    TEN(X, PROFILER, 5) TEN(X, PROFILER, 6)                     \
-    TEN(X, PROFILER, 7) TEN(X, PROFILER, 8) TEN(X, PROFILER, 9)
+    TEN(X, PROFILER, 5) X(PROFILER, 60) X(PROFILER, 61)         \
+    X(PROFILER, 62) X(PROFILER, 63) X(PROFILER, 64)             \
+    X(PROFILER, 65) X(PROFILER, 66)
 /* clang-format on */
 
 INTERFACE_UNKNOWN(UNKNOWN)
@@ -188,8 +189,10 @@ static const hed_slot layout[40] = {
     (hed_slot)LAYOUT_3, (hed_slot)hed_slot_layout, LAYOUT_LAST(SLOT)};
 
 /* CUPTI cannot even say its version without this table, and JAX refuses to start without that
- * version. CUPTI's other tables are not here, so that it refuses whoever subscribes to it. */
-static const hed_slot profiler[100] = {SIZE(100), PROFILER_ALL(SLOT)};
+ * version. CUPTI's other tables are not here, so that it refuses whoever subscribes to it. The size
+ * is that of NVIDIA's driver 580: CUPTI 13.2 calls slot 67 if there is one, and crashes if that
+ * fails. */
+static const hed_slot profiler[67] = {SIZE(67), PROFILER_ALL(SLOT)};
 
 /* Tables by the bytes of their ids, as they are in memory. An id that is not here is unknown. */
 static const struct {

@@ -64,6 +64,18 @@ declarations_before_their_definition_stay(void **state)
     assert_int_equal(occurrences(out, "x = 1"), 1);
 }
 
+/* Of a table of functions, other modules only know that it is an array. */
+static void
+external_variables_get_the_type_of_their_definition(void **state)
+{
+    const char *out = joined(HEAD ".extern .global .align 8 .b8 table[];\n",
+                             HEAD ".visible .global .align 8 .u64 table[2] = {1, 2};\n");
+
+    assert_int_equal(occurrences(out, ".extern .global .align 8 .u64 table[2];"), 1);
+    assert_int_equal(occurrences(out, ".visible .global .align 8 .u64 table[2] = {1, 2};"), 1);
+    assert_int_equal(occurrences(out, ".b8"), 0);
+}
+
 static void
 of_weak_definitions_the_first_stays(void **state)
 {
@@ -162,6 +174,7 @@ what_is_no_ptx_is_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_newest_header_is_kept),
     cmocka_unit_test(declarations_before_their_definition_stay),
+    cmocka_unit_test(external_variables_get_the_type_of_their_definition),
     cmocka_unit_test(of_weak_definitions_the_first_stays),
     cmocka_unit_test(names_of_one_module_are_kept_apart),
     cmocka_unit_test(a_new_name_is_nobody_elses),

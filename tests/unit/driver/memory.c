@@ -341,6 +341,8 @@ pointers_say_what_they_are(void **state)
     bad(fake_call(f, cuPointerGetAttribute, &v, CU_POINTER_ATTRIBUTE_HOST_POINTER, p));
     assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_IS_MANAGED, m), 1);
     assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_IS_MANAGED, p), 0);
+    assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, p), 1);
+    assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, m), 0);
     assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + 99), p);
     assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p + 99), 100);
     assert_int_equal(attribute(f, CU_POINTER_ATTRIBUTE_MAPPED, p), 1);
