@@ -11,8 +11,8 @@
  *
  * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
  * pair R4, R5 has a twin %d4 (UR4, UR5: %e4) that holds both as one value wherever it is valid.
- * Everything else is a temporary that is written once: %t (32 bits), %q (64), %x (predicate), %h
- * (16).
+ * %result is what the last BAR.RED answered. Everything else is a temporary that is written once:
+ * %t (32 bits), %q (64), %x (predicate), %h (16).
  *
  * The rules for a function of a family:
  * 1. Fetch all sources first (hed_lift_u32 and so on): they may emit statements, and their text is
@@ -131,8 +131,7 @@ struct lift {
     bool stack_unknown; /* it cannot be known */
     uint32_t local;     /* bytes of local memory */
 
-    bool uses_local, uses_shared, uses_printf, uses_assert, uses_malloc, uses_free;
-    uint32_t result; /* 1 + number of the %t with the result of the last BAR.RED; 0: none */
+    bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
 
 /* ---- kernel.c -------------------------------------------------------------------------------- */
@@ -223,6 +222,8 @@ void hed_lift_set_pred(struct lift *l, unsigned bit, const char *value);
 const char *hed_lift_u64(struct lift *l, const struct hed_sass_operand *o);
 /* The same for the pair that begins with register n of a group. */
 const char *hed_lift_u64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
+/* Is the pair of ordinary registers that begins with register n of a group there as one value? */
+bool hed_lift_has_twin(const struct lift *l, const struct hed_sass_operand *o, unsigned n);
 /* The place of a 64-bit result; after it is written, end64 splits it. */
 const char *hed_lift_def64(struct lift *l, const struct hed_sass_operand *o);
 void hed_lift_end64(struct lift *l, const struct hed_sass_operand *o);

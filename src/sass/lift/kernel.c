@@ -284,6 +284,20 @@ declare_variables(struct lift *l, struct hed_buf *b)
     }
 }
 
+/* Bank 2, if a register chooses a place in it. */
+static void
+declare_literals(const struct lift *l, struct hed_buf *b)
+{
+    const struct hed_bytes v = l->code.literals.bytes;
+
+    if (!l->uses_literals)
+        return;
+    hed_buf_addf(b, ".const .align 16 .b8 heddle_literals[%zu] = {", v.size);
+    for (size_t i = 0; i < v.size; i++)
+        hed_buf_addf(b, "%s%u", i ? "," : "", v.data[i]);
+    hed_buf_addf(b, "};\n");
+}
+
 static void
 declare_functions(const struct lift *l, struct hed_buf *b)
 {
@@ -328,7 +342,7 @@ write_signature(const struct lift *l, struct hed_buf *b)
 static void
 declare_registers(const struct lift *l, struct hed_buf *b)
 {
-    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%t<%u>;\n", l->temps[0] + 1);
+    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%result, %%t<%u>;\n", l->temps[0] + 1);
     hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
     hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
     hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
@@ -352,6 +366,7 @@ write_kernel(struct lift *l, struct hed_buf *ptx, const struct hed_buf *body)
 {
     hed_buf_addf(ptx, PTX_HEAD);
     declare_variables(l, ptx);
+    declare_literals(l, ptx);
     declare_functions(l, ptx);
     declare_shared(l, ptx);
     write_signature(l, ptx);

@@ -107,6 +107,15 @@ group_begins(struct lift *l, const struct hed_sass_operand *o, unsigned n, unsig
     return true;
 }
 
+bool
+hed_lift_has_twin(const struct lift *l, const struct hed_sass_operand *o, unsigned n)
+{
+    const unsigned reg = o->reg + n;
+
+    return !l->first_pass && o->kind == HED_SASS_REG && reg % 2 == 0 && reg + 1 < HED_SASS_RZ &&
+           pair_test(&l->valid, pair_of(reg));
+}
+
 const char *
 hed_lift_u64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
 {

@@ -1,0 +1,379 @@
+/* Special registers, and what the lanes of a warp do together. See inside.h for the rules.
+ *
+ * No instruction has a mask: each acts on the lanes that run it together. On our CPU the old forms
+ * of PTX, which have no mask either, mean the same; elsewhere the mask is asked for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sass/lift/family.h"
+#include "sass/lift/inside.h"
+
+/* ---- special registers ----------------------------------------------------------------------- */
+
+enum { SR_VIRTID = 3, SR_CLOCKLO = 80, SR_GLOBALTIMERLO = 82, SR_ZERO = 255 };
+
+/* The PTX name of a special register of 32 bits; NULL if there is none. */
+static const char *
+special_name(unsigned number)
+{
+    static const struct {
+        unsigned number;
+        const char *name;
+    } specials[] = {
+        {0, "%laneid"},          {1, "%clock"},        {33, "%tid.x"},
+        {34, "%tid.y"},          {35, "%tid.z"},       {37, "%ctaid.x"},
+        {38, "%ctaid.y"},        {39, "%ctaid.z"},     {50, "%total_smem_size"},
+        {56, "%lanemask_eq"},    {57, "%lanemask_lt"}, {58, "%lanemask_le"},
+        {59, "%lanemask_gt"},    {60, "%lanemask_ge"}, {67, "%smid"},
+        {80, "%clock"},          {81, "%clock_hi"},    {82, "%globaltimer_lo"},
+        {83, "%globaltimer_hi"}, {SR_ZERO, "0"},
+    };
+
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
+        if (specials[i].number == number)
+            return specials[i].name;
+    return NULL;
+}
+
+void
+hed_lift_special(struct lift *l)
+{
+    const unsigned number = (unsigned)hed_sass_bits(l->inst, 72, 8);
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const char *name = special_name(number);
+
+    if (number == SR_VIRTID) { /* the warp's number is in bits 8 to 14 */
+        const char *w = hed_lift_temp(l, 't'), *t = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "mov.u32 %s, %%warpid", w);
+        hed_lift_calc(l, "shl.b32 %s, %s, 8", t, w);
+        name = t;
+    }
+    if (name)
+        hed_lift_put(l, "mov.u32 %s, %s", hed_lift_def(l, d), name);
+    else
+        hed_lift_refuse(l, "a special register that has no equal in PTX");
+}
+
+/* CS2R: 32 bits, or a pair. */
+void
+hed_lift_special_wide(struct lift *l)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+
+    if (!hed_sass_bits(l->inst, 80, 1)) {
+        hed_lift_special(l);
+        return;
+    }
+    switch (hed_sass_bits(l->inst, 72, 8)) {
+    case SR_ZERO: /* what is cleared are sums, mostly of floats: in halves */
+        hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, 0));
+        hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, 1));
+        break;
+    case SR_CLOCKLO:
+    case SR_GLOBALTIMERLO:
+        hed_lift_put(l, "mov.u64 %s, %s", hed_lift_def64(l, d),
+                     hed_sass_bits(l->inst, 72, 8) == SR_CLOCKLO ? "%clock64" : "%globaltimer");
+        hed_lift_end64(l, d);
+        break;
+    default:
+        hed_lift_refuse(l, "a special register that has no equal in PTX");
+        break;
+    }
+}
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* The guard as a predicate for others: "%p0", "!%p0". */
+static const char *
+guard_pred(struct lift *l)
+{
+    return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
+}
+
+/* The lanes that run this instruction. */
+static const char *
+running_lanes(struct lift *l)
+{
+    const char *all = hed_lift_temp(l, 't'), *t;
+
+    hed_lift_calc(l, "activemask.b32 %s", all);
+    if (!l->guarded)
+        return all;
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", t, guard_pred(l), all);
+    return t;
+}
+
+/* For instructions whose mask may be left out: the word ".sync" and the last operand. */
+struct members {
+    const char *sync, *mask;
+};
+
+static struct members
+find_members(struct lift *l)
+{
+    if (l->use == HED_SASS_FOR_CPU && !l->guarded)
+        return (struct members){"", ""};
+    return (struct members){".sync", hed_lift_text(l, ", %s", running_lanes(l))};
+}
+
+/* ---- votes, shuffles, reductions ------------------------------------------------------------- */
+
+void
+hed_lift_vote(struct lift *l)
+{
+    static const char *const modes[] = {"all", "any", "uni", NULL};
+    const char *mode = modes[hed_sass_bits(l->inst, 72, 2)];
+    const bool has_reg = l->inst->operand_count && (l->inst->operands[0].kind == HED_SASS_REG ||
+                                                    l->inst->operands[0].kind == HED_SASS_UREG);
+    bool constant;
+    const char *p = hed_lift_pred(l, 87, &constant), *ballot = NULL, *x = NULL;
+
+    if (!mode) {
+        hed_lift_refuse(l, "a vote that is not known");
+        return;
+    }
+    if (has_reg && !p && constant)
+        ballot = running_lanes(l);
+    if (!p) {
+        p = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "setp.%s.b32 %s, 0, 0", constant ? "eq" : "ne", p);
+    }
+
+    const struct members m = find_members(l);
+
+    if (has_reg && !ballot) {
+        ballot = hed_lift_temp(l, 't');
+        hed_lift_put(l, "vote%s.ballot.b32 %s, %s%s", m.sync, ballot, p, m.mask);
+    }
+    if (hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT) {
+        x = hed_lift_temp(l, 'x');
+        hed_lift_put(l, "vote%s.%s.pred %s, %s%s", m.sync, mode, x, p, m.mask);
+        hed_lift_set_pred(l, 81, x);
+    }
+    if (has_reg)
+        hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, &l->inst->operands[0]), ballot);
+}
+
+void
+hed_lift_shuffle(struct lift *l)
+{
+    static const char *const modes[] = {"idx", "up", "down", "bfly"};
+    const char *mode = modes[hed_sass_bits(l->inst, 58, 2)];
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *c = hed_lift_word(l, hed_lift_operand(l, 3));
+    const struct members m = find_members(l);
+    const char *t = hed_lift_temp(l, 't'), *p = hed_lift_def_pred(l, 81);
+
+    hed_lift_put(l, "shfl%s.%s.b32 %s%s%s, %s, %s, %s%s", m.sync, mode, t, p ? "|" : "", p ? p : "",
+                 a, b, c, m.mask);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
+}
+
+void
+hed_lift_match(struct lift *l)
+{
+    const struct hed_sass_operand *s = hed_lift_operand(l, 1);
+    const bool is_wide = hed_lift_has(l, "U64"), is_any = hed_sass_bits(l->inst, 79, 1);
+    const char *a = is_wide ? hed_lift_u64(l, s) : hed_lift_word(l, s);
+    const char *mask = running_lanes(l), *t = hed_lift_temp(l, 't');
+    const char *p = is_any ? NULL : hed_lift_def_pred(l, 81);
+
+    hed_lift_put(l, "match.%s.sync.b%d %s%s%s, %s, %s", is_any ? "any" : "all", is_wide ? 64 : 32,
+                 t, p ? "|" : "", p ? p : "", a, mask);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
+}
+
+void
+hed_lift_reduce(struct lift *l)
+{
+    static const char *const ops[] = {"and", "or", "xor", "add", "min", "max", NULL, NULL};
+    const unsigned code = (unsigned)hed_sass_bits(l->inst, 78, 3);
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1)), *mask = running_lanes(l), *type;
+
+    if (!ops[code]) {
+        hed_lift_refuse(l, "a reduction that is not known");
+        return;
+    }
+    type = code < 3 ? "b32" : hed_lift_has(l, "S32") ? "s32" : "u32";
+    hed_lift_put(l, "redux.sync.%s.%s %s, %s, %s", ops[code], type,
+                 hed_lift_def(l, hed_lift_operand(l, 0)), a, mask);
+}
+
+/* R2UR: the value of the lowest lane. The predicate says where a lane's own differs. */
+void
+hed_lift_to_uniform(struct lift *l)
+{
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1)), *mask, *lane, *reverse, *t, *p;
+    struct members m;
+
+    if (hed_lift_has(l, "OR")) {
+        hed_lift_refuse(l, "a reduction that is not known");
+        return;
+    }
+    mask = running_lanes(l);
+    m = find_members(l);
+    reverse = hed_lift_temp(l, 't');
+    lane = hed_lift_temp(l, 't');
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "brev.b32 %s, %s", reverse, mask);
+    hed_lift_calc(l, "clz.b32 %s, %s", lane, reverse);
+    hed_lift_put(l, "shfl%s.idx.b32 %s, %s, %s, 0x1f%s", m.sync, t, a, lane, m.mask);
+    p = hed_lift_def_pred(l, 81);
+    if (p)
+        hed_lift_put(l, "setp.ne.b32 %s, %s, %s", p, a, t);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
+}
+
+void
+hed_lift_meet(struct lift *l)
+{
+    bool constant;
+
+    if (hed_lift_pred(l, 87, &constant) || !constant)
+        hed_lift_refuse(l, "a meeting with a predicate");
+    else
+        hed_lift_put(l, "bar.warp.sync %s", hed_lift_word(l, hed_lift_operand(l, 0)));
+}
+
+/* ---- barriers -------------------------------------------------------------------------------- */
+
+struct barrier {
+    const char *id;
+    const char *count; /* ", 64", or "" for all threads of the block */
+};
+
+/* The number and the count; a register can hold both: 0 to 3 and 16 to 27. */
+static struct barrier
+find_barrier(struct lift *l)
+{
+    const struct hed_sass_operand *id = hed_lift_operand(l, 0), *count = hed_lift_operand(l, 1);
+    struct barrier b = {.count = ""};
+    const char *w, *n;
+
+    if (id->kind != HED_SASS_REG) {
+        b.id = id->kind == HED_SASS_HEX ? hed_lift_word(l, id) : "0";
+        if (count->kind != HED_SASS_REG || count->reg != HED_SASS_RZ)
+            b.count = hed_lift_text(l, ", %s", hed_lift_word(l, count));
+        return b;
+    }
+    w = hed_lift_word(l, id);
+    b.id = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "and.b32 %s, %s, 15", b.id, w);
+    if (count->kind == HED_SASS_REG && count->reg == id->reg) {
+        n = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "bfe.u32 %s, %s, 16, 12", n, w);
+        b.count = hed_lift_text(l, ", %s", n);
+    } else if (count->kind == HED_SASS_HEX) {
+        b.count = hed_lift_text(l, ", %s", hed_lift_word(l, count));
+    }
+    return b;
+}
+
+static void
+put_barrier_red(struct lift *l, const struct barrier *b)
+{
+    static const char *const ops[] = {"popc", "and", "or", NULL};
+    const char *op = ops[hed_sass_bits(l->inst, 74, 2)], *x;
+    bool constant;
+    const char *p = hed_lift_pred(l, 87, &constant);
+
+    if (!op) {
+        hed_lift_refuse(l, "a barrier that is not known");
+        return;
+    }
+    if (!p) {
+        p = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "setp.%s.b32 %s, 0, 0", constant ? "eq" : "ne", p);
+    }
+    if (op[0] == 'p') {
+        hed_lift_put(l, "bar.red.popc.u32 %%result, %s%s, %s", b->id, b->count, p);
+        return;
+    }
+    x = hed_lift_temp(l, 'x');
+    hed_lift_put(l, "bar.red.%s.pred %s, %s%s, %s", op, x, b->id, b->count, p);
+    hed_lift_put(l, "selp.b32 %%result, -1, 0, %s", x);
+}
+
+void
+hed_lift_barrier(struct lift *l)
+{
+    const struct barrier b = find_barrier(l);
+
+    switch (hed_sass_bits(l->inst, 77, 3)) {
+    case 0: /* SYNC */
+    case 4: /* SYNCALL */
+        hed_lift_put(l, "bar.sync %s%s", b.id, b.count);
+        break;
+    case 1:
+        if (b.count[0])
+            hed_lift_put(l, "bar.arrive %s%s", b.id, b.count);
+        else
+            hed_lift_refuse(l, "an arrival without a count");
+        break;
+    case 2:
+        put_barrier_red(l, &b);
+        break;
+    default:
+        hed_lift_refuse(l, "a barrier that is not known");
+        break;
+    }
+}
+
+/* What the last barrier with a question answered. */
+void
+hed_lift_barrier_result(struct lift *l)
+{
+    const char *p = hed_lift_def_pred(l, 81);
+
+    if (p)
+        hed_lift_put(l, "setp.ne.b32 %s, %%result, 0", p);
+    hed_lift_put(l, "mov.b32 %s, %%result", hed_lift_def(l, hed_lift_operand(l, 0)));
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+/* Convergence barriers are nothing: blocks are in an order in which lanes meet. What is saved of
+ * one is never looked at. */
+void
+hed_lift_save_barrier(struct lift *l)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+
+    if (d->kind == HED_SASS_REG)
+        hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def(l, d));
+}
+
+void
+hed_lift_sleep(struct lift *l)
+{
+    const struct hed_sass_operand *o = hed_lift_operand(l, 0);
+    bool constant;
+
+    if (hed_lift_pred(l, 87, &constant) || !constant)
+        return; /* it is a hint */
+    if (!hed_lift_has(l, "CLEAR"))
+        hed_lift_put(l, "nanosleep.u32 %s", hed_lift_word(l, o));
+}
+
+void
+hed_lift_trap(struct lift *l)
+{
+    if (hed_lift_has(l, "TRAP"))
+        hed_lift_put(l, "trap");
+    else if (hed_lift_has(l, "INT"))
+        hed_lift_put(l, "brkpt");
+}
+
+/* The place of an instruction: only returns are computed from it, and those know where to go. */
+void
+hed_lift_own_place(struct lift *l)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+
+    hed_lift_put(l, "mov.b32 %s, 0x%x", hed_lift_def_nth(l, d, 0), l->index * HED_SASS_BYTES);
+    hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, 1));
+}
