@@ -7,6 +7,7 @@
  *              registers and to predicates, the second time for real
  *   write.c    statements, registers, operands
  *   pair.c     two registers as one 64-bit value
+ *   fuse.c     two instructions that are halves of one 64-bit operation
  *   family files: what instructions mean; table.c says which function lifts which
  *
  * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
@@ -87,12 +88,21 @@ struct lift_fused {
     uint32_t temp;  /* of the first half: the %q that holds the result */
 };
 
-/* What a register holds, within a block: half of a 64-bit value elsewhere. */
+/* What a register holds, within a block: half of a 64-bit value. */
+enum lift_note_kind {
+    LIFT_NOTE_NONE,
+    LIFT_NOTE_CONSTANT, /* key: bank << 20 | offset */
+    LIFT_NOTE_PAIR,     /* of the pair that begins with register `key` */
+    LIFT_NOTE_SHIFTED,  /* of that pair, shifted left */
+    LIFT_NOTE_SIGN,     /* of register `key`: its sign in all bits */
+};
+
 struct lift_note {
-    uint8_t kind; /* HED_SASS_CONST, _REG or _UREG; 0 for nothing */
+    uint8_t kind; /* enum lift_note_kind */
     bool high;
-    uint32_t key;     /* bank and offset, or number of the low register */
-    uint32_t written; /* of registers: when the source was written last */
+    uint8_t by; /* bits shifted */
+    uint32_t key;
+    uint32_t written; /* when the source was written last */
 };
 
 struct lift {
@@ -235,6 +245,19 @@ void hed_lift_wrote(struct lift *l, unsigned reg);
 /* A register was set to this source, without a change. */
 void hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,
                     const struct hed_sass_operand *from);
+/* A register was set to a half of the pair that begins with `low`, shifted left. */
+void hed_lift_shifted(struct lift *l, const struct hed_sass_operand *to,
+                      const struct hed_sass_operand *low, unsigned by, bool high);
+/* A register was set to the sign of another. */
+void hed_lift_is_sign(struct lift *l, const struct hed_sass_operand *to,
+                      const struct hed_sass_operand *of);
+/* Is `high` known to be the sign of `low`? */
+bool hed_lift_has_sign(const struct lift *l, const struct hed_sass_operand *low,
+                       const struct hed_sass_operand *high);
+
+void hed_lift_begin_block(struct lift *l);
+
+/* ---- fuse.c ---------------------------------------------------------------------------------- */
 
 /* Before an instruction is lifted, first pass: notes halves of 64-bit operations. */
 void hed_lift_note_halves(struct lift *l);
@@ -242,4 +265,6 @@ void hed_lift_note_halves(struct lift *l);
 void hed_lift_note_carry(struct lift *l);
 /* Lifts a half of a 64-bit operation as such. False if it is none. */
 bool hed_lift_half(struct lift *l);
-void hed_lift_begin_block(struct lift *l);
+/* The comparison of 64 bits whose high half the instruction is, as a predicate; NULL if its low
+ * half is not known. type begins with s or u. */
+const char *hed_lift_whole_compare(struct lift *l, const char *cmp, const char *type);

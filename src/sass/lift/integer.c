@@ -165,6 +165,7 @@ mad_low(struct lift *l)
                                   *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
     const bool no_product = is_zero_source(l, a) || is_zero_source(l, b);
     const bool extended = hed_lift_has(l, "X");
+    int shift = -1; /* the product is only that */
     uint32_t v;
     const char *sum;
 
@@ -189,9 +190,10 @@ mad_low(struct lift *l)
         sum = addend;
     } else if (hed_lift_number(l, b, &v) && v == 1) {
         sum = plus(l, hed_lift_word(l, a), addend, false);
-    } else if (hed_lift_number(l, b, &v) && (v & (v - 1)) == 0 && strcmp(addend, "0") == 0) {
+    } else if (hed_lift_number(l, b, &v) && v && (v & (v - 1)) == 0 && strcmp(addend, "0") == 0) {
         sum = hed_lift_temp(l, 't');
         hed_lift_calc(l, "shl.b32 %s, %s, %d", sum, hed_lift_word(l, a), __builtin_ctz(v));
+        shift = !extended ? __builtin_ctz(v) : -1;
     } else {
         const char *x = hed_lift_word(l, a), *y = hed_lift_word(l, b);
 
@@ -208,6 +210,8 @@ mad_low(struct lift *l)
             sum = plus(l, sum, n, false);
     }
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), sum);
+    if (shift >= 0)
+        hed_lift_shifted(l, d, a, (unsigned)shift, false);
 }
 
 /* A pair that is added or, with .X, inverted. */
@@ -402,6 +406,10 @@ shift_narrow(struct lift *l)
     const char *amount = wraps ? hed_lift_text(l, "%u", n & 31) : hed_lift_word(l, by);
 
     hed_lift_put(l, "%s %s, %s, %s", op, hed_lift_def(l, d), x, amount);
+    if (known && n == 31 && strcmp(op, "shr.s32") == 0)
+        hed_lift_is_sign(l, d, c);
+    else if (known && n < 32 && !right)
+        hed_lift_shifted(l, d, a, n, false);
     return true;
 }
 
@@ -421,6 +429,18 @@ shift_funnel(struct lift *l)
                  hed_lift_has(l, "W") ? "wrap" : "clamp", hed_lift_def(l, hed_lift_operand(l, 0)),
                  a, c, by);
     return true;
+}
+
+/* The upper half of a pair that is shifted left. */
+static void
+note_shifted_pair(struct lift *l)
+{
+    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *c = hed_lift_operand(l, 3);
+    uint32_t n;
+
+    if (!hed_lift_has(l, "R") && hed_lift_has(l, "HI") && c->kind == a->kind &&
+        c->reg == a->reg + 1 && hed_lift_number(l, hed_lift_operand(l, 2), &n) && n < 32)
+        hed_lift_shifted(l, hed_lift_operand(l, 0), a, n, true);
 }
 
 /* Any other: 64 bits, shifted, and one word of the result. */
@@ -449,6 +469,7 @@ shift_pair(struct lift *l)
     hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, r);
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)),
                  hed_lift_has(l, "HI") ? high : low);
+    note_shifted_pair(l);
 }
 
 void

@@ -235,7 +235,9 @@ hed_lift_compare(struct lift *l)
         p = hed_lift_temp(l, 'x');
         hed_lift_calc(l, "setp.%s.b32 %s, 0, 0", code ? "eq" : "ne", p);
     } else if (hed_lift_has(l, "EX")) {
-        p = compare_upper(l, cmp, type, x, y);
+        p = hed_lift_whole_compare(l, cmp, type);
+        if (!p)
+            p = compare_upper(l, cmp, type, x, y);
     } else {
         p = hed_lift_temp(l, 'x');
         hed_lift_calc(l, "setp.%s.%s %s, %s, %s", cmp, type, p, x, y);
