@@ -320,6 +320,35 @@ soft_cuDeviceGraphMemTrim(struct hed_layer *self, struct hed_cuDeviceGraphMemTri
     return hed_device_get(self, a->device, &dev);
 }
 
+/* "On Compute Architecture 8.X: The minimum count is 4 SMs and must be a multiple of 2": cuda.h, on
+ * green contexts. There are none here, but cuSOLVER asks how many multiprocessors it has this way.
+ */
+CUresult
+hed_device_resource(const struct hed_device *dev, CUdevResourceType type, CUdevResource_v1 *out)
+{
+    const struct hed_profile *p = &dev->info.profile;
+
+    if (type != CU_DEV_RESOURCE_TYPE_SM)
+        return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    *out = (CUdevResource_v1){
+        .type = type,
+        .sm = {.smCount = (unsigned)p->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT],
+               .minSmPartitionSize = p->major >= 9   ? 8
+                                     : p->major == 8 ? 4
+                                                     : 2,
+               .smCoscheduledAlignment = p->major >= 9 ? 8 : 2}};
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+soft_cuDeviceGetDevResource(struct hed_layer *self, struct hed_cuDeviceGetDevResource *a)
+{
+    struct hed_device *dev;
+    const CUresult r = hed_device_for(self, a->device, a->resource, &dev);
+
+    return r == CUDA_SUCCESS ? hed_device_resource(dev, a->type, a->resource) : r;
+}
+
 const struct hed_cuda_ops hed_calls_device_info = {
     .cuDeviceTotalMem = soft_cuDeviceTotalMem,
     .cuDeviceTotalMem_v2 = soft_cuDeviceTotalMem_v2,
@@ -336,4 +365,5 @@ const struct hed_cuda_ops hed_calls_device_info = {
     .cuDeviceGetGraphMemAttribute = soft_cuDeviceGetGraphMemAttribute,
     .cuDeviceSetGraphMemAttribute = soft_cuDeviceSetGraphMemAttribute,
     .cuDeviceGraphMemTrim = soft_cuDeviceGraphMemTrim,
+    .cuDeviceGetDevResource = soft_cuDeviceGetDevResource,
 };

@@ -151,6 +151,10 @@ CUresult hed_device_get(struct hed_layer *self, CUdevice ordinal, struct hed_dev
 CUresult hed_device_for(struct hed_layer *self, CUdevice ordinal, const void *answer,
                         struct hed_device **out);
 
+/* What cuDeviceGetDevResource() says of a device. INVALID_RESOURCE_TYPE. */
+CUresult hed_device_resource(const struct hed_device *dev, CUdevResourceType type,
+                             CUdevResource_v1 *out);
+
 /* A graph takes or gives back memory. memory_lock is held. */
 static inline void
 hed_device_graph_memory_locked(struct hed_device *dev, uint64_t more, uint64_t less)

@@ -391,6 +391,17 @@ soft_cuCtxGetId(struct hed_layer *self, struct hed_cuCtxGetId *a)
 }
 
 static CUresult
+soft_cuCtxGetDevResource(struct hed_layer *self, struct hed_cuCtxGetDevResource *a)
+{
+    struct hed_context *c;
+    CUresult r = ready_and(self, a->resource != NULL);
+
+    if (r == CUDA_SUCCESS)
+        r = named_or_usable(self, a->hCtx, &c);
+    return r == CUDA_SUCCESS ? hed_device_resource(c->device, a->type, a->resource) : r;
+}
+
+static CUresult
 soft_cuCtxGetApiVersion(struct hed_layer *self, struct hed_cuCtxGetApiVersion *a)
 {
     struct hed_context *c;
@@ -550,6 +561,7 @@ const struct hed_cuda_ops hed_calls_context = {
     .cuCtxGetFlags = soft_cuCtxGetFlags,
     .cuCtxSetFlags = soft_cuCtxSetFlags,
     .cuCtxGetId = soft_cuCtxGetId,
+    .cuCtxGetDevResource = soft_cuCtxGetDevResource,
     .cuCtxGetApiVersion = soft_cuCtxGetApiVersion,
     .cuCtxGetStreamPriorityRange = soft_cuCtxGetStreamPriorityRange,
     .cuCtxGetExecAffinity = soft_cuCtxGetExecAffinity,

@@ -151,6 +151,28 @@ static const struct pci_row pci_rows[] = {
 };
 
 static void
+multiprocessors_are_a_resource(void **state)
+{
+    struct fake *f = fake_create(1);
+    CUdevResource_v1 of_device, of_context;
+    int count = 0;
+
+    ok(fake_call(f, cuInit, 0));
+    (void)fake_use_primary(f, 0);
+    ok(fake_call(f, cuDeviceGetAttribute, &count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    ok(fake_call(f, cuDeviceGetDevResource, 0, &of_device, CU_DEV_RESOURCE_TYPE_SM));
+    ok(fake_call(f, cuCtxGetDevResource, NULL, &of_context, CU_DEV_RESOURCE_TYPE_SM));
+    assert_memory_equal(&of_device, &of_context, sizeof of_device);
+    assert_int_equal(of_device.sm.smCount, count);
+    assert_int_equal(of_device.sm.minSmPartitionSize, 8);
+    assert_int_equal(fake_call(f, cuDeviceGetDevResource, 0, &of_device, 0),
+                     CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    assert_int_equal(fake_call(f, cuDeviceGetDevResource, 0, NULL, CU_DEV_RESOURCE_TYPE_SM),
+                     CUDA_ERROR_INVALID_VALUE);
+    fake_free(f);
+}
+
+static void
 devices_are_found_by_their_pci_id(void **state)
 {
     struct fake *f = fake_create(2);
@@ -551,6 +573,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_no_area_has_is_not_supported),
     cmocka_unit_test(devices_are_described_by_their_profile),
     cmocka_unit_test(attributes_come_from_profile_and_place),
+    cmocka_unit_test(multiprocessors_are_a_resource),
     cmocka_unit_test(devices_are_found_by_their_pci_id),
     cmocka_unit_test(devices_see_each_other),
     cmocka_unit_test(linear_textures_are_as_wide_as_their_elements_are_narrow),
