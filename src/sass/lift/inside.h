@@ -6,6 +6,7 @@
  *   kernel.c   writes the kernel, twice: the first time to learn what each block does to pairs of
  *              registers and to predicates, the second time for real
  *   write.c    statements, registers, operands
+ *   tidy.c     removes temporaries that are only moved
  *   pair.c     two registers as one 64-bit value
  *   fuse.c     two instructions that are halves of one 64-bit operation
  *   family files: what instructions mean; table.c says which function lifts which
@@ -109,7 +110,8 @@ struct lift {
     const struct hed_sass_program *program;
     struct lift_code code;
     enum hed_sass_for use;
-    struct hed_buf *out; /* where statements go now */
+    struct hed_buf *out;       /* where the text goes now */
+    struct hed_buf statements; /* of the instruction */
     struct hed_why *why;
     int err;
     struct lift_flow flow;
@@ -224,6 +226,11 @@ const char *hed_lift_pred_number(struct lift *l, unsigned bit);
 const char *hed_lift_def_pred(struct lift *l, unsigned bit);
 /* Writes a predicate: the sources' truth combined. `value` is a predicate register. */
 void hed_lift_set_pred(struct lift *l, unsigned bit, const char *value);
+
+/* ---- tidy.c ---------------------------------------------------------------------------------- */
+
+/* Appends the statements of one instruction, without temporaries that are only moved. */
+void hed_lift_tidy(const struct hed_buf *in, struct hed_buf *out);
 
 /* ---- pair.c ---------------------------------------------------------------------------------- */
 

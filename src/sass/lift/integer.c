@@ -282,13 +282,15 @@ mad_wide(struct lift *l)
 static void
 mad_high(struct lift *l)
 {
-    const struct hed_sass_operand *c = hed_lift_operand(l, 3);
-    const char *q = wide_product(l, wide_addend(l, c));
-    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
+    const char *addend = wide_addend(l, hed_lift_operand(l, 3)), *q = wide_product(l, addend);
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't'), *p;
 
-    if (hed_lift_has(l, "X") || hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
-        hed_lift_refuse(l, "IMAD.HI with carries");
+    if (hed_lift_has(l, "X"))
+        hed_lift_refuse(l, "IMAD.HI with a carry in");
     hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
+    p = hed_lift_def_pred(l, 81);
+    if (p)
+        hed_lift_put(l, "setp.lt.u64 %s, %s, %s", p, q, addend);
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), high);
 }
 

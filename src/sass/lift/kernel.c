@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-#define SCRATCH_MAX ((size_t)1 << 20) /* bytes of text of a block in the first pass */
+#define STATEMENTS_MAX ((size_t)1 << 20) /* bytes of text of an instruction */
 #define PTX_HEAD ".version 8.8\n.target sm_80\n.address_size 64\n\n"
 #define STACK_ALIGN 16u
 #define STACK_MAX (1u << 24)
@@ -116,6 +116,7 @@ lift_inst(struct lift *l, uint32_t i)
     l->inst = &inst;
     l->index = i;
     l->text_used = 0;
+    hed_buf_reset(&l->statements);
     if (!never_runs(&inst)) {
         begin_guard(l);
         if (!hed_lift_transfer(l))
@@ -125,6 +126,10 @@ lift_inst(struct lift *l, uint32_t i)
         if (l->written[1] == i + 1)
             l->stack = stack_after(l, stack);
     }
+    if (!l->err && l->statements.err)
+        l->err = l->statements.err;
+    if (!l->first_pass)
+        hed_lift_tidy(&l->statements, l->out);
     l->inst = NULL;
 }
 
@@ -169,19 +174,13 @@ lift_block(struct lift *l, uint32_t n)
 static void
 learn_blocks(struct lift *l, struct hed_buf *out)
 {
-    struct hed_buf scratch;
-
-    hed_buf_init(&scratch, SCRATCH_MAX);
     l->first_pass = true;
-    l->out = &scratch;
-    l->flow.nodes[0].stack = INT64_MIN;
-    for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++) {
-        lift_block(l, l->flow.order[i]);
-        hed_buf_reset(&scratch);
-    }
-    hed_buf_fini(&scratch);
-    l->first_pass = false;
     l->out = out;
+    l->flow.nodes[0].stack = INT64_MIN;
+    for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++)
+        lift_block(l, l->flow.order[i]);
+    hed_buf_reset(out);
+    l->first_pass = false;
     memset(l->temps, 0, sizeof l->temps);
 }
 
@@ -425,6 +424,7 @@ hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_
     l->program = program;
     l->use = use;
     l->why = why;
+    hed_buf_init(&l->statements, STATEMENTS_MAX);
     l->err = hed_lift_find_code(program, kernel, &l->code);
     if (l->err)
         hed_why_set(why, "the cubin has no code for this kernel");
@@ -441,6 +441,7 @@ hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_
     if (!l->err)
         lift_kernel(l, ptx);
     err = l->err;
+    hed_buf_fini(&l->statements);
     hed_lift_flow_fini(&l->flow);
     free(l->fused);
     free(l->pred_uses);

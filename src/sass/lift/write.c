@@ -79,7 +79,7 @@ add_statement(struct lift *l, const char *guard, const char *fmt, va_list args)
         hed_lift_refuse(l, "its text is too long");
         return;
     }
-    hed_buf_addf(l->out, "\t%s%s;\n", guard, line);
+    hed_buf_addf(&l->statements, "\t%s%s;\n", guard, line);
 }
 
 void
