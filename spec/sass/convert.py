@@ -17,6 +17,7 @@ field("byte_from", 60, "", "B1", "B2", "B3")
 field("convert_to", 75, None, "F16", "F32", "F64", "BF16", None, None, None)
 field("convert_from", 84, None, "F16", "F32", "F64")
 field("round_to", 75, None, "F16", "", "F64")
+field("clamp_to", 76, "U8", "S8", "U16", "S16")
 field("narrow_to", 76, "U8", "S8", "U16", "S16", "U2", "S2", "U4", "S4")
 raw("to_signed_bit", 72, 1)
 raw("from_signed_bit", 74, 1)
@@ -43,3 +44,4 @@ for code in (0x104, 0x110):
 for code in (0x107, 0x113):
     op(code, "3 9 b d", "FRND.ftz.round_to.to_int", "Rd, -|S|", imm="f32")
 op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C")
+op(0x038, "2 8 a c", "I2I.clamp_to.S32.SAT", "Rd, S")

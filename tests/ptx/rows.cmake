@@ -2,7 +2,8 @@
 # by rows_cuda --hash) or, for approximations, with libm.
 if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
     set(rows ${CMAKE_CURRENT_SOURCE_DIR}/exec)
-    add_executable(rows_exec ${rows}/rows_exec.c ${rows}/rows.c ${rows}/harness.c)
+    add_executable(rows_exec ${rows}/rows_exec.c ${rows}/rows_check.c ${rows}/rows.c
+                             ${rows}/harness.c)
     target_link_libraries(rows_exec PRIVATE
         heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
     target_include_directories(rows_exec PRIVATE ${PROJECT_SOURCE_DIR}/tests)

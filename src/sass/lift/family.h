@@ -12,7 +12,9 @@ void hed_lift_min_max(struct lift *l);
 void hed_lift_abs(struct lift *l);
 void hed_lift_dot(struct lift *l);
 void hed_lift_difference(struct lift *l);
+void hed_lift_differences(struct lift *l);
 void hed_lift_narrow(struct lift *l);
+void hed_lift_clamp(struct lift *l);
 
 /* logic.c */
 void hed_lift_move(struct lift *l);
@@ -64,3 +66,33 @@ void hed_lift_save_barrier(struct lift *l);
 void hed_lift_sleep(struct lift *l);
 void hed_lift_trap(struct lift *l);
 void hed_lift_own_place(struct lift *l);
+
+/* floating.c */
+void hed_lift_fadd(struct lift *l);
+void hed_lift_fmul(struct lift *l);
+void hed_lift_ffma(struct lift *l);
+void hed_lift_fmnmx(struct lift *l);
+void hed_lift_fsel(struct lift *l);
+void hed_lift_fset(struct lift *l);
+void hed_lift_fsetp(struct lift *l);
+void hed_lift_fchk(struct lift *l);
+void hed_lift_mufu(struct lift *l);
+void hed_lift_dadd(struct lift *l);
+void hed_lift_dmul(struct lift *l);
+void hed_lift_dfma(struct lift *l);
+void hed_lift_dsetp(struct lift *l);
+
+/* half.c */
+void hed_lift_hadd2(struct lift *l);
+void hed_lift_hmul2(struct lift *l);
+void hed_lift_hfma2(struct lift *l);
+void hed_lift_hset2(struct lift *l);
+void hed_lift_hsetp2(struct lift *l);
+void hed_lift_hmnmx2(struct lift *l);
+
+/* convert.c */
+void hed_lift_i2f(struct lift *l);
+void hed_lift_f2i(struct lift *l);
+void hed_lift_f2f(struct lift *l);
+void hed_lift_f2fp(struct lift *l);
+void hed_lift_frnd(struct lift *l);

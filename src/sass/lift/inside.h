@@ -232,6 +232,28 @@ void hed_lift_set_pred(struct lift *l, unsigned bit, const char *value);
 /* Appends the statements of one instruction, without temporaries that are only moved. */
 void hed_lift_tidy(const struct hed_buf *in, struct hed_buf *out);
 
+/* ---- logic.c --------------------------------------------------------------------------------- */
+
+/* A predicate combined with the one at 87: 0 and, 1 or, 2 xor. */
+const char *hed_lift_combined(struct lift *l, const char *x, unsigned how);
+/* Writes both results of a comparison, x at 81 and `second` at 84, each combined with the predicate
+ * at 87. The second is the inverse of x if it is NULL. */
+void hed_lift_compared(struct lift *l, const char *x, const char *second, unsigned how);
+
+/* ---- floating.c ------------------------------------------------------------------------------ */
+
+/* A source as a register or a number that PTX takes for a float, with its sign. The second is a
+ * pair. */
+const char *hed_lift_float(struct lift *l, const struct hed_sass_operand *o);
+const char *hed_lift_double(struct lift *l, const struct hed_sass_operand *o);
+/* Any text of an operand as a register of 32 bits. */
+const char *hed_lift_reg(struct lift *l, const char *text);
+/* The rounding at 78: "rn", ...; "" or a modifier of PTX if the instruction has it. */
+const char *hed_lift_round(const struct lift *l);
+const char *hed_lift_flag(const struct lift *l, const char *word, const char *ptx);
+/* A comparison of floats by the code at 76, as a new predicate. `type` is "f32", ... */
+const char *hed_lift_float_compare(struct lift *l, const char *type, const char *a, const char *b);
+
 /* ---- pair.c ---------------------------------------------------------------------------------- */
 
 /* A pair as one value; "0" for RZ. `o` is a register, a uniform one, a constant, or a number. Signs

@@ -241,13 +241,14 @@ wide_product(struct lift *l, const char *addend)
     return q;
 }
 
-/* The carry out of a 64-bit sum is its order against a summand. */
-static void
-mad_wide(struct lift *l)
+/* Product plus pair, with the carries that the instruction has. The carry out of a 64-bit sum is
+ * its order against a summand. */
+static const char *
+wide_sum(struct lift *l)
 {
-    const struct hed_sass_operand *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
     const bool wants = wants_carry(l, 81);
-    const char *addend = wide_addend(l, c), *q = wide_product(l, addend), *x = NULL;
+    const char *addend = wide_addend(l, hed_lift_operand(l, 3)), *q = wide_product(l, addend);
+    const char *x = NULL;
 
     if (wants) {
         x = hed_lift_temp(l, 'x');
@@ -274,23 +275,27 @@ mad_wide(struct lift *l)
         hed_lift_set_pred(l, 81, x);
     else
         (void)hed_lift_def_pred(l, 81);
+    return q;
+}
+
+static void
+mad_wide(struct lift *l)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const char *q = wide_sum(l);
+
     hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), q);
     hed_lift_end64(l, d);
 }
 
-/* The high word of product plus pair. */
+/* The high word. */
 static void
 mad_high(struct lift *l)
 {
-    const char *addend = wide_addend(l, hed_lift_operand(l, 3)), *q = wide_product(l, addend);
-    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't'), *p;
+    const char *q = wide_sum(l);
+    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
 
-    if (hed_lift_has(l, "X"))
-        hed_lift_refuse(l, "IMAD.HI with a carry in");
     hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
-    p = hed_lift_def_pred(l, 81);
-    if (p)
-        hed_lift_put(l, "setp.lt.u64 %s, %s, %s", p, q, addend);
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), high);
 }
 
@@ -543,6 +548,22 @@ hed_lift_difference(struct lift *l)
                  hed_lift_def(l, hed_lift_operand(l, 0)), a, b, c);
 }
 
+/* Of four bytes each, side by side or, with .ACC, all added up. */
+void
+hed_lift_differences(struct lift *l)
+{
+    const char *a = hed_lift_reg(l, hed_lift_word(l, hed_lift_operand(l, 1)));
+    const char *b = hed_lift_reg(l, hed_lift_word(l, hed_lift_operand(l, 2)));
+    const char *c = hed_lift_reg(l, hed_lift_word(l, hed_lift_operand(l, 3)));
+
+    if (!hed_lift_has(l, "U8") || hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT) {
+        hed_lift_refuse(l, "a form that is not known");
+        return;
+    }
+    hed_lift_put(l, "vabsdiff4.u32.u32.u32%s %s, %s, %s, %s", hed_lift_flag(l, "ACC", ".add"),
+                 hed_lift_def(l, hed_lift_operand(l, 0)), a, b, c);
+}
+
 void
 hed_lift_narrow(struct lift *l)
 {
@@ -563,4 +584,14 @@ hed_lift_narrow(struct lift *l)
         hed_lift_put(l, "cvt.pack.sat.%s.s32 %s, %s, %s", type, d, a, b);
     else
         hed_lift_put(l, "cvt.pack.sat.%s.s32.b32 %s, %s, %s, %s", type, d, a, b, c);
+}
+
+void
+hed_lift_clamp(struct lift *l)
+{
+    static const char *const types[] = {"u8", "s8", "u16", "s16"};
+    const char *a = hed_lift_reg(l, hed_lift_word(l, hed_lift_operand(l, 1)));
+
+    hed_lift_put(l, "cvt.sat.%s.s32 %s, %s", types[hed_sass_bits(l->inst, 76, 2)],
+                 hed_lift_def(l, hed_lift_operand(l, 0)), a);
 }

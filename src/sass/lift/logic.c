@@ -161,42 +161,48 @@ hed_lift_reverse(struct lift *l)
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
-/* Writes both results of a comparison: the predicate x, and its inverse, each combined with the
- * predicate at 87. */
-static void
-write_compared(struct lift *l, const char *x)
+/* The predicate at 87, or NULL if combining with it changes nothing. */
+static const char *
+combining_pred(struct lift *l, bool is_and)
 {
-    static const char *const words[] = {"and", "or", "xor", "and"};
-    const char *word = words[hed_sass_bits(l->inst, 74, 2)];
     bool constant;
-    const char *in = hed_lift_pred(l, 87, &constant), *first, *second, *n = NULL;
+    const char *in = hed_lift_pred(l, 87, &constant);
 
-    if (!in && (word[0] != 'a' || !constant)) {
+    if (!in && constant != is_and) {
         in = hed_lift_temp(l, 'x');
         hed_lift_calc(l, "setp.%s.b32 %s, 0, 0", constant ? "eq" : "ne", in);
     }
-    if (hed_sass_bits(l->inst, 84, 3) != HED_SASS_PT) {
-        n = hed_lift_temp(l, 'x');
-        hed_lift_calc(l, "not.pred %s, %s", n, x);
-        if (in) {
-            const char *t = hed_lift_temp(l, 'x');
+    return in;
+}
 
-            hed_lift_calc(l, "%s.pred %s, %s, %s", word, t, n, in);
-            n = t;
-        }
-    }
-    if (in) {
-        const char *t = hed_lift_temp(l, 'x');
+const char *
+hed_lift_combined(struct lift *l, const char *x, unsigned how)
+{
+    static const char *const words[] = {"and", "or", "xor", "and"};
+    const char *word = words[how & 3], *in = combining_pred(l, word[0] == 'a'), *t;
 
-        hed_lift_calc(l, "%s.pred %s, %s, %s", word, t, x, in);
-        x = t;
+    if (!in)
+        return x;
+    t = hed_lift_temp(l, 'x');
+    hed_lift_calc(l, "%s.pred %s, %s, %s", word, t, x, in);
+    return t;
+}
+
+void
+hed_lift_compared(struct lift *l, const char *x, const char *second, unsigned how)
+{
+    if (hed_sass_bits(l->inst, 84, 3) == HED_SASS_PT) {
+        second = NULL;
+    } else if (!second) {
+        second = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "not.pred %s, %s", second, x);
     }
-    first = hed_lift_def_pred(l, 81);
-    if (first)
-        hed_lift_put(l, "mov.pred %s, %s", first, x);
-    second = n ? hed_lift_def_pred(l, 84) : NULL;
+    x = hed_lift_combined(l, x, how);
     if (second)
-        hed_lift_put(l, "mov.pred %s, %s", second, n);
+        second = hed_lift_combined(l, second, how);
+    hed_lift_set_pred(l, 81, x);
+    if (second)
+        hed_lift_set_pred(l, 84, second);
 }
 
 /* The upper halves of a comparison of 64 bits: the lower halves decide if these are equal. */
@@ -242,7 +248,7 @@ hed_lift_compare(struct lift *l)
         p = hed_lift_temp(l, 'x');
         hed_lift_calc(l, "setp.%s.%s %s, %s, %s", cmp, type, p, x, y);
     }
-    write_compared(l, p);
+    hed_lift_compared(l, p, NULL, (unsigned)hed_sass_bits(l->inst, 74, 2));
 }
 
 /* ---- predicates ------------------------------------------------------------------------------ */
@@ -279,9 +285,34 @@ narrowed_table(unsigned lut, const char *const in[3])
     return lut & 0xff;
 }
 
+/* The same of the signs of three registers. */
+static void
+sign_logic(struct lift *l)
+{
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 0));
+    const char *b = hed_lift_word(l, hed_lift_operand(l, 1));
+    const char *c = hed_lift_word(l, hed_lift_operand(l, 2));
+    const char *out[2] = {hed_lift_temp(l, 'x'), hed_lift_temp(l, 'x')};
+
+    for (unsigned i = 0; i < 2; i++) {
+        const char *t = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "lop3.b32 %s, %s, %s, %s, 0x%x", t, a, b, c,
+                      (unsigned)hed_sass_bits(l->inst, i == 0 ? 72 : 16, 8));
+        hed_lift_calc(l, "setp.lt.s32 %s, %s, 0", out[i], t);
+    }
+    hed_lift_set_pred(l, 81, out[0]);
+    hed_lift_set_pred(l, 84, out[1]);
+}
+
 void
 hed_lift_pred_logic(struct lift *l)
 {
+    if (hed_lift_operand(l, 0)->kind == HED_SASS_REG) {
+        sign_logic(l);
+        return;
+    }
+
     const unsigned first =
         (unsigned)(hed_sass_bits(l->inst, 72, 5) << 3 | hed_sass_bits(l->inst, 64, 3));
     const unsigned second = (unsigned)hed_sass_bits(l->inst, 16, 8);

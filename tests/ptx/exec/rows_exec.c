@@ -8,42 +8,15 @@
  * they compare instructions with others and give 0. Approximations are compared with functions of
  * libm, within what PTX allows.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
-#include "rows.h"
+#include "rows_check.h"
 
-static const char *const set_names[ROWS_SETS] = {"i16",    "i32", "i64",  "f16", "bf16", "f16x2",
-                                                 "bf16x2", "f32", "trig", "f64", "f32x2"};
 static uint64_t in[3 * ROWS_INPUTS];
 static uint64_t out[ROWS_A_KERNEL * ROWS_INPUTS];
-
-static bool
-find_golden(FILE *f, const char *text, uint64_t *hash)
-{
-    char line[512];
-
-    rewind(f);
-    while (fgets(line, sizeof(line), f)) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strlen(line) > 17 && strcmp(line + 17, text) == 0) {
-            *hash = strtoull(line, NULL, 16);
-            return true;
-        }
-    }
-    return false;
-}
-
-static void
-complain(const struct row *r, unsigned bad, unsigned i, uint64_t got, uint64_t want)
-{
-    printf("%s: %u differ; (%" PRIx64 ", %" PRIx64 ", %" PRIx64 "): %" PRIx64 " instead of %" PRIx64
-           "\n",
-           r->text, bad, in[3 * i], in[3 * i + 1], in[3 * i + 2], got, want);
-}
 
 static bool
 check_against(FILE *dump, unsigned row, const uint64_t *got)
@@ -61,56 +34,8 @@ check_against(FILE *dump, unsigned row, const uint64_t *got)
             first = bad++ ? first : i;
     }
     if (bad)
-        complain(r, bad, first, got[first], want[first]);
+        rows_complain(r, in, bad, first, got[first], want[first]);
     return bad == 0;
-}
-
-static bool
-check_reference(const struct row *r, const uint64_t *got)
-{
-    unsigned bad = 0;
-    unsigned first = 0;
-    uint64_t wanted = 0;
-
-    for (unsigned i = 0; i < ROWS_INPUTS; i++) {
-        const uint64_t want = rows_reference(r, &in[3 * i]);
-
-        if (!rows_near(r, got[i], want)) {
-            first = bad ? first : i;
-            wanted = bad ? wanted : want;
-            bad++;
-        }
-    }
-    if (bad)
-        complain(r, bad, first, got[first], wanted);
-    return bad == 0;
-}
-
-static bool
-check_zero(const struct row *r, const uint64_t *got)
-{
-    for (unsigned i = 0; i < ROWS_INPUTS; i++) {
-        if (got[i]) {
-            complain(r, 1, i, got[i], 0);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool
-check_golden(FILE *golden, const struct row *r, const uint64_t *got)
-{
-    uint64_t want;
-
-    if (!find_golden(golden, r->text, &want)) {
-        printf("%s: no golden hash\n", r->text);
-        return false;
-    }
-    if (rows_hash(got) == want)
-        return true;
-    printf("%s: not what an H200 gives\n", r->text);
-    return false;
 }
 
 static unsigned
@@ -139,12 +64,8 @@ run_kernel(struct exec *e, const struct rows_kernel *k, FILE *file, bool is_dump
 
         if (is_dump)
             bad += !check_against(file, k->rows[i], got);
-        else if (r->kind)
-            bad += !check_reference(r, got);
-        else if (r->on_new)
-            bad += !check_zero(r, got);
         else
-            bad += !check_golden(file, r, got);
+            bad += !rows_check(file, r, in, got);
     }
     return bad;
 }
@@ -176,7 +97,7 @@ main(int argc, char **argv)
     exec_open(&e, text, strcmp(argv[1], "warp") == 0 ? EXEC_COMPILED : EXEC_BASELINE);
     e.options.level = 1;
     for (unsigned i = 0; i < count; i++) {
-        if (!on_new && strcmp(set, "all") != 0 && strcmp(set_names[kernels[i].set], set) != 0)
+        if (!on_new && strcmp(set, "all") != 0 && strcmp(rows_set_names[kernels[i].set], set) != 0)
             continue;
         ran++;
         bad += run_kernel(&e, &kernels[i], file, is_dump);

@@ -1,0 +1,244 @@
+/* Conversions between types. See inside.h for the rules. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sass/lift/family.h"
+#include "sass/lift/inside.h"
+
+/* Sizes as the fields have them: log2 of bytes. */
+enum { BITS8, BITS16, BITS32, BITS64 };
+
+static const char *const floats[] = {NULL, "f16", "f32", "f64"};
+
+/* ---- sources and results --------------------------------------------------------------------- */
+
+/* A 16-bit half of a register, with its sign. */
+static const char *
+source_of_half(struct lift *l, const struct hed_sass_operand *o)
+{
+    const char *low = hed_lift_temp(l, 'h'), *high = hed_lift_temp(l, 'h'), *h, *t;
+    uint32_t v;
+    const bool upper = !hed_lift_number(l, o, &v) && hed_sass_bits(l->inst, 60, 1);
+
+    hed_lift_calc(l, "mov.b32 {%s, %s}, %s", low, high, hed_lift_reg(l, hed_lift_word(l, o)));
+    h = upper ? high : low;
+    if (o->absolute) {
+        t = hed_lift_temp(l, 'h');
+        hed_lift_calc(l, "and.b16 %s, %s, 0x7fff", t, h);
+        h = t;
+    }
+    if (o->negate) {
+        t = hed_lift_temp(l, 'h');
+        hed_lift_calc(l, "xor.b16 %s, %s, 0x8000", t, h);
+        h = t;
+    }
+    return h;
+}
+
+/* A float of a size, in a register. */
+static const char *
+source_of_float(struct lift *l, const struct hed_sass_operand *o, unsigned size)
+{
+    const char *q, *t;
+
+    if (size == BITS16)
+        return source_of_half(l, o);
+    if (size == BITS32)
+        return hed_lift_reg(l, hed_lift_f32(l, o));
+    q = hed_lift_double(l, o);
+    if (q[0] == '%')
+        return q;
+    t = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "mov.f64 %s, %s", t, q);
+    return t;
+}
+
+/* Writes "OP result, source" to where a value of that size goes; a half goes to the lower half of a
+ * register, and the upper one is zero. */
+static void
+write_converted(struct lift *l, unsigned size, const char *op, const char *source)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+
+    if (size == BITS64) {
+        hed_lift_put(l, "%s %s, %s", op, hed_lift_def64(l, d), source);
+        hed_lift_end64(l, d);
+    } else if (size == BITS16) {
+        const char *h = hed_lift_temp(l, 'h');
+
+        hed_lift_calc(l, "%s %s, %s", op, h, source);
+        hed_lift_put(l, "cvt.u32.u16 %s, %s", hed_lift_def(l, d), h);
+    } else {
+        hed_lift_put(l, "%s %s, %s", op, hed_lift_def(l, d), source);
+    }
+}
+
+/* How a float becomes a whole number. */
+static const char *
+whole_rounding(const struct lift *l)
+{
+    static const char *const rounds[] = {"rni", "rmi", "rpi", "rzi"};
+
+    return rounds[hed_sass_bits(l->inst, 78, 2)];
+}
+
+/* ---- integers -------------------------------------------------------------------------------- */
+
+/* The part of a word that an integer of 8 or 16 bits is. */
+static const char *
+source_of_int(struct lift *l, const struct hed_sass_operand *o, unsigned size)
+{
+    const char *w, *t;
+    unsigned by = 0;
+    uint32_t v;
+
+    if (size == BITS64) {
+        w = hed_lift_u64(l, o);
+        if (w[0] == '%')
+            return w;
+        t = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "mov.b64 %s, %s", t, w);
+        return t;
+    }
+    w = hed_lift_reg(l, hed_lift_word(l, o));
+    if (!hed_lift_number(l, o, &v) && size < BITS32)
+        by = (unsigned)hed_sass_bits(l->inst, 60, 2) * (size == BITS8 ? 8 : 16);
+    if (by == 0)
+        return w;
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "shr.u32 %s, %s, %u", t, w, by);
+    return t;
+}
+
+void
+hed_lift_i2f(struct lift *l)
+{
+    const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
+    const unsigned to = (unsigned)hed_sass_bits(l->inst, 75, 2);
+    const bool is_signed = hed_sass_bits(l->inst, 74, 1);
+    const char *source = source_of_int(l, hed_lift_operand(l, 1), from);
+
+    if (!floats[to]) {
+        hed_lift_refuse(l, "a type that is not known");
+        return;
+    }
+    write_converted(l, to,
+                    hed_lift_text(l, "cvt.%s.%s.%c%u", hed_lift_round(l), floats[to],
+                                  is_signed ? 's' : 'u', 8u << from),
+                    source);
+}
+
+/* PTX makes 0 of a NaN, but the highest bit alone if one side has 64 bits. Where the instruction
+ * says otherwise, the other one is chosen. */
+static void
+choose_nan(struct lift *l, unsigned to, bool zero, const char *is_nan, const char *value)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const bool is_signed = hed_sass_bits(l->inst, 72, 1);
+    const unsigned width = 8u << to;
+
+    if (to == BITS64) {
+        hed_lift_put(l, "selp.b64 %s, %s, %s, %s", hed_lift_def64(l, d),
+                     zero ? "0" : "0x8000000000000000", value, is_nan);
+        hed_lift_end64(l, d);
+        return;
+    }
+    hed_lift_put(l, "selp.b32 %s, 0x%x, %s, %s", hed_lift_def(l, d),
+                 zero        ? 0
+                 : is_signed ? 0xffffffffu << (width - 1)
+                             : 1u << (width - 1),
+                 value, is_nan);
+}
+
+void
+hed_lift_f2i(struct lift *l)
+{
+    const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
+    const unsigned to = (unsigned)hed_sass_bits(l->inst, 75, 2);
+    const bool zero = hed_lift_has(l, "NTZ"), ptx_zero = from != BITS64 && to != BITS64;
+    const char *source, *op, *value, *is_nan;
+
+    if (!floats[from] || (from != BITS32 && hed_lift_has(l, "FTZ"))) {
+        hed_lift_refuse(l, "a type that is not known");
+        return;
+    }
+    source = source_of_float(l, hed_lift_operand(l, 1), from);
+    op = hed_lift_text(l, "cvt.%s%s.%c%u.%s", whole_rounding(l), hed_lift_flag(l, "FTZ", ".ftz"),
+                       hed_sass_bits(l->inst, 72, 1) ? 's' : 'u', 8u << to, floats[from]);
+    value = hed_lift_temp(l, to == BITS64 ? 'q' : 't');
+    hed_lift_calc(l, "%s %s, %s", op, value, source);
+    if (zero == ptx_zero) {
+        write_converted(l, to == BITS64 ? BITS64 : BITS32, to == BITS64 ? "mov.b64" : "mov.b32",
+                        value);
+        return;
+    }
+    is_nan = hed_lift_temp(l, 'x');
+    hed_lift_calc(l, "setp.nan.%s %s, %s, %s", floats[from], is_nan, source, source);
+    choose_nan(l, to, zero, is_nan, value);
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+void
+hed_lift_f2f(struct lift *l)
+{
+    enum { TO_BF16 = 4 };
+    const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
+    const unsigned code = (unsigned)hed_sass_bits(l->inst, 75, 3);
+    const unsigned to = code == TO_BF16 ? BITS16 : code;
+    const char *source, *type;
+
+    if (to > BITS64 || !floats[to] || !floats[from] || from == to ||
+        (code == TO_BF16 && from != BITS32)) {
+        hed_lift_refuse(l, "types that are not known");
+        return;
+    }
+    type = code == TO_BF16 ? "bf16" : floats[to];
+    source = source_of_float(l, hed_lift_operand(l, 1), from);
+    write_converted(l, to,
+                    hed_lift_text(l, "cvt%s%s%s.%s.%s", to < from ? "." : "",
+                                  to < from ? hed_lift_round(l) : "",
+                                  hed_lift_flag(l, "FTZ", ".ftz"), type, floats[from]),
+                    source);
+}
+
+/* To a whole number of the same type. */
+void
+hed_lift_frnd(struct lift *l)
+{
+    const unsigned size = (unsigned)hed_sass_bits(l->inst, 75, 2);
+
+    if (!floats[size] || hed_sass_bits(l->inst, 84, 2) != size ||
+        (size != BITS32 && hed_lift_has(l, "FTZ"))) {
+        hed_lift_refuse(l, "types that are not known");
+        return;
+    }
+    write_converted(l, size,
+                    hed_lift_text(l, "cvt.%s%s.%s.%s", whole_rounding(l),
+                                  hed_lift_flag(l, "FTZ", ".ftz"), floats[size], floats[size]),
+                    source_of_float(l, hed_lift_operand(l, 1), size));
+}
+
+/* Two of f32 as two halves; the first goes up. MERGE_C makes one and takes the upper half from
+ * elsewhere, of which only zero is known. */
+void
+hed_lift_f2fp(struct lift *l)
+{
+    const bool merges = hed_lift_has(l, "MERGE_C"), bf16 = hed_lift_has(l, "BF16");
+    const struct hed_sass_operand *first = hed_lift_operand(l, 1), *second = hed_lift_operand(l, 2);
+    const unsigned round = (unsigned)hed_sass_bits(l->inst, 79, 2);
+    const char *a, *b;
+    uint32_t v;
+
+    if ((round != 0 && round != 3) || (merges && !(hed_lift_number(l, second, &v) && v == 0))) {
+        hed_lift_refuse(l, "a form that is not known");
+        return;
+    }
+    a = merges ? "0" : hed_lift_f32(l, first);
+    b = hed_lift_f32(l, merges ? first : second);
+    a = hed_lift_reg(l, a);
+    b = hed_lift_reg(l, b);
+    hed_lift_put(l, "cvt.%s%s%s.%s.f32 %s, %s, %s", round ? "rz" : "rn",
+                 hed_lift_flag(l, "RELU", ".relu"), hed_lift_flag(l, "SATFINITE", ".satfinite"),
+                 bf16 ? "bf16x2" : "f16x2", hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
+}

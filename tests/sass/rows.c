@@ -1,0 +1,265 @@
+/* Single instructions through machine code: the rows of tests/ptx/exec are compiled by ptxas for
+ * sm_80, lifted back to PTX, run, and compared with what an H200 gives.
+ *
+ *     sass_rows PTXAS GOLDEN warp|baseline SET
+ *
+ * SET is a set of inputs (i32, f16x2, ...). Rows that sm_80 does not have are left out: ptxas says
+ * which. The lifted text must be PTX that ptxas takes, too. Exits with 77 if there is no ptxas.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "ptx/exec/harness.h"
+#include "ptx/exec/rows_check.h"
+#include "sass/lift.h"
+
+#define TEXT_MAX ((size_t)16 << 20)
+#define FILE_MAX ((size_t)1 << 20)
+
+struct tools {
+    const char *ptxas;
+    char ptx[512], cubin[512]; /* files */
+    FILE *golden;
+    enum exec_tier tier;
+};
+
+static uint64_t in[3 * ROWS_INPUTS];
+static uint64_t out[ROWS_A_KERNEL * ROWS_INPUTS];
+
+/* ---- ptxas ----------------------------------------------------------------------------------- */
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+/* Marks the lines with errors; true if there were none. */
+static bool
+assemble(const struct tools *t, const char *text, bool *lines, unsigned count, bool tell)
+{
+    char command[2048], line[1024];
+    FILE *p;
+
+    write_text(t->ptx, text);
+    (void)snprintf(command, sizeof(command), "'%s' -arch=sm_80 '%s' -o '%s' 2>&1", t->ptxas, t->ptx,
+                   t->cubin);
+    p = popen(command, "r");
+    if (!p) {
+        perror("popen");
+        exit(1);
+    }
+    while (fgets(line, sizeof(line), p)) {
+        const char *at = strstr(line, ", line ");
+        const unsigned long n = at ? strtoul(at + 7, NULL, 10) : 0;
+
+        if (tell)
+            printf("%s", line);
+        if (n < count && strstr(line, "error"))
+            lines[n] = true;
+    }
+    return pclose(p) == 0;
+}
+
+/* Takes the rows out of a kernel that ptxas named. Each is in braces of its own, inside of the
+ * kernel's. */
+static unsigned
+drop_rows(struct rows_kernel *k, const char *text, const bool *lines, unsigned count)
+{
+    bool drop[ROWS_A_KERNEL] = {false};
+    unsigned braces = 0, kept = 0, n = 1;
+
+    for (const char *p = text; p && n < count; p = strchr(p, '\n'), n++) {
+        p += *p == '\n';
+        braces += p[0] == '{' && p[1] == '\n';
+        if (lines[n] && braces >= 2 && braces < 2 + ROWS_A_KERNEL)
+            drop[braces - 2] = true;
+    }
+    for (unsigned i = 0; i < k->count; i++) {
+        if (drop[i])
+            printf("not in sm_80: %s\n", rows[k->rows[i]].text);
+        else
+            k->rows[kept++] = k->rows[i];
+    }
+    n = k->count - kept;
+    k->count = kept;
+    return n;
+}
+
+static char *
+module_for_sm80(const struct rows_kernel *k)
+{
+    char *text = rows_module(k, 1, false), *target = strstr(text, "sm_90");
+
+    if (!target)
+        abort();
+    memcpy(target, "sm_80", 5);
+    return text;
+}
+
+/* Leaves the cubin of the kernel's rows, without those that sm_80 does not have. False if none is
+ * left. */
+static bool
+compile_rows(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
+{
+    while (k->count) {
+        enum { LINES = 4096 };
+        bool lines[LINES] = {false};
+        char *text = module_for_sm80(k);
+        const bool done = assemble(t, text, lines, LINES, false);
+        const unsigned n = done ? 0 : drop_rows(k, text, lines, LINES);
+
+        if (!done && n == 0) {
+            (void)assemble(t, text, lines, LINES, true);
+            exit(1);
+        }
+        free(text);
+        if (done)
+            return true;
+        *dropped += n;
+    }
+    return false;
+}
+
+/* ---- lifting --------------------------------------------------------------------------------- */
+
+static struct hed_bytes
+read_cubin(const char *path)
+{
+    static uint8_t bytes[FILE_MAX];
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+
+    if (f)
+        fclose(f);
+    return (struct hed_bytes){bytes, n};
+}
+
+/* Lifts the only kernel; false, and the reason printed, if that does not work. */
+static bool
+lift_rows(const struct tools *t, enum hed_sass_for use, struct hed_buf *ptx)
+{
+    struct hed_sass_program *program;
+    struct hed_arena arena;
+    struct hed_why why = {""};
+
+    hed_arena_init(&arena, FILE_MAX * 16);
+
+    int err = hed_sass_open(read_cubin(t->cubin), &arena, &program, &why);
+
+    if (err == 0)
+        err = program->cubin.kernel_count == 1 ? hed_sass_lift(program, 0, use, ptx, &why)
+                                               : HED_EFORMAT;
+    if (err)
+        printf("%s: %s\n", hed_err_text(err), why.text);
+    hed_arena_fini(&arena);
+    return err == 0;
+}
+
+/* Is the text for a GPU what ptxas takes? */
+static bool
+check_text(const struct tools *t)
+{
+    struct hed_buf ptx;
+    bool lines[1], fine;
+
+    hed_buf_init(&ptx, TEXT_MAX);
+    fine = lift_rows(t, HED_SASS_FOR_GPU, &ptx) && assemble(t, hed_buf_cstr(&ptx), lines, 1, true);
+    hed_buf_fini(&ptx);
+    return fine;
+}
+
+static unsigned
+run_rows(const struct tools *t, const struct rows_kernel *k, const char *text)
+{
+    const uint64_t params[] = {(uintptr_t)in, (uintptr_t)out};
+    const struct exec_launch launch = {.blocks = ROWS_INPUTS / ROWS_BLOCK,
+                                       .threads = ROWS_BLOCK,
+                                       .params = params,
+                                       .size = sizeof(params)};
+    unsigned bad = 0;
+    struct exec e;
+
+    rows_inputs((enum rows_set)k->set, in);
+    memset(out, 0xee, sizeof(out));
+    exec_open(&e, text, t->tier);
+    e.options.level = 1;
+    if (exec_run(&e, k->name, &launch) != 0) {
+        printf("%s: %s\n", k->name, e.why.text);
+        bad = k->count;
+    } else {
+        for (unsigned i = 0; i < k->count; i++)
+            bad += !rows_check(t->golden, &rows[k->rows[i]], in, &out[i * ROWS_INPUTS]);
+    }
+    exec_close(&e);
+    return bad;
+}
+
+/* The number of rows that are wrong. */
+static unsigned
+check_kernel(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
+{
+    struct hed_buf ptx;
+    unsigned bad;
+
+    if (!compile_rows(t, k, dropped))
+        return 0;
+    hed_buf_init(&ptx, TEXT_MAX);
+    bad = lift_rows(t, HED_SASS_FOR_CPU, &ptx) ? run_rows(t, k, hed_buf_cstr(&ptx)) : k->count;
+    hed_buf_fini(&ptx);
+    if (bad == 0 && !check_text(t)) {
+        printf("%s: the lifted text is not PTX\n", k->name);
+        bad = k->count;
+    }
+    return bad;
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+int
+main(int argc, char **argv)
+{
+    const char *scratch = getenv("HED_SCRATCH");
+    unsigned count, all = 0, bad = 0, dropped = 0;
+    struct tools t = {.ptxas = argc == 5 ? argv[1] : ""};
+
+    if (argc != 5) {
+        fprintf(stderr, "usage: sass_rows PTXAS GOLDEN warp|baseline SET\n");
+        return 2;
+    }
+    if (access(t.ptxas, X_OK) != 0) {
+        printf("no ptxas: skipped\n");
+        return 77;
+    }
+    (void)snprintf(t.ptx, sizeof(t.ptx), "%s/rows.ptx", scratch ? scratch : ".");
+    (void)snprintf(t.cubin, sizeof(t.cubin), "%s/rows.cubin", scratch ? scratch : ".");
+    t.tier = strcmp(argv[3], "warp") == 0 ? EXEC_COMPILED : EXEC_BASELINE;
+    t.golden = fopen(argv[2], "rb");
+    if (!t.golden) {
+        perror(argv[2]);
+        return 1;
+    }
+
+    struct rows_kernel *kernels = rows_kernels(false, &count);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(rows_set_names[kernels[i].set], argv[4]) != 0)
+            continue;
+        bad += check_kernel(&t, &kernels[i], &dropped);
+        all += kernels[i].count;
+    }
+    printf("%s: %u rows of %u agree, %u are not in sm_80\n", argv[4], all - bad, all, dropped);
+    fclose(t.golden);
+    free(kernels);
+    return bad || all + dropped == 0 ? 1 : 0;
+}
