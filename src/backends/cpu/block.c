@@ -68,39 +68,60 @@ protect_stacks(struct hed_block *b)
         (void)mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE);
 }
 
+static size_t
+shared_size(const struct hed_grid *g)
+{
+    return hed_round_up(g->abi.total_shared, SHARED_ALIGN);
+}
+
+/* Makes so much of the window usable as the grid needs, so that an access beyond the end of its
+ * last page fails. */
+static int
+fit_window(struct hed_block *b, const struct hed_grid *g)
+{
+    const size_t room = hed_round_up(shared_size(g), b->worker->engine->page);
+
+    if (room > b->shared_room &&
+        mprotect(b->shared.at + b->shared_room, room - b->shared_room, PROT_READ | PROT_WRITE) != 0)
+        return HED_ENOMEM;
+    if (room < b->shared_room)
+        (void)mprotect(b->shared.at + room, b->shared_room - room, PROT_NONE);
+    b->shared_room = room;
+    return 0;
+}
+
 /* Shared memory ends at the end of a page, and the next page is inaccessible, so an access beyond
  * its end fails, as on a GPU. */
 static int
-take_block_shared(struct hed_block *b, size_t size)
+take_block_shared(struct hed_block *b, const struct hed_grid *g)
 {
     struct hed_regions *from = &b->worker->engine->shared;
     const size_t page = b->worker->engine->page;
 
-    if (hed_region_take(from, size + page, &b->shared) != 0)
+    b->in_window = g->job->in_windows;
+    if (b->in_window)
+        return hed_window_take(from, &b->shared) == 0 ? fit_window(b, g) : HED_ENOMEM;
+    if (hed_region_take(from, shared_size(g) + page, &b->shared) != 0)
         return HED_ENOMEM;
-    (void)mprotect(b->shared.at + b->shared.size - page, page, PROT_NONE);
+    b->shared_room = b->shared.size - page;
+    (void)mprotect(b->shared.at + b->shared_room, page, PROT_NONE);
     return 0;
 }
 
 static void
 give_shared(struct hed_block *b)
 {
+    struct hed_regions *to = &b->worker->engine->shared;
+
     if (!b->shared.at)
         return;
+    if (b->in_window) {
+        (void)mprotect(b->shared.at, b->shared.size, PROT_NONE);
+        hed_window_give(to, &b->shared);
+        return;
+    }
     (void)mprotect(b->shared.at, b->shared.size, PROT_READ | PROT_WRITE);
-    hed_region_give(&b->worker->engine->shared, &b->shared);
-}
-
-static size_t
-shared_room(const struct hed_block *b)
-{
-    return b->shared.size - b->worker->engine->page;
-}
-
-static size_t
-shared_size(const struct hed_grid *g)
-{
-    return hed_round_up(g->abi.total_shared, SHARED_ALIGN);
+    hed_region_give(to, &b->shared);
 }
 
 static void
@@ -142,7 +163,7 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     if (!b->strands ||
         (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->strands, &b->frames) != 0) ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
-        take_block_shared(b, shared_size(g)) != 0) {
+        take_block_shared(b, g) != 0) {
         b->guard = 0;
         block_free(b);
         return NULL;
@@ -151,13 +172,14 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     return b;
 }
 
-/* Can a block of an earlier grid be reused for this one? */
+/* Can a block of an earlier grid be reused for this one? A window can be made to fit. */
 static bool
-block_fits(const struct hed_block *b, const struct hed_grid *g)
+block_fits(struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
            b->stack_room >= g->stacks && b->strand_room >= g->strands &&
-           b->frames.size >= g->frame * g->strands && shared_room(b) >= shared_size(g);
+           b->frames.size >= g->frame * g->strands && b->in_window == g->job->in_windows &&
+           (b->in_window ? fit_window(b, g) == 0 : b->shared_room >= shared_size(g));
 }
 
 static void
@@ -243,7 +265,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     b->next = NULL;
     b->grid = g;
     b->abi.grid = &g->abi;
-    b->abi.shared = b->shared.at + shared_room(b) - shared_size(g);
+    b->abi.shared = b->shared.at + (b->in_window ? 0 : b->shared_room - shared_size(g));
     b->abi.smid = w->index % g->abi.nsm;
     b->steps = 0;
     if (!strands_are_made(b, g))

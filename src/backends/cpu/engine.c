@@ -10,11 +10,11 @@
 #include "base/number.h"
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
-#define SHARED_RANGE ((size_t)64 << 30)
-#define STACK_WARP ((size_t)1 << 20)   /* of a warp, besides its variables, at most */
-#define STACK_LEAST ((size_t)64 << 10) /* sizes are powers of two, so that stacks can be reused */
-#define STACK_MOST ((size_t)256 << 20) /* per strand */
-#define GUARD ((size_t)64 << 10)       /* bytes under a stack; large frames may skip a page */
+#define SHARED_RANGE ((size_t)256 << 30) /* room for as many windows as a device has blocks */
+#define STACK_WARP ((size_t)1 << 20)     /* of a warp, besides its variables, at most */
+#define STACK_LEAST ((size_t)64 << 10)   /* sizes are powers of two, so that stacks can be reused */
+#define STACK_MOST ((size_t)256 << 20)   /* per strand */
+#define GUARD ((size_t)64 << 10)         /* bytes under a stack; large frames may skip a page */
 #define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
 #define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
 #define CHUNK_MOST 64       /* blocks; compiled ones stop between blocks by themselves */

@@ -61,6 +61,9 @@ struct hed_job {
     size_t param_bytes;
     const uint64_t *vars;
     bool cooperative;
+    /* The kernel takes the lower 24 bits of an address in shared memory for its offset there, as
+     * machine code does: shared memory begins at a multiple of HED_WINDOW. */
+    bool in_windows;
     uint64_t id;
     uint32_t sm_count;      /* of the device */
     uint32_t resident;      /* blocks that a GPU would run at once; 0 if unknown */
@@ -146,6 +149,8 @@ struct hed_block {
 
     /* Kept for the next block. */
     struct hed_region shared;
+    size_t shared_room; /* bytes of it that can be used */
+    bool in_window;     /* it is a window, and its beginning can be used */
     struct hed_region stacks;
     size_t stack_size;                /* per strand, including the guard */
     size_t guard;                     /* bytes of it that are inaccessible; 0 if none */

@@ -1,7 +1,8 @@
 /* Address space for stacks and shared memory. See region.h.
  *
  * Pieces are cut off the front of the range and never joined again, since sizes repeat from launch
- * to launch. A free piece is remembered outside of it, so that its pages can be released.
+ * to launch. A free piece is remembered outside of it, so that its pages can be released. Windows
+ * are cut off its end, so that the pieces before them need not be aligned.
  */
 #include "backends/cpu/region.h"
 
@@ -40,22 +41,30 @@ hed_regions_init(struct hed_regions *a, size_t want)
     a->base = p;
     a->size = size;
     a->used = 0;
+    a->end = size;
+    a->windows = NULL;
     for (int i = 0; i < HED_REGION_CLASSES; i++)
         a->free[i] = NULL;
     return 0;
 }
 
+static void
+forget_free(struct hed_region_free **list)
+{
+    while (*list) {
+        struct hed_region_free *f = *list;
+
+        *list = f->next;
+        free(f);
+    }
+}
+
 void
 hed_regions_fini(struct hed_regions *a)
 {
-    for (int i = 0; i < HED_REGION_CLASSES; i++) {
-        while (a->free[i]) {
-            struct hed_region_free *f = a->free[i];
-
-            a->free[i] = f->next;
-            free(f);
-        }
-    }
+    for (int i = 0; i < HED_REGION_CLASSES; i++)
+        forget_free(&a->free[i]);
+    forget_free(&a->windows);
     if (a->base)
         munmap(a->base, a->size);
     hed_lock_fini(&a->lock);
@@ -72,15 +81,15 @@ class_of(size_t size)
 }
 
 static unsigned char *
-reuse(struct hed_regions *a, int class)
+reuse(struct hed_regions *a, struct hed_region_free **list)
 {
     struct hed_region_free *f = NULL;
     unsigned char *at = NULL;
 
     hed_lock(&a->lock);
-    f = a->free[class];
+    f = *list;
     if (f)
-        a->free[class] = f->next;
+        *list = f->next;
     hed_unlock(&a->lock);
     if (f)
         at = f->at;
@@ -96,11 +105,11 @@ hed_region_take(struct hed_regions *a, size_t size, struct hed_region *out)
     if (class == HED_REGION_CLASSES)
         return HED_ENOMEM;
     out->size = HED_REGION_LEAST << class;
-    out->at = reuse(a, class);
+    out->at = reuse(a, &a->free[class]);
     if (out->at)
         return 0;
     hed_lock(&a->lock);
-    if (out->size <= a->size - a->used) {
+    if (out->size <= a->end - a->used) {
         out->at = a->base + a->used;
         a->used += out->size;
     }
@@ -111,19 +120,51 @@ hed_region_take(struct hed_regions *a, size_t size, struct hed_region *out)
     return mprotect(out->at, out->size, PROT_READ | PROT_WRITE) == 0 ? 0 : HED_ENOMEM;
 }
 
-void
-hed_region_give(struct hed_regions *a, struct hed_region *r)
+static void
+give_back(struct hed_regions *a, struct hed_region *r, struct hed_region_free **list)
 {
     struct hed_region_free *f = malloc(sizeof *f);
-    const int class = class_of(r->size);
 
     madvise(r->at, r->size, MADV_DONTNEED);
     if (!f)
         return; /* The addresses are lost; there are many. */
     f->at = r->at;
     hed_lock(&a->lock);
-    f->next = a->free[class];
-    a->free[class] = f;
+    f->next = *list;
+    *list = f;
     hed_unlock(&a->lock);
     r->at = NULL;
+}
+
+void
+hed_region_give(struct hed_regions *a, struct hed_region *r)
+{
+    give_back(a, r, &a->free[class_of(r->size)]);
+}
+
+int
+hed_window_take(struct hed_regions *a, struct hed_region *out)
+{
+    const uintptr_t base = (uintptr_t)a->base;
+
+    out->size = HED_WINDOW;
+    out->at = reuse(a, &a->windows);
+    if (out->at)
+        return 0;
+    hed_lock(&a->lock);
+
+    const uintptr_t at = ((base + a->end) & ~(uintptr_t)(HED_WINDOW - 1)) - HED_WINDOW;
+
+    if (a->end >= 2 * HED_WINDOW && at >= base + a->used) {
+        a->end = at - base;
+        out->at = a->base + a->end;
+    }
+    hed_unlock(&a->lock);
+    return out->at ? 0 : HED_ENOMEM;
+}
+
+void
+hed_window_give(struct hed_regions *a, struct hed_region *r)
+{
+    give_back(a, r, &a->windows);
 }

@@ -64,6 +64,44 @@ shared_memory_has_an_end(void **state)
     }
 }
 
+static uint32_t window_end; /* bytes that can be used */
+
+static void
+over_the_end_of_a_window(struct hed_ptx_strand *s)
+{
+    volatile unsigned char *shared = s->block->shared;
+
+    if ((uintptr_t)shared % HED_WINDOW != 0)
+        *nowhere = 1;
+    for (uint32_t i = 0; i < window_end; i++)
+        shared[i] = (unsigned char)i;
+    if (s->block->ctaid[0] == 9)
+        shared[window_end] = 1;
+}
+
+/* Windows are used again for grids that need more or less. */
+static void
+shared_memory_in_windows_ends_with_a_page(void **state)
+{
+    static const uint32_t pages[] = {1, 3, 2, 0, 1};
+
+    for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
+        for (int i = 0; i < 5; i++) {
+            struct hed_job job = make_job(over_the_end_of_a_window, flags, 20, 64);
+            struct hed_why why = {""};
+            char address[32];
+
+            window_end = pages[i] * (uint32_t)engine->page;
+            job.info.shared = window_end;
+            job.in_windows = true;
+            assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
+            assert_non_null(strstr(why.text, "block (9, 0, 0)"));
+            snprintf(address, sizeof address, "%06x: kernel", (unsigned)window_end);
+            assert_non_null(strstr(why.text, address));
+        }
+    }
+}
+
 static void
 traps(struct hed_ptx_strand *s)
 {
@@ -191,6 +229,7 @@ launches_that_need_too_much_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_bad_address_fails_the_launch, setup, teardown),
     cmocka_unit_test_setup_teardown(shared_memory_has_an_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(shared_memory_in_windows_ends_with_a_page, setup, teardown),
     cmocka_unit_test_setup_teardown(traps_fail_the_launch, setup, teardown),
     cmocka_unit_test_setup_teardown(endless_recursion_is_noticed, setup, teardown),
     cmocka_unit_test_setup_teardown(threads_that_wait_for_each_other_do_not_hang, setup, teardown),
