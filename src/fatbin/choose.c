@@ -5,11 +5,13 @@
 #include "fatbin/fatbin.h"
 
 /* A higher rank is better; 0 means that the image cannot be used. Machine code comes before PTX
- * that fits, and that before PTX that is too new.
+ * that fits, and that before PTX that is too new. Machine code for other devices is the last
+ * resort.
  */
 #define RANK_CUBIN (UINT64_C(3) << 40)
 #define RANK_PTX (UINT64_C(2) << 40)
 #define RANK_NEWER (UINT64_C(1) << 40)
+#define RANK_FOREIGN (UINT64_C(1) << 36)
 
 /* Among images for the same architecture, the one that is tied to it most closely can use most of
  * it. */
@@ -20,13 +22,22 @@ rank_within_arch(struct hed_arch arch)
 }
 
 static uint64_t
+rank_of_cubin(struct hed_arch arch, const struct hed_choose *how)
+{
+    if (how->takes_cubin && !how->takes_cubin(arch))
+        return 0;
+    if (hed_arch_runs(arch, how->device))
+        return RANK_CUBIN | rank_within_arch(arch);
+    return how->takes_cubin ? RANK_FOREIGN | rank_within_arch(arch) : 0;
+}
+
+static uint64_t
 rank(const struct hed_fatbin_entry *e, const struct hed_choose *how)
 {
     if ((how->flags & HED_CHOOSE_64BIT_ONLY) && !(e->flags & HED_FATBIN_64BIT))
         return 0;
-    if (e->kind == HED_FATBIN_CUBIN && !(how->flags & HED_CHOOSE_PTX_ONLY) &&
-        hed_arch_runs(e->arch, how->device))
-        return RANK_CUBIN | rank_within_arch(e->arch);
+    if (e->kind == HED_FATBIN_CUBIN && !(how->flags & HED_CHOOSE_PTX_ONLY))
+        return rank_of_cubin(e->arch, how);
     if (e->kind != HED_FATBIN_PTX || (how->flags & HED_CHOOSE_CUBIN_ONLY))
         return 0;
     if (how->ptx_below && e->arch.number >= how->ptx_below)

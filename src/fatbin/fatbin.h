@@ -107,6 +107,9 @@ struct hed_choose {
     unsigned flags;     /* enum hed_choose_flag */
     uint32_t ptx_below; /* only PTX for older architectures than this; 0 for no limit. To try
                          * the next one if a kernel cannot be compiled. */
+    /* If not NULL, machine code is taken only if this is true for it, and then also, if nothing
+     * else fits, if the device would not run it. For devices that translate machine code. */
+    bool (*takes_cubin)(struct hed_arch arch);
 };
 
 /* The image that a device would use: machine code that it runs, the newest and most specific first;

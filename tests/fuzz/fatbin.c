@@ -50,7 +50,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct hed_bytes b = {data, size};
-    const struct hed_choose how = {90, HED_CHOOSE_NEWER_PTX, 0};
+    const struct hed_choose how = {.device = 90, .flags = HED_CHOOSE_NEWER_PTX};
     struct hed_fatbin_walk w;
     struct hed_fatbin_entry e;
     struct hed_arena arena;

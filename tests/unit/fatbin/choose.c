@@ -31,7 +31,7 @@ images(struct make *m, const char *words)
 static void
 check_choice(const char *words, uint32_t device, unsigned flags, uint32_t below, const char *expect)
 {
-    const struct hed_choose how = {device, flags, below};
+    const struct hed_choose how = {.device = device, .flags = flags, .ptx_below = below};
     struct hed_fatbin_entry e;
     struct hed_why why = {""};
     struct make m;
@@ -120,10 +120,39 @@ ptx_below_a_limit_is_chosen_on_request(void **state)
     check_choice("compute_90 compute_80 compute_75", 90, 0, 75, NULL);
 }
 
+static bool
+is_ampere_or_ada(struct hed_arch arch)
+{
+    return arch.number >= 80 && arch.number < 90;
+}
+
+static void
+check_translated(const char *words, uint32_t device, const char *expect)
+{
+    const struct hed_choose how = {.device = device, .takes_cubin = is_ampere_or_ada};
+    struct hed_fatbin_entry e;
+    struct make m;
+    char arch[HED_ARCH_TEXT];
+    const int err = hed_fatbin_choose(images(&m, words), &how, &e, NULL);
+
+    assert_int_equal(err, expect ? 0 : HED_ENOTFOUND);
+    if (expect)
+        assert_string_equal(hed_fatbin_arch_text(&e, arch), expect);
+}
+
+static void
+machine_code_for_other_devices_is_the_last_resort(void **state)
+{
+    check_translated("sm_75 sm_80 sm_86 sm_90 compute_90", 86, "sm_86");
+    check_translated("sm_90 sm_80 compute_80", 90, "compute_80");
+    check_translated("sm_75 sm_80 sm_86 sm_90 compute_100", 90, "sm_86");
+    check_translated("sm_75 sm_90 sm_100", 90, NULL);
+}
+
 static void
 of_equal_images_the_first_is_chosen(void **state)
 {
-    const struct hed_choose how = {90, 0, 0};
+    const struct hed_choose how = {.device = 90};
     struct hed_fatbin_entry e;
     struct make m;
 
@@ -142,7 +171,7 @@ images_for_32_bits_are_ignored(void **state)
 static void
 images_before_damage_are_used(void **state)
 {
-    const struct hed_choose how = {90, 0, 0};
+    const struct hed_choose how = {.device = 90};
     struct hed_fatbin_entry e;
 
     assert_int_equal(hed_fatbin_choose(fixture("fatbin/longer"), &how, &e, NULL), 0);
@@ -152,7 +181,7 @@ images_before_damage_are_used(void **state)
 static void
 if_nothing_fits_the_reason_lists_the_images(void **state)
 {
-    const struct hed_choose how = {80, 0, 0};
+    const struct hed_choose how = {.device = 80};
     struct hed_fatbin_entry e;
     struct hed_why why;
     struct make m;
@@ -189,6 +218,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ptx_can_be_required_or_excluded),
     cmocka_unit_test(ptx_that_is_too_new_is_chosen_on_request),
     cmocka_unit_test(ptx_below_a_limit_is_chosen_on_request),
+    cmocka_unit_test(machine_code_for_other_devices_is_the_last_resort),
     cmocka_unit_test(of_equal_images_the_first_is_chosen),
     cmocka_unit_test(images_for_32_bits_are_ignored),
     cmocka_unit_test(images_before_damage_are_used),
