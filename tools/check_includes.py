@@ -36,7 +36,7 @@ TABLE = {
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
     "backends/remote": "core base gen wire driver fatbin",
-    "backends/cpu": "core base gen ptx driver fatbin",
+    "backends/cpu": "core base gen ptx driver fatbin sass",
     "front": "core base gen",
     "inject": "core base gen trace sched record",
     # Two programs; both may include only what lies in server/ itself.

@@ -56,9 +56,10 @@ static const struct {
     const char *key;
     const char *words[5]; /* ends with NULL */
 } choices[] = {
-    {"trace_full", {"block", "drop"}},    {"trace_repeats", {"count", "all"}},
-    {"export_tables", {"pass", "count"}}, {"insecure", {"no", "yes"}},
-    {"sticky_launch", {"no", "yes"}},     {"cpu_codegen", {"tiered", "warp", "baseline"}},
+    {"trace_full", {"block", "drop"}},     {"trace_repeats", {"count", "all"}},
+    {"export_tables", {"pass", "count"}},  {"insecure", {"no", "yes"}},
+    {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
+    {"cpu_code", {"auto", "ptx", "sass"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

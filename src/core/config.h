@@ -39,6 +39,7 @@
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
     X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")      \
+    X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")   \
     X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
     X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \
     X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                   \

@@ -94,6 +94,11 @@ struct hed_code_var {
     const void *init; /* the first init_size bytes; the rest is zero */
     uint64_t init_size;
     bool texture; /* a .texref, .surfref or .samplerref: no memory */
+    /* In machine code, variables are parts of larger ones: if part_of is not 0, this one has no
+     * memory of its own and begins at byte `at` of vars[part_of - 1], which is not a part. The
+     * larger ones have the name "", so they are not found. */
+    uint32_t part_of;
+    uint64_t at;
 };
 
 /* A description of loaded code. The machine's own data follows it. All contexts that load the same

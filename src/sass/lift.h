@@ -57,6 +57,9 @@ struct hed_sass_program {
     struct lift_module *inside;
 };
 
+/* Is machine code of this architecture known here? */
+bool hed_sass_lifts(struct hed_arch arch);
+
 /* Reads a cubin. The result is in the arena, whose ceiling limits it, and points into the bytes.
  * HED_EFORMAT, HED_ETRUNC, HED_ELIMIT; HED_ENOTSUP for an architecture that we do not know. */
 int hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_program **out,

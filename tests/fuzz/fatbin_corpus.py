@@ -21,11 +21,10 @@ PTX_TEXT = b"// nothing\n.version 7.0\n.target sm_52\n.address_size 64\n.entry k
 
 
 def compile_with(nvcc):
-    """Compiles the kernels in an empty folder, so that the output contains no path."""
-    def run(*words):
+    """Compiles kernels in an empty folder, so that the output contains no path."""
+    def run(*words, source="e2e/cli/fatbin_kernels.cu"):
         with tempfile.TemporaryDirectory() as folder:
-            source = (HERE.parent / "e2e" / "cli" / "fatbin_kernels.cu").read_bytes()
-            Path(folder, "k.cu").write_bytes(source)
+            Path(folder, "k.cu").write_bytes((HERE.parent / source).read_bytes())
             subprocess.run([nvcc, *words, "-o", "out", "k.cu"], cwd=folder, check=True)
             return Path(folder, "out").read_bytes()
     return run
@@ -69,6 +68,7 @@ def cubins(nvcc):
     sm90 = nvcc("-cubin", "-arch=sm_90")
     return {
         "sm_75": nvcc("-cubin", "-arch=sm_75"),
+        "sm_80": nvcc("-cubin", "-arch=sm_80", source="unit/cpu/machine_code.cu"),
         "sm_90": sm90,
         "sm_90a": nvcc("-cubin", "-arch=sm_90a", "-DLARGE"),
         "parts": nvcc("-cubin", "-arch=sm_90", "-rdc=true"),

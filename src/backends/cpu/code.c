@@ -45,22 +45,49 @@ result_of_error(int err)
     }
 }
 
-/* A kernel of the baseline tier. If its compiled code is in the cache, it starts with that. */
+/* A kernel of the baseline tier. */
 static int
-decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
-              struct hed_why *why)
+decode_kernel(struct hed_cpu_kernel *k, struct hed_why *why)
 {
-    int err;
+    const int err = hed_interp_create(k->module, k->func, &k->program, why);
 
-    k->code = code;
-    if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, k->rows, &k->compiled) == 0)
-        k->tier = HED_TIER_COMPILED;
-    if (k->tier == HED_TIER_COMPILED)
-        return 0;
-    err = hed_interp_create(&code->module, k->func, &k->program, why);
     if (!err)
         k->loaded = (struct hed_ptx_loaded){.entry = hed_interp_entry,
                                             .info = *hed_interp_info(k->program)};
+    return err;
+}
+
+/* Compiled code that is in the cache is used at once; machine code need not be lifted then. */
+static bool
+find_compiled_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k)
+{
+    if ((c->baseline && !c->tiered) ||
+        hed_cpu_find_compiled(c, k->name, &code->text, k->rows, &k->compiled) != 0)
+        return false;
+    k->tier = HED_TIER_COMPILED;
+    return true;
+}
+
+static int
+make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
+            struct hed_why *why)
+{
+    int err = HED_ENOTSUP;
+
+    if (k->func->refused) {
+        explain_refusal(k->func->refused, why);
+    } else if (c->baseline) {
+        err = decode_kernel(k, why);
+    } else {
+        err = hed_cpu_compile(c, k->module, k->func, k->name, &code->text, k->rows, &k->compiled,
+                              why);
+        k->tier = err ? HED_TIER_STAYS : HED_TIER_COMPILED;
+        /* The baseline tier runs what the compiler refuses. */
+        if (err == HED_ENOTSUP) {
+            hed_info(CPU, "%s: kernel %s runs in the baseline tier", why->text, k->name);
+            err = decode_kernel(k, why);
+        }
+    }
     return err;
 }
 
@@ -69,38 +96,36 @@ static CUresult
 compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                struct hed_why *why)
 {
-    int err = HED_ENOTSUP;
+    uint32_t shown = code->shown;
 
-    if (k->func->refused) {
-        explain_refusal(k->func->refused, why);
-    } else if (c->baseline) {
-        err = decode_kernel(c, code, k, why);
+    k->code = code;
+    if (find_compiled_kernel(c, code, k)) {
+        shown = code->sass ? hed_board_add_lifted(c->board, NULL, 0) : shown;
     } else {
-        err = hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, why);
-        k->tier = err ? HED_TIER_STAYS : HED_TIER_COMPILED;
-        /* The baseline tier runs what the compiler refuses. */
-        if (err == HED_ENOTSUP) {
-            hed_info(CPU, "%s: kernel %s runs in the baseline tier", why->text, k->func->name);
-            err = decode_kernel(c, code, k, why);
-        }
+        int err = k->func ? 0 : hed_code_lift(c, code, k, why);
+
+        if (err)
+            return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NO_BINARY_FOR_GPU;
+        err = make_kernel(c, code, k, why);
+        if (err)
+            return result_of_error(err);
+        shown = code->sass ? hed_code_lifted(code, k)->shown : shown;
     }
-    if (!err) {
-        k->shown = hed_board_add_kernel(c->board, code->shown, k->rows, k->func->name);
-        hed_show_tier(k);
-    }
-    return result_of_error(err);
+    k->shown = hed_board_add_kernel(c->board, shown, k->rows, k->name);
+    hed_show_tier(k);
+    return CUDA_SUCCESS;
 }
 
 /* Which code a launch needs. Where it does not say how blocks look: what the kernel itself asks
  * for, or the usual. Only the compiler's warps depend on it. */
 static enum hed_rows
-rows_of_launch(const struct hed_cpu *c, const struct hed_ptx_func *f, const uint32_t *block)
+rows_of_launch(const struct hed_cpu *c, const struct hed_code_kernel *k, const uint32_t *block)
 {
     if (c->baseline && !c->tiered)
         return HED_ROWS_ANY;
     if (block)
         return hed_rows_of(block);
-    return f && f->directives.reqntid[0] ? hed_rows_of(f->directives.reqntid) : HED_ROWS_32;
+    return k->required[0] ? hed_rows_of(k->required) : HED_ROWS_32;
 }
 
 struct hed_cpu_kernel *
@@ -109,7 +134,7 @@ hed_cpu_kernel_of(void *m, const struct hed_code *pub, uint32_t kernel, const ui
     struct hed_cpu_kernel *all =
         &((const struct hed_cpu_code *)pub)->states[(size_t)kernel * HED_ROWS_COUNT];
 
-    return &all[rows_of_launch(m, all->func, block)];
+    return &all[rows_of_launch(m, &pub->kernels[kernel], block)];
 }
 
 CUresult
@@ -171,12 +196,13 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
         const struct hed_code_var *v = &pub->vars[i];
         unsigned char *at = (unsigned char *)(uintptr_t)addresses[i];
 
-        if (!at || v->texture)
+        if (!at || v->texture || v->part_of)
             continue;
         if (v->init_size)
             memcpy(at, v->init, v->init_size);
         memset(at + v->init_size, 0, v->size - v->init_size);
-        for (const struct hed_ptx_reloc *r = code->vars[i]->relocs; r; r = r->next) {
+        for (const struct hed_ptx_reloc *r = code->vars ? code->vars[i]->relocs : NULL; r;
+             r = r->next) {
             uint64_t value = relocated_address(code, r, addresses) + (uint64_t)r->addend;
 
             if (r->mask)
@@ -185,6 +211,8 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
                 memcpy(at + r->at, &value, r->bytes);
         }
     }
+    if (code->sass)
+        hed_code_fill_pointers(code, addresses);
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -204,13 +232,17 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     pthread_cond_init(&code->done, NULL);
     hed_arena_init(&code->arena, HED_CPU_DESCRIPTION_MAX);
 
-    const int err = hed_code_read_ptx(code, source, log, why);
+    const int err = source->kind == HED_CODE_CUBIN ? hed_code_read_cubin(m, code, source, why)
+                                                   : hed_code_read_ptx(code, source, log, why);
 
     if (err) {
         hed_cpu_close(m, &code->pub);
         return err;
     }
-    code->shown = hed_board_add_module(((struct hed_cpu *)m)->board, source->data, source->size);
+    /* Of machine code, kernels that run are shown. */
+    if (source->kind == HED_CODE_PTX)
+        code->shown =
+            hed_board_add_module(((struct hed_cpu *)m)->board, source->data, source->size);
     *out = &code->pub;
     return 0;
 }
@@ -223,6 +255,7 @@ hed_code_free(struct hed_cpu_code *code)
         hed_interp_free(code->states[i].program);
     }
     free(code->states);
+    hed_code_free_lifted(code);
     hed_ptx_module_fini(&code->module);
     hed_arena_fini(&code->arena);
     pthread_cond_destroy(&code->done);

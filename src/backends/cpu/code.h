@@ -24,9 +24,24 @@ enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_F
 /* tier.c: where the launches of a kernel in the baseline tier go. */
 enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIER_STAYS };
 
+/* PTX that was made from the machine code of a kernel, for all of its layouts. */
+struct hed_cpu_lifted {
+    int state;    /* enum hed_cpu_kernel_state; guarded by the code's lock */
+    int err;      /* valid if READY or FAILED, like the next members */
+    bool is_read; /* module is to be freed */
+    struct hed_ptx_module module;
+    const struct hed_ptx_func *func;
+    uint32_t shown; /* id of the text on the board, or 0 */
+    struct hed_why why;
+};
+
 /* A kernel's code for one layout of threads in warps. */
 struct hed_cpu_kernel {
+    const char *name;
+    /* The kernel, and the module that it belongs to. For machine code, they are set before the
+     * kernel is READY, and NULL if its compiled code was in the cache. */
     const struct hed_ptx_func *func;
+    const struct hed_ptx_module *module;
     enum hed_rows rows;
     _Atomic int state;              /* enum hed_cpu_kernel_state; changed under the code's lock */
     CUresult result;                /* valid if READY or FAILED, like the next members */
@@ -46,12 +61,14 @@ struct hed_cpu_kernel {
 struct hed_cpu;
 
 struct hed_cpu_code {
-    struct hed_code pub;    /* first */
-    struct hed_arena arena; /* holds what pub points to */
-    struct hed_ptx_module module;
-    struct hed_cache_key text;       /* the hash of the PTX */
+    struct hed_code pub;             /* first */
+    struct hed_arena arena;          /* holds what pub points to */
+    struct hed_ptx_module module;    /* empty for machine code */
+    struct hed_sass_program *sass;   /* machine code, or NULL */
+    struct hed_cpu_lifted *lifted;   /* machine code: one for each of pub.kernels */
+    struct hed_cache_key text;       /* the hash of the PTX or the machine code */
     uint32_t shown;                  /* id of the module on the board, or 0 */
-    const struct hed_ptx_var **vars; /* by index in pub.vars */
+    const struct hed_ptx_var **vars; /* by index in pub.vars; NULL for machine code */
     struct hed_cpu_kernel *states;   /* HED_ROWS_COUNT for each of pub.kernels, one by one */
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
@@ -89,3 +106,20 @@ void hed_show_tier(const struct hed_cpu_kernel *k);
 /* describe.c: reads PTX and describes what is in it. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
                       struct hed_buf *log, struct hed_why *why);
+/* Makes the states of pub.kernels. HED_ENOMEM. */
+int hed_code_make_states(struct hed_cpu_code *code, const struct hed_code_kernel *kernels,
+                         uint32_t count);
+
+/* ---- lift.c: machine code -------------------------------------------------------------------- */
+
+/* Reads machine code and describes what is in it. */
+int hed_code_read_cubin(struct hed_cpu *c, struct hed_cpu_code *code,
+                        const struct hed_code_source *source, struct hed_why *why);
+struct hed_cpu_lifted *hed_code_lifted(const struct hed_cpu_code *code,
+                                       const struct hed_cpu_kernel *k);
+/* Sets func and module of a kernel that has none yet, and which no other thread uses. */
+int hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
+                  struct hed_why *why);
+/* Writes the addresses in the initial values of variables. */
+void hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses);
+void hed_code_free_lifted(struct hed_cpu_code *code);

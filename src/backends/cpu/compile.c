@@ -23,6 +23,13 @@
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
+static uint64_t
+file_identity(const struct stat *st)
+{
+    return (uint64_t)st->st_mtim.tv_sec * HED_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec +
+           (uint64_t)st->st_size * 31;
+}
+
 /* The plug-in is beside the library that this code is in. */
 static void
 find_compiler(struct hed_cpu *c)
@@ -34,6 +41,8 @@ find_compiler(struct hed_cpu *c)
     if (!dladdr((const void *)&hed_cpu_compile_init, &info) || !info.dli_fname ||
         !realpath(info.dli_fname, path))
         return;
+    if (stat(path, &st) == 0)
+        c->own_identity = file_identity(&st);
 
     char *slash = strrchr(path, '/');
 
@@ -45,8 +54,7 @@ find_compiler(struct hed_cpu *c)
 
     if (n < 0 || (size_t)n >= sizeof c->compiler_path || stat(c->compiler_path, &st) != 0)
         return;
-    c->compiler_identity = (uint64_t)st.st_mtim.tv_sec * HED_NS_PER_S +
-                           (uint64_t)st.st_mtim.tv_nsec + (uint64_t)st.st_size * 31;
+    c->compiler_identity = file_identity(&st);
 }
 
 void
@@ -222,12 +230,11 @@ compile_options(const struct hed_cpu *c, enum hed_rows rows)
 }
 
 int
-hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
-                      const struct hed_cache_key *text, enum hed_rows rows,
-                      struct hed_cpu_compiled *out)
+hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,
+                      enum hed_rows rows, struct hed_cpu_compiled *out)
 {
     const struct hed_ptx_options o = compile_options(c, rows);
-    const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
+    const struct hed_cache_key key = kernel_cache_key(c, text, name, &o);
     struct hed_buf object;
     int err = HED_ENOTFOUND;
 
@@ -235,7 +242,7 @@ hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
     if (hed_cache_get(c->cache, &key, &object, &out->compile_us) &&
         load_object(&object, &out->loaded, NULL) == 0) {
         out->is_cached = true;
-        hed_debug(CPU, "kernel %s found in the cache", kernel->name);
+        hed_debug(CPU, "kernel %s found in the cache", name);
         err = 0;
     }
     hed_buf_fini(&object);
@@ -244,15 +251,16 @@ hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
 
 int
 hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why)
+                const struct hed_ptx_func *kernel, const char *name,
+                const struct hed_cache_key *text, enum hed_rows rows, struct hed_cpu_compiled *out,
+                struct hed_why *why)
 {
     struct hed_ptx_options o = compile_options(c, rows);
-    const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
+    const struct hed_cache_key key = kernel_cache_key(c, text, name, &o);
     struct hed_buf object;
     int err;
 
-    if (hed_cpu_find_compiled(c, kernel, text, rows, out) == 0)
+    if (hed_cpu_find_compiled(c, name, text, rows, out) == 0)
         return 0;
     hed_buf_init(&object, OBJECT_MAX);
 

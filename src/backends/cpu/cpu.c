@@ -17,6 +17,7 @@
 #include "driver/driver.h"
 #include "driver/shared.h"
 #include "ptx/run/board.h"
+#include "sass/lift.h"
 
 static void
 executor_forked(void *m)
@@ -52,6 +53,7 @@ const struct hed_executor hed_cpu_executor = {
                .protect = hed_cpu_protect,
                .copy = hed_cpu_copy,
                .fill = hed_cpu_fill},
+    .takes_cubin = hed_sass_lifts,
     .open = hed_cpu_open,
     .close = hed_cpu_close,
     .fill_vars = hed_cpu_fill_vars,
@@ -90,6 +92,9 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_init(&c->heaps[i]);
+    c->near.prefers = strcmp(config->cpu_code, "sass") == 0  ? HED_NEAR_SASS
+                      : strcmp(config->cpu_code, "ptx") == 0 ? HED_NEAR_PTX
+                                                             : HED_NEAR_AUTO;
     c->tiered = strcmp(config->cpu_codegen, "tiered") == 0;
     c->baseline = c->tiered || strcmp(config->cpu_codegen, "baseline") == 0;
     c->cache = hed_cache_create(config->cache, config->cache_size);

@@ -3,6 +3,7 @@
  *   cpu.c      the backend's type: settings, devices, the soft driver
  *   memory.c   addresses and what is behind them
  *   code.c     images into code: what is in them, and kernels when they are first launched
+ *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   exit.c     stops the compiler when the process ends
  *   show.c     what other processes see of kernels
@@ -58,6 +59,7 @@ struct hed_cpu {
     bool no_compiler;           /* it was not found, or must not be used */
     char compiler_path[4096];   /* constant */
     uint64_t compiler_identity; /* of the file: changes when it does; constant */
+    uint64_t own_identity;      /* the same of the file with this code */
 };
 
 extern const struct hed_executor hed_cpu_executor;
@@ -128,16 +130,16 @@ struct hed_cpu_compiled {
     bool is_cached;
 };
 
-/* A kernel of a module whose text has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
+/* A kernel of a module whose image has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
  * compiled; HED_ENOTFOUND: there is no compiler. */
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                    const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                    enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why);
+                    const struct hed_ptx_func *kernel, const char *name,
+                    const struct hed_cache_key *text, enum hed_rows rows,
+                    struct hed_cpu_compiled *out, struct hed_why *why);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
-int hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
-                          const struct hed_cache_key *text, enum hed_rows rows,
-                          struct hed_cpu_compiled *out);
+int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,
+                          enum hed_rows rows, struct hed_cpu_compiled *out);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 

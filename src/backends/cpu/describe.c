@@ -145,6 +145,22 @@ is_kernel_with_body(const struct hed_ptx_func *f)
     return f->is_entry && f->has_body;
 }
 
+int
+hed_code_make_states(struct hed_cpu_code *code, const struct hed_code_kernel *kernels,
+                     uint32_t count)
+{
+    code->states = calloc((count + (size_t)1) * HED_ROWS_COUNT, sizeof *code->states);
+    if (!code->states)
+        return HED_ENOMEM;
+    code->pub.kernels = kernels;
+    code->pub.kernel_count = count;
+    for (uint32_t i = 0; i < count * HED_ROWS_COUNT; i++) {
+        code->states[i].name = kernels[i / HED_ROWS_COUNT].name;
+        code->states[i].rows = (enum hed_rows)(i % HED_ROWS_COUNT);
+    }
+    return 0;
+}
+
 static int
 describe_module(struct hed_cpu_code *code, uint32_t device)
 {
@@ -159,8 +175,7 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
 
     struct hed_code_kernel *kernels = alloc_description(code, count, sizeof *kernels);
 
-    code->states = calloc((size_t)(count ? count : 1) * HED_ROWS_COUNT, sizeof *code->states);
-    if (!v.vars || !code->vars || !kernels || !code->states)
+    if (!v.vars || !code->vars || !kernels)
         return HED_ENOMEM;
     hed_ptx_each_var(m, describe_var, &v);
     for (const struct hed_ptx_func *f = m->funcs; f; f = f->next) {
@@ -174,18 +189,20 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
         kernels[n].constant = (uint32_t)v.constant;
         kernels[n].ptx_version = m->sm;
         kernels[n].binary_version = device;
-        for (unsigned rows = 0; rows < HED_ROWS_COUNT; rows++)
-            code->states[n * HED_ROWS_COUNT + rows] =
-                (struct hed_cpu_kernel){.func = f, .rows = (enum hed_rows)rows};
         n++;
     }
-    code->pub = (struct hed_code){
-        .kernels = kernels,
-        .kernel_count = n,
-        .vars = v.vars,
-        .var_count = nvars,
-    };
-    return 0;
+    code->pub.vars = v.vars;
+    code->pub.var_count = nvars;
+
+    const int err = hed_code_make_states(code, kernels, n);
+
+    n = 0;
+    for (const struct hed_ptx_func *f = m->funcs; !err && f; f = f->next)
+        for (unsigned rows = 0; is_kernel_with_body(f) && rows < HED_ROWS_COUNT; rows++, n++) {
+            code->states[n].func = f;
+            code->states[n].module = m;
+        }
+    return err;
 }
 
 int

@@ -94,6 +94,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .param_bytes = l->param_bytes,
         .vars = l->variables,
         .cooperative = l->cooperative,
+        .in_windows = ((const struct hed_cpu_code *)l->code)->sass != NULL,
         .id = l->grid_id,
         .sm_count = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
         .clock_khz = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),

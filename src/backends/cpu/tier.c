@@ -49,11 +49,12 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     int state = HED_TIER_STAYS;
 
     why.text[0] = 0;
-    if (hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, &why) != 0)
-        hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->func->name);
+    if (hed_cpu_compile(c, k->module, k->func, k->name, &code->text, k->rows, &k->compiled, &why) !=
+        0)
+        hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->name);
     else
         state = HED_TIER_COMPILED;
-    hed_debug(CPU, "kernel %s: %s", k->func->name,
+    hed_debug(CPU, "kernel %s: %s", k->name,
               state == HED_TIER_COMPILED ? "launches use compiled code from now on"
                                          : "stays in the baseline tier");
     /* Release: pairs with the acquire in hed_tier_loaded(), which uses `compiled`. */

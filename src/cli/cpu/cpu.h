@@ -39,6 +39,7 @@ struct hed_cpu_subject {
     const struct hed_ptx_module *module;
     const struct hed_ptx_func *func;
     const struct hed_board_kernel *shown; /* of a process; or NULL */
+    bool is_lifted;                       /* the text was made from machine code */
     enum hed_rows rows;
     struct hed_cpu_made made;
     struct hed_explain explained;

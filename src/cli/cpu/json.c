@@ -38,6 +38,8 @@ add_state(struct hed_buf *b, const struct hed_cpu_subject *s)
 {
     const struct hed_cpu_made *m = &s->made;
 
+    if (s->is_lifted)
+        hed_buf_addf(b, ",\"lifted\":true");
     if (s->shown) {
         hed_buf_addf(b, ",");
         add_text(b, "tier", hed_cpu_tier_text(s->shown));

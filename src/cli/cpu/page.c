@@ -336,8 +336,9 @@ hed_cpu_print_page(const struct hed_cpu_subject *s, bool lines)
     char name[HED_DEMANGLED_MAX], where[TEXT_MAX];
 
     hed_cli_put(stdout, hed_demangle(s->func->name, name, sizeof name));
-    snprintf(where, sizeof where, "%.80s, image %" PRIu64 ", line %u; %u instructions", s->source,
-             s->image, s->func->line, s->func->ninsts);
+    snprintf(where, sizeof where, "%.80s, image %" PRIu64 ", line %u; %u instructions%s", s->source,
+             s->image, s->func->line, s->func->ninsts,
+             s->is_lifted ? " of PTX made from machine code" : "");
     putchar('\n');
     print_field("from", where);
     if (s->shown)

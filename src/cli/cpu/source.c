@@ -192,10 +192,19 @@ visit_shown(struct visit *v, const struct hed_board_copy *c, const char *source,
             const struct hed_board_kernel *k)
 {
     const struct hed_board_module *shown = find_shown_module(c, k->module);
-    struct hed_cpu_subject s = {.source = source, .image = k->module, .shown = k};
+    struct hed_cpu_subject s = {
+        .source = source, .image = k->module, .shown = k, .is_lifted = shown && shown->is_lifted};
     struct hed_ptx_module m;
     bool goes_on = true;
 
+    if (shown && shown->is_lifted && shown->text_size == 0) {
+        say(v,
+            "cpu explain: kernel %s of %s comes from machine code, and its compiled code from the "
+            "cache; run the program with HEDDLE_CACHE_SIZE=0 to see more",
+            k->name, source);
+        v->code = HED_EXIT_FAILED;
+        return true;
+    }
     if (!shown || !shown->has_text) {
         say(v, "cpu explain: %s did not keep the text of kernel %s; explain its file instead",
             source, k->name);

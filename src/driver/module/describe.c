@@ -33,9 +33,9 @@ arena_text(struct hed_arena *a, struct hed_bytes b)
     return s;
 }
 
-static int
-describe_cubin_kernel(struct hed_arena *a, const struct hed_cubin *c,
-                      const struct hed_cubin_kernel *k, struct hed_code_kernel *out)
+int
+hed_cubin_describe_kernel(const struct hed_cubin *c, const struct hed_cubin_kernel *k,
+                          struct hed_arena *a, struct hed_code_kernel *out)
 {
     struct hed_code_param *params = hed_arena_alloc(a, (k->param_count + 1u) * sizeof *params, 8);
     const char *name = arena_text(a, k->name);
@@ -73,7 +73,7 @@ describe_kernels(struct description *d, const struct hed_cubin *c)
     if (!kernels)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < c->kernel_count; i++) {
-        const int err = describe_cubin_kernel(&d->arena, c, &c->kernels[i], &kernels[i]);
+        const int err = hed_cubin_describe_kernel(c, &c->kernels[i], &d->arena, &kernels[i]);
 
         if (err != 0)
             return err;

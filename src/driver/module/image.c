@@ -77,7 +77,7 @@ make_indices(struct hed_program *p)
      * name. */
     for (int visible = 1; visible >= 0; visible--)
         for (uint32_t i = 0; i < c->var_count; i++)
-            if (c->vars[i].visible == visible)
+            if (c->vars[i].visible == visible && c->vars[i].name[0])
                 index_add(&p->vars, c->vars[i].name, i);
     return 0;
 }

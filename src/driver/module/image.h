@@ -35,7 +35,8 @@ struct hed_program {
     bool described;         /* set by the machine: the code describes a cubin and cannot run */
     struct hed_arena arena; /* for text that the machine points into */
     struct hed_index kernels, vars;
-    char archs[256]; /* the architectures in the image if nothing in it runs here; for the log */
+    char archs[256]; /* the architectures in the image if it runs from machine code, or not at all;
+                      * for the log */
 };
 
 /* Opens an image for a device, with JIT options or without (how is NULL). Logs failures.

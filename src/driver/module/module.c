@@ -28,7 +28,7 @@ lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *vari
         const struct hed_code_var *v = &code->vars[i];
         const uint64_t align = v->align > VARIABLE_ALIGN ? v->align : VARIABLE_ALIGN;
 
-        if (v->texture || v->managed != managed)
+        if (v->texture || v->part_of || v->managed != managed)
             continue;
         at = hed_round_up(at, align);
         if (variables)
@@ -36,6 +36,18 @@ lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *vari
         at += v->size ? v->size : 1;
     }
     return at;
+}
+
+/* The addresses of variables that are parts of others. */
+static void
+place_parts(const struct hed_code *code, uint64_t *variables)
+{
+    for (uint32_t i = 0; i < code->var_count; i++) {
+        const struct hed_code_var *v = &code->vars[i];
+
+        if (v->part_of)
+            variables[i] = variables[v->part_of - 1] + v->at;
+    }
 }
 
 static uint64_t
@@ -69,6 +81,7 @@ take_variable_memory(struct hed_module *m, const uint64_t *managed)
     for (uint32_t i = 0; managed && i < m->code->var_count; i++)
         if (m->code->vars[i].managed)
             m->variables[i] = managed[i];
+    place_parts(m->code, m->variables);
     return CUDA_SUCCESS;
 }
 

@@ -1,12 +1,13 @@
-/* Code on this machine: the PTX of an image, opened by the executor.
+/* Code on this machine: PTX or machine code of an image, opened by the executor.
  *
  *   image ──choose, unpack, join parts──> PTX text ──executor->open──> code
- *        ╲─ no PTX ─────────────────────> cubin: described, cannot run
+ *        ╲─ choose, unpack ─────────────> cubin ──── if it is taken ──╱
+ *                                               ╲─── else: described, cannot run
  *
- * PTX is what runs here, so it is preferred to machine code if an image has both. If a device would
- * use the machine code because the PTX is for newer devices, the PTX runs all the same: NVIDIA's
- * libraries have machine code for each device and PTX for the newest. Machine code alone is
- * described, so that everything but a launch succeeds.
+ * If an image has both, the setting cpu_code decides; hed_near.prefers. If a device would use
+ * machine code because the PTX is for newer devices, the PTX runs all the same: NVIDIA's libraries
+ * have machine code for each device and PTX for the newest. Machine code that the executor does not
+ * take is described, so that everything but a launch succeeds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,27 +39,34 @@ struct opening {
     struct hed_why *why;
 };
 
-/* Opens text that lives as long as the program. */
+/* Opens code that lives as long as the program. */
+static int
+open_code(struct opening *o, enum hed_code_kind kind, struct hed_bytes bytes, uint32_t arch)
+{
+    const struct hed_code_source source = {
+        .kind = kind, .data = bytes.data, .size = bytes.size, .device = o->device, .arch = arch};
+
+    return o->near->executor->open(o->near, &source, &o->p->code, o->how->log, o->why);
+}
+
 static CUresult
 open_ptx(struct opening *o, struct hed_bytes text, uint32_t arch)
 {
-    const struct hed_code_source source = {
-        .data = text.data, .size = text.size, .device = o->device, .arch = arch};
-    return hed_ptx_result(
-        o->near->executor->open(o->near, &source, &o->p->code, o->how->log, o->why));
+    return hed_ptx_result(open_code(o, HED_CODE_PTX, text, arch));
 }
 
+/* Copies code that need not live long. A NUL follows it. */
 static int
-keep_ptx_text(struct opening *o, struct hed_bytes *text)
+keep_code(struct opening *o, struct hed_bytes *code)
 {
-    unsigned char *copy = hed_arena_alloc(&o->p->arena, text->size + 1, 16);
+    unsigned char *copy = hed_arena_alloc(&o->p->arena, code->size + 1, 16);
 
     if (!copy)
         return HED_ENOMEM;
-    if (text->size) /* an entry of a fat binary may be empty */
-        memcpy(copy, text->data, text->size);
-    copy[text->size] = 0;
-    text->data = copy;
+    if (code->size) /* an entry of a fat binary may be empty */
+        memcpy(copy, code->data, code->size);
+    copy[code->size] = 0;
+    code->data = copy;
     return 0;
 }
 
@@ -77,13 +85,13 @@ open_text(struct opening *o, struct hed_bytes text)
                     &head.arch.suffix, o->device);
         return CUDA_ERROR_INVALID_PTX;
     }
-    if (keep_ptx_text(o, &text) != 0)
+    if (keep_code(o, &text) != 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     return open_ptx(o, text, head.arch.number);
 }
 
-/* No executor runs machine code. It is described here, variables included, so that all executors
- * behave alike. */
+/* Machine code that the executor does not take is described here, variables included, so that all
+ * executors behave alike. */
 static CUresult
 open_described_cubin(struct opening *o, struct hed_bytes bytes)
 {
@@ -93,9 +101,29 @@ open_described_cubin(struct opening *o, struct hed_bytes bytes)
     return err == 0 ? CUDA_SUCCESS : hed_image_result(err);
 }
 
+/* Opens a cubin that lives as long as the program, so that its kernels run. NOT_FOUND if that
+ * cannot be. */
+static CUresult
+open_cubin(struct opening *o, struct hed_bytes bytes, struct hed_arch arch)
+{
+    const int err = open_code(o, HED_CODE_CUBIN, bytes, arch.number);
+
+    if (err == HED_ENOMEM)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (err != 0)
+        hed_info(DRIVER, "machine code for sm_%u: %s", arch.number, o->why->text);
+    return err == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static bool
+takes_cubin(const struct opening *o, struct hed_arch arch)
+{
+    return o->near->executor->takes_cubin && o->near->executor->takes_cubin(arch);
+}
+
 /* ---- fat binaries ---------------------------------------------------------------------------- */
 
-/* Is it worth trying another PTX of the same fat binary? */
+/* Is it worth trying other code of the same fat binary? */
 static bool
 worth_another(CUresult r)
 {
@@ -118,7 +146,7 @@ open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin, unsigned flags)
         int err = hed_fatbin_image(&e, &o->p->arena, &text, o->why);
 
         if (err == 0 && e.packing == HED_PACKING_NONE)
-            err = keep_ptx_text(o, &text);
+            err = keep_code(o, &text);
 
         const CUresult r = err == 0            ? open_ptx(o, text, e.arch.number)
                            : err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY
@@ -150,7 +178,7 @@ open_parts(struct opening *o, const void *const *parts)
     if (r == CUDA_SUCCESS) {
         struct hed_bytes text = {joined.data, joined.size};
 
-        r = keep_ptx_text(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
+        r = keep_code(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
     }
     hed_buf_fini(&joined);
     return r;
@@ -175,48 +203,109 @@ name_archs(struct hed_program *p, struct hed_bytes fatbin)
     }
 }
 
+/* Opens PTX of a fat binary, or of the parts that it was linked from: what fits and, if the device
+ * would use machine code, else what is for newer devices. NOT_FOUND if there is none. */
 static CUresult
-open_fatbin(struct opening *o, const struct hed_image *image)
+open_any_ptx(struct opening *o, const struct hed_image *image)
+{
+    const struct hed_choose how = {.device = o->device,
+                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
+    const unsigned flags = hed_ptx_only(o->profile);
+    CUresult r = open_fatbin_ptx(o, image->bytes, flags);
+    struct hed_fatbin_entry e;
+    struct hed_why why;
+
+    if (r == CUDA_ERROR_NOT_FOUND && image->parts)
+        r = open_parts(o, image->parts);
+    if (r == CUDA_ERROR_NOT_FOUND && hed_fatbin_choose(image->bytes, &how, &e, &why) == 0 &&
+        open_fatbin_ptx(o, image->bytes, flags | HED_CHOOSE_NEWER_PTX) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    return r;
+}
+
+/* Opens machine code of a fat binary so that its kernels run: what the device would use, else what
+ * the executor takes. NOT_FOUND if there is none. */
+static CUresult
+open_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
+{
+    const struct hed_choose how = {.device = o->device,
+                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY,
+                                   .takes_cubin = o->near->executor->takes_cubin};
+    struct hed_fatbin_entry e;
+    struct hed_bytes cubin;
+
+    if (!how.takes_cubin || hed_fatbin_choose(fatbin, &how, &e, o->why) != 0 ||
+        hed_fatbin_image(&e, &o->p->arena, &cubin, o->why) != 0)
+        return CUDA_ERROR_NOT_FOUND;
+    if (e.packing == HED_PACKING_NONE && keep_code(o, &cubin) != 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    name_archs(o->p, fatbin);
+    return open_cubin(o, cubin, e.arch);
+}
+
+static CUresult
+describe_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
 {
     const struct hed_choose how = {.device = o->device,
                                    .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
     struct hed_fatbin_entry e;
     struct hed_bytes cubin;
-    const unsigned flags = hed_ptx_only(o->profile);
-    CUresult r = open_fatbin_ptx(o, image->bytes, flags);
-
-    if (r == CUDA_ERROR_NOT_FOUND && image->parts)
-        r = open_parts(o, image->parts);
-    if (r != CUDA_ERROR_NOT_FOUND)
-        return r;
-
-    int err = hed_fatbin_choose(image->bytes, &how, &e, o->why);
+    int err = hed_fatbin_choose(fatbin, &how, &e, o->why);
 
     if (err == HED_ENOTFOUND)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    if (err == 0 && open_fatbin_ptx(o, image->bytes, flags | HED_CHOOSE_NEWER_PTX) == CUDA_SUCCESS)
-        return CUDA_SUCCESS;
-    name_archs(o->p, image->bytes);
+    name_archs(o->p, fatbin);
     if (err == 0)
         err = hed_fatbin_image(&e, &o->p->arena, &cubin, o->why);
     return err == 0 ? open_described_cubin(o, cubin) : hed_image_result(err);
 }
 
+/* `auto` is `ptx` for now: fewer kernels can run from machine code. */
+static bool
+prefers_cubin(const struct opening *o)
+{
+    return o->near->prefers == HED_NEAR_SASS;
+}
+
+static CUresult
+open_fatbin(struct opening *o, const struct hed_image *image)
+{
+    CUresult r = CUDA_ERROR_NOT_FOUND, ptx;
+
+    if (prefers_cubin(o))
+        r = open_fatbin_cubin(o, image->bytes);
+    if (r != CUDA_ERROR_NOT_FOUND)
+        return r;
+    ptx = open_any_ptx(o, image);
+    if (ptx != CUDA_ERROR_NOT_FOUND && !worth_another(ptx))
+        return ptx;
+    if (!prefers_cubin(o))
+        r = open_fatbin_cubin(o, image->bytes);
+    if (r != CUDA_ERROR_NOT_FOUND)
+        return r;
+    return ptx == CUDA_ERROR_NOT_FOUND ? describe_fatbin_cubin(o, image->bytes) : ptx;
+}
+
+/* A device refuses machine code for others, and programs count on that; but the user may want
+ * it. */
 static CUresult
 open_bare_cubin(struct opening *o, struct hed_bytes cubin)
 {
     struct hed_arch arch;
     char text[HED_ARCH_TEXT];
     const int err = hed_cubin_arch(cubin, &arch, o->why);
+    CUresult r = CUDA_ERROR_NOT_FOUND;
 
     if (err != 0)
         return hed_image_result(err);
     (void)hed_str_copy(o->p->archs, sizeof o->p->archs, hed_arch_text(arch, "sm_", text));
-    if (!hed_arch_runs(arch, o->device)) {
+    if (!hed_arch_runs(arch, o->device) && !(takes_cubin(o, arch) && prefers_cubin(o))) {
         hed_why_set(o->why, "machine code for %s does not run on sm_%u", o->p->archs, o->device);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    return open_described_cubin(o, cubin);
+    if (takes_cubin(o, arch))
+        r = keep_code(o, &cubin) == 0 ? open_cubin(o, cubin, arch) : CUDA_ERROR_OUT_OF_MEMORY;
+    return r == CUDA_ERROR_NOT_FOUND ? open_described_cubin(o, cubin) : r;
 }
 
 static CUresult

@@ -11,9 +11,13 @@
 
 #include "driver/machine.h"
 #include "driver/stream/stream.h"
+#include "fatbin/arch.h"
 
-/* PTX to be loaded. An executor never gets machine code for real GPUs. */
+enum hed_code_kind { HED_CODE_PTX, HED_CODE_CUBIN };
+
+/* Code to be loaded. The bytes live as long as the code. */
 struct hed_code_source {
+    enum hed_code_kind kind;
     const void *data; /* need not be terminated */
     size_t size;
     uint32_t device; /* 10 * major + minor of the device's compute capability */
@@ -28,7 +32,11 @@ struct hed_executor {
 
     bool clusters; /* as in struct hed_machine */
 
-    /* Parses PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION, HED_ENOMEM, HED_ENOTSUP. `log`
+    /* Does `open` take machine code for this architecture? Its kernels may be refused one by one,
+     * by `prepare`. NULL: never. */
+    bool (*takes_cubin)(struct hed_arch arch);
+
+    /* Reads code. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION, HED_ENOMEM, HED_ENOTSUP. `log`
      * (may be NULL) takes the text of the JIT's error log. */
     int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
                 struct hed_buf *log, struct hed_why *why);
@@ -61,10 +69,18 @@ struct hed_executor {
     void (*fini)(void *m);
 };
 
+/* Which code of an image with both runs, on executors that run both. */
+enum hed_near_prefers {
+    HED_NEAR_AUTO, /* code.c says */
+    HED_NEAR_PTX,
+    HED_NEAR_SASS, /* machine code */
+};
+
 /* The first member of an executor's state. */
 struct hed_near {
     struct hed_machine machine; /* for hed_driver_create(), together with the executor's state */
     const struct hed_executor *executor;
+    enum hed_near_prefers prefers;
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);

@@ -80,8 +80,8 @@ publish_record_locked(struct hed_board *b, const struct hed_board_record *r)
     atomic_fetch_add_explicit(&b->head->used, r->size, memory_order_release);
 }
 
-uint32_t
-hed_board_add_module(struct hed_board *b, const void *text, size_t size)
+static uint32_t
+add_module_text(struct hed_board *b, const void *text, size_t size, bool is_lifted)
 {
     struct hed_board_module *m;
     uint32_t id = 0;
@@ -89,7 +89,8 @@ hed_board_add_module(struct hed_board *b, const void *text, size_t size)
     if (!b)
         return 0;
     hed_lock(&b->lock);
-    m = size < HED_BOARD_MAX ? new_record_locked(b, HED_BOARD_MODULE, sizeof *m + size) : NULL;
+    m = text && size < HED_BOARD_MAX ? new_record_locked(b, HED_BOARD_MODULE, sizeof *m + size)
+                                     : NULL;
     if (m) {
         m->has_text = 1;
         memcpy(m->text, text, size);
@@ -97,12 +98,25 @@ hed_board_add_module(struct hed_board *b, const void *text, size_t size)
         m = new_record_locked(b, HED_BOARD_MODULE, sizeof *m);
     }
     if (m) {
+        m->is_lifted = is_lifted;
         m->text_size = size;
         id = m->id = ++b->modules;
         publish_record_locked(b, &m->record);
     }
     hed_unlock(&b->lock);
     return id;
+}
+
+uint32_t
+hed_board_add_module(struct hed_board *b, const void *text, size_t size)
+{
+    return add_module_text(b, text, size, false);
+}
+
+uint32_t
+hed_board_add_lifted(struct hed_board *b, const void *text, size_t size)
+{
+    return add_module_text(b, text, size, true);
 }
 
 struct hed_board_kernel *

@@ -26,7 +26,7 @@ struct hed_board_head {
     _Atomic uint64_t used; /* bytes of records */
     _Atomic uint64_t left_out;
 };
-#define HED_BOARD_MAGIC "HEDBRD1"
+#define HED_BOARD_MAGIC "HEDBRD2"
 
 enum hed_board_kind { HED_BOARD_MODULE = 1, HED_BOARD_KERNEL = 2 };
 
@@ -45,8 +45,10 @@ struct hed_board_record {
 
 struct hed_board_module {
     struct hed_board_record record;
-    uint32_t id;       /* from 1 */
-    uint32_t has_text; /* 0: it did not fit */
+    uint32_t id;        /* from 1 */
+    uint32_t has_text;  /* 0: it did not fit, or nobody needed it */
+    uint32_t is_lifted; /* the text was made from the machine code of one kernel */
+    uint32_t zero;
     uint64_t text_size;
     char text[]; /* PTX, if there is any */
 };
@@ -74,8 +76,10 @@ struct hed_board;
 struct hed_board *hed_board_create(void);
 void hed_board_free(struct hed_board *b);
 
-/* Adds a module; returns its id, or 0. b may be NULL in both. */
+/* Adds a module; returns its id, or 0. b may be NULL in all of them. */
 uint32_t hed_board_add_module(struct hed_board *b, const void *text, size_t size);
+/* The same for a kernel from machine code; text is NULL if it was not lifted. */
+uint32_t hed_board_add_lifted(struct hed_board *b, const void *text, size_t size);
 /* Adds a kernel, whose numbers the caller may change; NULL if there is no room. */
 struct hed_board_kernel *hed_board_add_kernel(struct hed_board *b, uint32_t module, uint32_t rows,
                                               const char *name);

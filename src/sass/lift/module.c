@@ -10,6 +10,7 @@
 #include "sass/sass.h"
 
 #define R_CUDA_64 2
+#define R_CUDA_G64 4     /* a generic address; addresses of variables are generic */
 #define SYMBOL_MANAGED 4 /* in st_other */
 #define SECTION_ALIGN 256
 #define NAME_MAX_BYTES 64
@@ -218,7 +219,7 @@ read_address(struct module_reader *r, const struct hed_elf_section *rel, uint64_
         x.r_addend = (int64_t)hed_load_u64(place);
     *out = referent_of(r, (uint32_t)ELF64_R_SYM(x.r_info), x.r_addend);
     out->at = x.r_offset;
-    if (ELF64_R_TYPE(x.r_info) != R_CUDA_64)
+    if (ELF64_R_TYPE(x.r_info) != R_CUDA_64 && ELF64_R_TYPE(x.r_info) != R_CUDA_G64)
         out->kind = LIFT_UNKNOWN;
     return true;
 }
@@ -262,10 +263,10 @@ read_addresses(struct module_reader *r)
 
 /* ---- a module -------------------------------------------------------------------------------- */
 
-static bool
-is_known_arch(const struct hed_cubin *c)
+bool
+hed_sass_lifts(struct hed_arch arch)
 {
-    return c->arch.number >= 80 && c->arch.number < 90;
+    return arch.number >= 80 && arch.number < 90;
 }
 
 static int
@@ -273,7 +274,7 @@ read_module(struct module_reader *r, struct hed_bytes cubin)
 {
     int err = hed_cubin_read(cubin, r->arena, &r->p->cubin, r->why);
 
-    if (!err && !is_known_arch(&r->p->cubin)) {
+    if (!err && !hed_sass_lifts(r->p->cubin.arch)) {
         hed_why_set(r->why, "machine code of sm_%u cannot be lifted", r->p->cubin.arch.number);
         err = HED_ENOTSUP;
     }

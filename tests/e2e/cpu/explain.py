@@ -195,7 +195,7 @@ class Processes(Case):
         self.assertIn("now from the cache", self.explain(pid)[0])
 
     def test_forged_boards_do_no_harm(self):
-        magic = b"HEDBRD1\0".hex()
+        magic = b"HEDBRD2\0".hex()
         zero = "00" * 4
         def board(used, records):
             return magic + "PID" + zero + used.to_bytes(8, "little").hex() + zero * 2 + records

@@ -1,5 +1,5 @@
 /* The fake machine with code that depends on the text: every .entry in it is a kernel, and the
- * words "global_var", "managed_var" and "texture_var" in it make variables. */
+ * words "global_var", "managed_var", "texture_var" and "part_var" in it make variables. */
 #pragma once
 
 #include <stdlib.h>
@@ -18,11 +18,13 @@ struct text_code {
     struct hed_code code; /* must come first */
     char *text;
     struct hed_code_kernel kernels[KERNELS_MAX];
-    struct hed_code_var vars[3];
+    struct hed_code_var vars[5];
 };
 
 static unsigned text_opens, text_closes; /* tests of loading use one thread */
 static char text_last[4096];             /* the beginning of the last text that was opened */
+static enum hed_code_kind text_kind;     /* of what was opened last */
+static uint32_t text_arch;
 
 static const struct hed_code_param text_params[] = {{0, 8}, {8, 4}};
 static const uint32_t text_first[] = {1, 2, 3};
@@ -69,6 +71,8 @@ text_open(void *m, const struct hed_code_source *source, struct hed_code **out, 
 
     assert_non_null(c);
     c->text = strndup(source->data, source->size);
+    text_kind = source->kind;
+    text_arch = source->arch;
     (void)snprintf(text_last, sizeof text_last, "%s", c->text);
     for (;;) {
         const struct hed_bytes name =
@@ -94,6 +98,13 @@ text_open(void *m, const struct hed_code_source *source, struct hed_code **out, 
     if (strstr(c->text, "texture_var"))
         c->vars[c->code.var_count++] =
             (struct hed_code_var){.name = "texture_var", .visible = true, .texture = true};
+    if (strstr(c->text, "part_var")) {
+        c->vars[c->code.var_count++] = (struct hed_code_var){
+            .name = "", .size = 64, .align = 256, .init = text_first, .init_size = 12};
+        c->vars[c->code.var_count] = (struct hed_code_var){
+            .name = "part_var", .size = 4, .part_of = c->code.var_count, .at = 8};
+        c->code.var_count++;
+    }
     c->code.kernels = c->kernels;
     c->code.vars = c->vars;
     text_opens++;
@@ -117,7 +128,7 @@ static void
 text_fill(void *m, struct hed_code *code, const uint64_t *addresses)
 {
     for (uint32_t i = 0; i < code->var_count; i++) {
-        if (!addresses[i])
+        if (!addresses[i] || code->vars[i].part_of)
             continue;
         memset((void *)(uintptr_t)addresses[i], 0, code->vars[i].size);
         memcpy((void *)(uintptr_t)addresses[i], code->vars[i].init, code->vars[i].init_size);

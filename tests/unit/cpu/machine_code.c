@@ -1,0 +1,229 @@
+/* Machine code through all of the CPU GPU: a cubin is described, its kernels are lifted, compiled,
+ * cached and run. Needs the compiler, which HED_COMPILER names. */
+#include "fatbin/elf.h"
+#include "unit/cpu/compiled.h"
+#include "unit/fatbin/make.h"
+
+static struct hed_code *
+open_cubin(void)
+{
+    const struct hed_bytes b = fixture("cubin/sm_80");
+    const struct hed_code_source source = {
+        .kind = HED_CODE_CUBIN, .data = b.data, .size = b.size, .device = 80, .arch = 80};
+    struct hed_code *code = NULL;
+    struct hed_why why = {""};
+
+    if (hed_cpu_open(&cpu, &source, &code, NULL, &why) != 0)
+        print_error("%s\n", why.text);
+    assert_non_null(code);
+    return code;
+}
+
+static uint32_t
+kernel_named(const struct hed_code *code, const char *name)
+{
+    uint32_t i = 0;
+
+    while (i < code->kernel_count && strcmp(code->kernels[i].name, name) != 0)
+        i++;
+    assert_true(i < code->kernel_count);
+    return i;
+}
+
+static const struct hed_code_var *
+var_named(const struct hed_code *code, const char *name)
+{
+    uint32_t i = 0;
+
+    while (i < code->var_count && strcmp(code->vars[i].name, name) != 0)
+        i++;
+    assert_true(i < code->var_count);
+    return &code->vars[i];
+}
+
+#define VARS_MAX 16
+static unsigned char memory[VARS_MAX][256];
+
+/* The variables in memory of the test, with their initial values. */
+static void
+load_vars(struct hed_code *code, uint64_t addresses[VARS_MAX])
+{
+    assert_true(code->var_count <= VARS_MAX);
+    memset(memory, 0xee, sizeof memory);
+    for (uint32_t i = 0; i < code->var_count; i++) {
+        const struct hed_code_var *v = &code->vars[i];
+
+        addresses[i] =
+            v->part_of ? addresses[v->part_of - 1] + v->at : (uint64_t)(uintptr_t)memory[i];
+    }
+    hed_cpu_fill_vars(&cpu, code, addresses);
+}
+
+static void *
+var_at(const struct hed_code *code, const uint64_t *addresses, const char *name)
+{
+    return (void *)(uintptr_t)addresses[var_named(code, name) - code->vars];
+}
+
+static void
+a_cubin_is_described(void **state)
+{
+    struct hed_code *code = open_cubin();
+    const struct hed_code_kernel *k = &code->kernels[kernel_named(code, "sum")];
+
+    assert_int_equal(code->kernel_count, 2);
+    assert_true(k->has_code);
+    assert_int_equal(k->param_count, 2);
+    assert_int_equal(k->param_bytes, 12);
+    assert_int_equal(k->binary_version, 80);
+    assert_int_equal(k->constant, 4);
+    k = &code->kernels[kernel_named(code, "turn")];
+    assert_int_equal(k->shared, 256);
+    assert_int_equal(k->max_threads, 64);
+    assert_true(var_named(code, "scale")->constant);
+    assert_int_equal(var_named(code, "second")->size, 16);
+    assert_true(var_named(code, "second")->part_of != 0);
+    assert_true(var_named(code, "counted")->managed);
+    assert_int_equal(var_named(code, "counted")->part_of, 0);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+variables_get_their_values_and_addresses(void **state)
+{
+    struct hed_code *code = open_cubin();
+    uint64_t addresses[VARS_MAX];
+    int *second;
+
+    load_vars(code, addresses);
+    second = var_at(code, addresses, "second");
+    assert_int_equal(second[3], 40);
+    assert_int_equal(*(int *)var_at(code, addresses, "first"), 3);
+    assert_int_equal(*(int *)var_at(code, addresses, "counted"), 5);
+    assert_int_equal(*(int *)var_at(code, addresses, "zero"), 0);
+    assert_ptr_equal(*(int **)var_at(code, addresses, "where"), &second[2]);
+    hed_cpu_close(&cpu, code);
+}
+
+struct sum_params {
+    int *out;
+    int n;
+};
+
+static CUresult
+run_sum(struct hed_code *code, const uint64_t *addresses, int *out, int n)
+{
+    const struct sum_params params = {out, n};
+    struct hed_why why = {""};
+    const struct hed_launch l = {
+        .code = code,
+        .kernel = kernel_named(code, "sum"),
+        .variables = addresses,
+        .grid = {3, 1, 1},
+        .block = {32, 1, 1},
+        .param_bytes = 12,
+        .params = (const unsigned char *)&params,
+    };
+    const CUresult r = prepare_and_launch(&l, &why);
+
+    if (r != CUDA_SUCCESS)
+        print_error("%s\n", why.text);
+    return r;
+}
+
+static void
+check_sum(struct hed_code *code)
+{
+    uint64_t addresses[VARS_MAX];
+    int out[96] = {0};
+
+    load_vars(code, addresses);
+    *(int *)var_at(code, addresses, "counted") = 6;
+    assert_int_equal(run_sum(code, addresses, out, 90), CUDA_SUCCESS);
+    for (int i = 0; i < 96; i++)
+        assert_int_equal(out[i], i < 90 ? 10 * (i % 4 + 1) * 2 + 30 + 3 + 6 : 0);
+}
+
+static void
+kernels_run_in_both_tiers(void **state)
+{
+    struct hed_code *code = open_cubin();
+
+    check_sum(code);
+    hed_cpu_close(&cpu, code);
+    cpu.baseline = true;
+    code = open_cubin();
+    check_sum(code);
+    hed_cpu_close(&cpu, code);
+    cpu.baseline = false;
+}
+
+/* What is in the cache runs without being lifted. */
+static void
+compiled_code_is_found_again(void **state)
+{
+    struct hed_code *code = open_cubin();
+    const struct hed_cpu_kernel *k;
+    const uint32_t block[3] = {32, 1, 1};
+
+    check_sum(code);
+    hed_cpu_close(&cpu, code);
+    code = open_cubin();
+    check_sum(code);
+    k = hed_cpu_kernel_of(&cpu, code, kernel_named(code, "sum"), block);
+    assert_true(k->compiled.is_cached);
+    assert_null(k->func);
+    hed_cpu_close(&cpu, code);
+}
+
+/* Instructions that do not exist. */
+static void
+damage_code(unsigned char *bytes, size_t size, const char *section)
+{
+    struct hed_elf_file o;
+    struct hed_elf_section s;
+    bool found = false;
+
+    assert_int_equal(hed_elf_file_read((struct hed_bytes){bytes, size}, &o, NULL), 0);
+    for (uint32_t i = 0; i < o.count; i++) {
+        if (!hed_elf_file_section(&o, i, &s) || !hed_elf_section_is(&s, section))
+            continue;
+        memset(bytes + (s.bytes.data - bytes), 0xff, s.bytes.size / 2);
+        found = true;
+    }
+    assert_true(found);
+}
+
+static void
+damaged_machine_code_is_refused_at_the_launch(void **state)
+{
+    const struct hed_bytes b = fixture("cubin/sm_80");
+    unsigned char *bytes = malloc(b.size);
+    uint64_t addresses[VARS_MAX];
+    struct hed_code_source source = {
+        .kind = HED_CODE_CUBIN, .data = bytes, .size = b.size, .device = 80, .arch = 80};
+    struct hed_code *code = NULL;
+    struct hed_why why = {""};
+    int out[96];
+
+    assert_non_null(bytes);
+    memcpy(bytes, b.data, b.size);
+    damage_code(bytes, b.size, ".text.sum");
+    assert_int_equal(hed_cpu_open(&cpu, &source, &code, NULL, &why), 0);
+    load_vars(code, addresses);
+    assert_int_equal(run_sum(code, addresses, out, 90), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    hed_cpu_close(&cpu, code);
+    free(bytes);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_cubin_is_described, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(variables_get_their_values_and_addresses, setup_cpu,
+                                    teardown_cpu),
+    cmocka_unit_test_setup_teardown(kernels_run_in_both_tiers, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(compiled_code_is_found_again, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(damaged_machine_code_is_refused_at_the_launch, setup_cpu,
+                                    teardown_cpu),
+};
+
+HED_UNIT_MAIN(tests)
