@@ -44,6 +44,7 @@ enum hed_rank {
     HED_RANK_HEAP,       /* memory that kernels allocate */
     HED_RANK_QUOTA,      /* what a process has of a device's memory */
     HED_RANK_STICKY,     /* contexts with a refused launch */
+    HED_RANK_LOGS,       /* callbacks for messages */
     HED_RANK_SCHED,      /* a process's estimates of its GPU time */
     HED_RANK_RECORDS,    /* which memory that is */
     HED_RANK_MEET,       /* the file in which processes meet */

@@ -126,6 +126,7 @@ extern const struct hed_cuda_ops hed_calls_node;        /* node_calls.c: nodes *
 extern const struct hed_cuda_ops hed_calls_exec;        /* graph_exec.c: executable graphs */
 extern const struct hed_cuda_ops hed_calls_capture;     /* capture_calls.c */
 extern const struct hed_cuda_ops hed_calls_table;       /* tables.c: export tables */
+extern const struct hed_cuda_ops hed_calls_logs;        /* logs.c: messages */
 extern const struct hed_cuda_ops hed_calls_user_object; /* user_object.c */
 extern const struct hed_cuda_ops hed_calls_graph_dot;   /* graph_dot.c */
 extern const struct hed_cuda_ops hed_calls_graph_update;   /* graph_update.c */

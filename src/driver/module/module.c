@@ -1,6 +1,7 @@
 /* Modules in contexts, and functions in modules. See module.h. */
 #include "driver/module/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "driver/logs.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
 #include "driver/module/library.h"
@@ -279,13 +281,16 @@ log_refusal(struct hed_function *f, CUresult r, const char *why)
 {
     const char *archs = f->module->program->archs;
     char name[HED_DEMANGLED_MAX];
+    char text[2 * HED_DEMANGLED_MAX];
 
     /* Relaxed: it only says whether the line has been written. */
     if (atomic_exchange_explicit(&f->refusal_logged, true, memory_order_relaxed))
         return;
-    hed_error(DRIVER, "%s%s%s%s: kernel %s cannot run here.%s", why, archs[0] ? " (" : "", archs,
-              archs[0] ? ")" : "", hed_demangle(hed_function_kernel(f)->name, name, sizeof name),
-              advice_for(r));
+    (void)snprintf(text, sizeof text, "%s%s%s%s: kernel %s cannot run here.%s", why,
+                   archs[0] ? " (" : "", archs, archs[0] ? ")" : "",
+                   hed_demangle(hed_function_kernel(f)->name, name, sizeof name), advice_for(r));
+    hed_error(DRIVER, "%s", text);
+    hed_logs_tell(CU_LOG_LEVEL_ERROR, text);
 }
 
 /* Loads a function because of its first launch, or because the program asks for it. This is not

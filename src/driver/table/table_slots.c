@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/logs.h"
 #include "driver/module/module.h"
 #include "driver/table/integrity.h"
 #include "driver/table/tables.h"
@@ -250,13 +251,14 @@ hed_slot_log(const char *component, int level, const char *format, va_list ap)
 {
     char text[512];
 
-    if (!format || !hed_log_on(DRIVER, HED_LEVEL_WARN))
+    if (!format)
         return;
     (void)vsnprintf(text, sizeof text, format, ap);
     if (level == 0)
         hed_warn(DRIVER, "%.32s runtime: %s", component ? component : "CUDA", text);
     else
         hed_info(DRIVER, "%.32s runtime: %s", component ? component : "CUDA", text);
+    hed_logs_tell(level == 0 ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, text);
 }
 
 /* ---- others ---------------------------------------------------------------------------------- */

@@ -318,6 +318,49 @@ machine_code_alone_can_be_asked_about_but_not_run(void **state)
     fake_free(f);
 }
 
+struct messages {
+    int count;
+    char last[1024];
+};
+
+static void
+note_message(void *data, CUlogLevel level, char *text, size_t size)
+{
+    struct messages *t = data;
+
+    assert_int_equal(level, CU_LOG_LEVEL_ERROR);
+    assert_int_equal(strlen(text), size);
+    t->count++;
+    (void)snprintf(t->last, sizeof t->last, "%s", text);
+}
+
+static void
+programs_are_told_why_a_kernel_cannot_run(void **state)
+{
+    struct fake *f = text_started(1);
+    CUlogsCallbackHandle handle = NULL, other = NULL;
+    struct messages seen = {0}, removed = {0};
+    CUmodule m = NULL;
+    CUfunction k = NULL;
+
+    assert_int_equal(fake_call(f, cuLogsRegisterCallback, NULL, NULL, &handle),
+                     CUDA_ERROR_INVALID_VALUE);
+    ok(fake_call(f, cuLogsRegisterCallback, note_message, &seen, &handle));
+    ok(fake_call(f, cuLogsRegisterCallback, note_message, &removed, &other));
+    ok(fake_call(f, cuLogsUnregisterCallback, other));
+    assert_int_equal(fake_call(f, cuLogsUnregisterCallback, other), CUDA_ERROR_INVALID_VALUE);
+    (void)fake_use_primary(f, 0);
+    ok(fake_call(f, cuModuleLoadData, &m, fixture("cubin/sm_90").data));
+    ok(fake_call(f, cuModuleEnumerateFunctions, &k, 1, m));
+    assert_int_equal(fake_call(f, cuFuncLoad, k), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_int_equal(fake_call(f, cuFuncLoad, k), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(removed.count, 0);
+    assert_non_null(strstr(seen.last, "machine code"));
+    ok(fake_call(f, cuLogsUnregisterCallback, handle));
+    fake_free(f);
+}
+
 /* ---- libraries ------------------------------------------------------------------------------- */
 
 static CUlibrary
@@ -577,6 +620,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(newer_ptx_runs_where_machine_code_fits),
     cmocka_unit_test(newer_ptx_without_machine_code_is_refused),
     cmocka_unit_test(machine_code_alone_can_be_asked_about_but_not_run),
+    cmocka_unit_test(programs_are_told_why_a_kernel_cannot_run),
     cmocka_unit_test(libraries_are_opened_when_something_is_asked_for),
     cmocka_unit_test(a_library_comes_back_after_a_reset),
     cmocka_unit_test(managed_variables_are_there_before_any_context),
