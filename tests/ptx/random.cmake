@@ -3,9 +3,10 @@
 if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
     set(exec ${CMAKE_CURRENT_SOURCE_DIR}/exec)
     add_executable(ptx_random ${exec}/random.c ${exec}/random_kernel.c ${exec}/random_code.c
-                              ${exec}/random_forms.c ${exec}/harness.c)
+                              ${exec}/random_forms.c ${exec}/harness.c
+                              ${PROJECT_SOURCE_DIR}/tests/sass/lifted.c)
     target_link_libraries(ptx_random PRIVATE
-        heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
+        heddle_sass heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
     target_include_directories(ptx_random PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(ptx_random SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
     heddle_program_test(ptx.random_kernels LABELS ptx COMMAND ptx_random --seed 1 --count 8)

@@ -6,24 +6,18 @@
  * SET is a set of inputs (i32, f16x2, ...). Rows that sm_80 does not have are left out: ptxas says
  * which. The lifted text must be PTX that ptxas takes, too. Exits with 77 if there is no ptxas.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "ptx/exec/harness.h"
 #include "ptx/exec/rows_check.h"
-#include "sass/lift.h"
+#include "sass/lifted.h"
 
 #define TEXT_MAX ((size_t)16 << 20)
-#define FILE_MAX ((size_t)1 << 20)
 
 struct tools {
-    const char *ptxas;
-    char ptx[512], cubin[512]; /* files */
+    struct lifted by;
     FILE *golden;
     enum exec_tier tier;
 };
@@ -33,42 +27,29 @@ static uint64_t out[ROWS_A_KERNEL * ROWS_INPUTS];
 
 /* ---- ptxas ----------------------------------------------------------------------------------- */
 
-static void
-write_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
-        perror(path);
-        exit(1);
-    }
-}
-
-/* Marks the lines with errors; true if there were none. */
+/* Compiles, and marks the lines with errors; true if there were none. */
 static bool
-assemble(const struct tools *t, const char *text, bool *lines, unsigned count, bool tell)
+mark_errors(const struct tools *t, const char *text, bool *lines, unsigned count)
 {
-    char command[2048], line[1024];
-    FILE *p;
+    struct hed_buf said;
+    bool fine, any = false;
 
-    write_text(t->ptx, text);
-    (void)snprintf(command, sizeof(command), "'%s' -arch=sm_80 '%s' -o '%s' 2>&1", t->ptxas, t->ptx,
-                   t->cubin);
-    p = popen(command, "r");
-    if (!p) {
-        perror("popen");
+    hed_buf_init(&said, TEXT_MAX);
+    fine = lifted_assemble(&t->by, text, &said);
+    for (const char *at = strstr(hed_buf_cstr(&said), ", line "); at; at = strstr(at, ", line ")) {
+        const unsigned long n = strtoul(at += 7, NULL, 10);
+        const size_t rest = strcspn(at, "\n");
+        const char *error = strstr(at, "error");
+
+        if (n < count && error && error < at + rest)
+            any = lines[n] = true;
+    }
+    if (!fine && !any) {
+        printf("%s", hed_buf_cstr(&said));
         exit(1);
     }
-    while (fgets(line, sizeof(line), p)) {
-        const char *at = strstr(line, ", line ");
-        const unsigned long n = at ? strtoul(at + 7, NULL, 10) : 0;
-
-        if (tell)
-            printf("%s", line);
-        if (n < count && strstr(line, "error"))
-            lines[n] = true;
-    }
-    return pclose(p) == 0;
+    hed_buf_fini(&said);
+    return fine;
 }
 
 /* Takes the rows out of a kernel that ptxas named. Each is in braces of its own, inside of the
@@ -96,17 +77,6 @@ drop_rows(struct rows_kernel *k, const char *text, const bool *lines, unsigned c
     return n;
 }
 
-static char *
-module_for_sm80(const struct rows_kernel *k)
-{
-    char *text = rows_module(k, 1, false), *target = strstr(text, "sm_90");
-
-    if (!target)
-        abort();
-    memcpy(target, "sm_80", 5);
-    return text;
-}
-
 /* Leaves the cubin of the kernel's rows, without those that sm_80 does not have. False if none is
  * left. */
 static bool
@@ -115,12 +85,12 @@ compile_rows(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
     while (k->count) {
         enum { LINES = 4096 };
         bool lines[LINES] = {false};
-        char *text = module_for_sm80(k);
-        const bool done = assemble(t, text, lines, LINES, false);
+        char *text = rows_module(k, 1, false);
+        const bool done = mark_errors(t, text, lines, LINES);
         const unsigned n = done ? 0 : drop_rows(k, text, lines, LINES);
 
         if (!done && n == 0) {
-            (void)assemble(t, text, lines, LINES, true);
+            printf("%s: not for sm_80\n%s", k->name, text);
             exit(1);
         }
         free(text);
@@ -133,36 +103,15 @@ compile_rows(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
 
 /* ---- lifting --------------------------------------------------------------------------------- */
 
-static struct hed_bytes
-read_cubin(const char *path)
-{
-    static uint8_t bytes[FILE_MAX];
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
-
-    if (f)
-        fclose(f);
-    return (struct hed_bytes){bytes, n};
-}
-
-/* Lifts the only kernel; false, and the reason printed, if that does not work. */
+/* False, and the reason printed, if that does not work. */
 static bool
 lift_rows(const struct tools *t, enum hed_sass_for use, struct hed_buf *ptx)
 {
-    struct hed_sass_program *program;
-    struct hed_arena arena;
     struct hed_why why = {""};
+    const int err = lifted_text(&t->by, use, ptx, &why);
 
-    hed_arena_init(&arena, FILE_MAX * 16);
-
-    int err = hed_sass_open(read_cubin(t->cubin), &arena, &program, &why);
-
-    if (err == 0)
-        err = program->cubin.kernel_count == 1 ? hed_sass_lift(program, 0, use, ptx, &why)
-                                               : HED_EFORMAT;
     if (err)
         printf("%s: %s\n", hed_err_text(err), why.text);
-    hed_arena_fini(&arena);
     return err == 0;
 }
 
@@ -170,11 +119,15 @@ lift_rows(const struct tools *t, enum hed_sass_for use, struct hed_buf *ptx)
 static bool
 check_text(const struct tools *t)
 {
-    struct hed_buf ptx;
-    bool lines[1], fine;
+    struct hed_buf ptx, said;
+    bool fine;
 
     hed_buf_init(&ptx, TEXT_MAX);
-    fine = lift_rows(t, HED_SASS_FOR_GPU, &ptx) && assemble(t, hed_buf_cstr(&ptx), lines, 1, true);
+    hed_buf_init(&said, TEXT_MAX);
+    fine =
+        lift_rows(t, HED_SASS_FOR_GPU, &ptx) && lifted_assemble(&t->by, hed_buf_cstr(&ptx), &said);
+    printf("%s", hed_buf_cstr(&said));
+    hed_buf_fini(&said);
     hed_buf_fini(&ptx);
     return fine;
 }
@@ -229,20 +182,17 @@ check_kernel(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
 int
 main(int argc, char **argv)
 {
-    const char *scratch = getenv("HED_SCRATCH");
     unsigned count, all = 0, bad = 0, dropped = 0;
-    struct tools t = {.ptxas = argc == 5 ? argv[1] : ""};
+    struct tools t = {.golden = NULL};
 
     if (argc != 5) {
         fprintf(stderr, "usage: sass_rows PTXAS GOLDEN warp|baseline SET\n");
         return 2;
     }
-    if (access(t.ptxas, X_OK) != 0) {
+    if (!lifted_init(&t.by, argv[1])) {
         printf("no ptxas: skipped\n");
         return 77;
     }
-    (void)snprintf(t.ptx, sizeof(t.ptx), "%s/rows.ptx", scratch ? scratch : ".");
-    (void)snprintf(t.cubin, sizeof(t.cubin), "%s/rows.cubin", scratch ? scratch : ".");
     t.tier = strcmp(argv[3], "warp") == 0 ? EXEC_COMPILED : EXEC_BASELINE;
     t.golden = fopen(argv[2], "rb");
     if (!t.golden) {

@@ -1,6 +1,9 @@
 /* Runs random kernels compiled and in the baseline tier, and compares memory.
  *
- *   ptx_random [--seed S] [--count N] [--seconds N] [--show]
+ *   ptx_random [--seed S] [--count N] [--seconds N] [--show] [--ptxas PTXAS]
+ *
+ * With PTXAS, a kernel is compared with itself after it was compiled to machine code and lifted;
+ * without approximations, which ptxas computes in its own way.
  *
  * Kernel number i is made from seed S + i. On a difference it leaves out what it can, prints the
  * rest of the kernel and exits with 1.
@@ -15,6 +18,7 @@
 
 #include "ptx/exec/harness.h"
 #include "ptx/exec/random_kernel.h"
+#include "sass/lifted.h"
 
 static const struct {
     unsigned threads, width;
@@ -26,12 +30,18 @@ struct tier {
     const char *name;
     enum exec_tier tier;
     bool any_rows; /* compiled as if nothing were known of the block's width */
+    bool lifted;   /* from machine code */
 };
 
 static const struct tier tiers[] = {
-    {"as warps", EXEC_COMPILED, false},
-    {"in the baseline tier", EXEC_BASELINE, false},
-    {"as warps of any layout", EXEC_COMPILED, true},
+    {"as warps", EXEC_COMPILED, false, false},
+    {"in the baseline tier", EXEC_BASELINE, false, false},
+    {"as warps of any layout", EXEC_COMPILED, true, false},
+};
+static const struct tier lifted_tiers[] = {
+    {"in the baseline tier", EXEC_BASELINE, false, false},
+    {"lifted", EXEC_BASELINE, false, true},
+    {"lifted, as warps", EXEC_COMPILED, false, true},
 };
 #define TIERS (sizeof(tiers) / sizeof(tiers[0]))
 
@@ -43,6 +53,10 @@ struct trial {
     char reason[800];
     unsigned only;    /* the tier that differed, while a kernel is reduced; or 0: all */
     unsigned refused; /* kernels that have no order of blocks */
+    const struct tier *tiers;
+    struct lifted by;
+    struct hed_buf lifted; /* text */
+    unsigned unlifted;     /* kernels that cannot be lifted */
 };
 
 static struct trial trial;
@@ -91,7 +105,7 @@ run_tier(const struct tier *tier, const char *text, unsigned char *out)
     trial.launch.params = &params;
     trial.launch.size = sizeof(params);
     trial.launch.any_rows = tier->any_rows;
-    exec_open(&e, text, tier->tier);
+    exec_open(&e, tier->lifted ? hed_buf_cstr(&trial.lifted) : text, tier->tier);
     err = exec_run(&e, "k", &trial.launch);
     if (err != 0)
         snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
@@ -102,28 +116,59 @@ run_tier(const struct tier *tier, const char *text, unsigned char *out)
     return err;
 }
 
+/* Makes the lifted text. False if that cannot be done, which is counted. */
+static bool
+lift_kernel(const char *text)
+{
+    struct hed_buf said;
+    struct hed_why why = {""};
+    bool fine;
+
+    hed_buf_reset(&trial.lifted);
+    hed_buf_init(&said, 1 << 20);
+    fine = lifted_assemble(&trial.by, text, &said);
+    if (!fine)
+        printf("seed %llu: %s", (unsigned long long)trial.seed, hed_buf_cstr(&said));
+    hed_buf_fini(&said);
+    fine = fine && lifted_text(&trial.by, HED_SASS_FOR_CPU, &trial.lifted, &why) == 0;
+    if (!fine && !trial.only) {
+        printf("seed %llu: not lifted: %s\n", (unsigned long long)trial.seed, why.text);
+        trial.unlifted++;
+    }
+    return fine;
+}
+
+/* ptxas makes x of min(x, x), and so keeps a NaN that PTX replaces. */
+static bool
+both_nan(uint32_t a, uint32_t b)
+{
+    return (a & 0x7fffffff) > 0x7f800000 && (b & 0x7fffffff) > 0x7f800000;
+}
+
 /* Does the kernel do different things in different tiers? */
 static bool
 differs(const char *text)
 {
-    if (run_tier(&tiers[0], text, trial.out[0]) != 0)
+    if (trial.tiers == lifted_tiers && !lift_kernel(text))
+        return false;
+    if (run_tier(&trial.tiers[0], text, trial.out[0]) != 0)
         return true;
     for (unsigned i = 1; i < TIERS; i++) {
         /* Compiling takes most of the time, and the baseline tier needs none. */
         if (trial.only ? i != trial.only : i > 1 && trial.seed % 8 != i)
             continue;
-        if (run_tier(&tiers[i], text, trial.out[1]) != 0)
+        if (run_tier(&trial.tiers[i], text, trial.out[1]) != 0)
             return true;
         for (unsigned at = 0; at < RANDOM_OUT; at += 4) {
             uint32_t a, b;
 
             memcpy(&a, trial.out[0] + at, 4);
             memcpy(&b, trial.out[1] + at, 4);
-            if (a == b)
+            if (a == b || (trial.tiers[i].lifted && both_nan(a, b)))
                 continue;
             snprintf(trial.reason, sizeof(trial.reason),
-                     "byte %u (thread %u, byte %u): %08x as warps, %08x %s", at, at / RANDOM_OWN,
-                     at % RANDOM_OWN, a, b, tiers[i].name);
+                     "byte %u (thread %u, byte %u): %08x %s, %08x %s", at, at / RANDOM_OWN,
+                     at % RANDOM_OWN, a, trial.tiers[0].name, b, trial.tiers[i].name);
             trial.only = i;
             return true;
         }
@@ -158,6 +203,19 @@ reduce(struct random_kernel *k)
     }
 }
 
+/* Leaves out what ptxas computes otherwise, within what PTX allows, what sm_80 does not have, and
+ * set.f32.s32, whose guard ptxas forgets for half of what it makes of it. */
+static void
+drop_odd_lines(struct random_kernel *k)
+{
+    static const char *const odd[] = {".approx", "div.full",   ".u16x2",
+                                      ".s16x2",  "mul.bf16x2", "set.ge.f32"};
+
+    for (unsigned i = 0; i < k->nlines; i++)
+        for (unsigned o = 0; o < sizeof(odd) / sizeof(odd[0]); o++)
+            k->dropped[i] |= strstr(k->lines[i], odd[o]) != NULL;
+}
+
 static int
 try_seed(uint64_t seed, bool show)
 {
@@ -171,6 +229,8 @@ try_seed(uint64_t seed, bool show)
     snprintf(crash_line, sizeof(crash_line), "crash with seed %llu\n", (unsigned long long)seed);
     trial.only = 0;
     random_kernel_make(&k, seed);
+    if (trial.tiers == lifted_tiers)
+        drop_odd_lines(&k);
     /* What a lane that does not exist gives to others is not defined. */
     if (k.shuffles && shapes[s].threads % 32 != 0)
         s = 0;
@@ -202,17 +262,17 @@ try_seed(uint64_t seed, bool show)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"seconds", required_argument, NULL, 't'},
-                                            {"show", no_argument, NULL, 'v'},
-                                            {0}};
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'},    {"count", required_argument, NULL, 'c'},
+        {"seconds", required_argument, NULL, 't'}, {"show", no_argument, NULL, 'v'},
+        {"ptxas", required_argument, NULL, 'p'},   {0}};
     uint64_t seed = 1, count = UINT64_MAX, done = 0;
     const time_t start = time(NULL);
     long seconds = 0;
     bool show = false;
     int c;
 
+    trial.tiers = tiers;
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (c == 's')
             seed = strtoull(optarg, NULL, 10);
@@ -222,9 +282,16 @@ main(int argc, char **argv)
             seconds = strtol(optarg, NULL, 10);
         else if (c == 'v')
             show = true;
+        else if (c == 'p')
+            trial.tiers = lifted_init(&trial.by, optarg) ? lifted_tiers : NULL;
         else
             return 2;
     }
+    if (!trial.tiers) {
+        printf("no ptxas: skipped\n");
+        return 77;
+    }
+    hed_buf_init(&trial.lifted, 16 << 20);
     signal(SIGSEGV, show_crash);
     signal(SIGBUS, show_crash);
     signal(SIGABRT, show_crash);
@@ -238,8 +305,9 @@ main(int argc, char **argv)
         if (try_seed(seed + done++, show) != 0)
             return 1;
     }
-    printf("%llu kernels agree; %u runs had another shape\n", (unsigned long long)done,
-           trial.refused);
+    printf("%llu kernels agree; %u runs had another shape, %u kernels were not lifted\n",
+           (unsigned long long)done - trial.unlifted, trial.refused, trial.unlifted);
+    hed_buf_fini(&trial.lifted);
     free(trial.in);
     free(trial.out[0]);
     free(trial.out[1]);

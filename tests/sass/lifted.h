@@ -1,0 +1,24 @@
+/* PTX through machine code and back: ptxas for sm_80, then the lifter. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "sass/lift.h"
+
+struct lifted {
+    const char *ptxas;
+    char ptx[512], cubin[512]; /* files */
+};
+
+/* Files are in the test's own folder. False if there is no such ptxas. */
+bool lifted_init(struct lifted *t, const char *ptxas);
+
+/* Leaves the cubin of the text, for sm_80 whatever its target is; false, with what ptxas says, if
+ * it is wrong. Products and sums stay apart. */
+bool lifted_assemble(const struct lifted *t, const char *text, struct hed_buf *said);
+
+/* Appends the PTX of the cubin's only kernel. */
+int lifted_text(const struct lifted *t, enum hed_sass_for use, struct hed_buf *ptx,
+                struct hed_why *why);
