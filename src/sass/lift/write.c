@@ -265,7 +265,7 @@ bank0(struct lift *l, int64_t offset, unsigned bytes)
 
     if (q)
         return half_of(l, q, offset & 4);
-    if (at >= 0) {
+    if (at >= 0 && k->param_bytes) {
         hed_lift_refuse(l, "a constant behind the parameters");
         return "0";
     }
