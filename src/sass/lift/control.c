@@ -127,6 +127,18 @@ lift_return(struct lift *l, const struct condition *c)
     branch_by_value(l, c, value, l->flow.returns, l->flow.return_count, 0);
 }
 
+/* A branch to the end, as compilers write it: code for warps is faster than with an exit in the
+ * middle. */
+static void
+write_exit(struct lift *l, const char *pred)
+{
+    l->exits_early |= pred != NULL;
+    if (pred)
+        hed_lift_calc(l, "@%s bra LX", pred);
+    else
+        hed_lift_calc(l, "exit");
+}
+
 bool
 hed_lift_transfer(struct lift *l)
 {
@@ -142,7 +154,7 @@ hed_lift_transfer(struct lift *l)
     if (c.never)
         return true;
     if (is_exit)
-        hed_lift_calc(l, c.pred ? "@%s exit" : "%sexit", c.pred ? c.pred : "");
+        write_exit(l, c.pred);
     else if (is_table)
         lift_table(l, &c);
     else if (is_return)

@@ -143,6 +143,7 @@ struct lift {
     bool stack_unknown; /* it cannot be known */
     uint32_t local;     /* bytes of local memory */
 
+    bool exits_early; /* the label LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
 

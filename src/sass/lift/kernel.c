@@ -403,6 +403,8 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
     }
     for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++)
         lift_block(l, l->flow.order[i]);
+    if (l->exits_early)
+        hed_buf_addf(&body, "LX:\n\texit;\n");
     if (!l->err && body.err)
         l->err = body.err;
     if (!l->err)
