@@ -120,7 +120,10 @@ visit_file(struct visit *v)
     } else if (found.images == 0)
         say(v, "cpu explain: %s has no GPU code", v->asked->target);
     else if (found.selected == 0)
-        say(v, "cpu explain: %s has machine code only; the CPU GPU runs PTX", v->asked->target);
+        say(v,
+            "cpu explain: %s has machine code only; explain the PTX that heddle fatbin lift makes "
+            "of it",
+            v->asked->target);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ a_cubin_is_described(void **state)
     struct hed_code *code = open_cubin();
     const struct hed_code_kernel *k = &code->kernels[kernel_named(code, "sum")];
 
-    assert_int_equal(code->kernel_count, 2);
+    assert_int_equal(code->kernel_count, 3);
     assert_true(k->has_code);
     assert_int_equal(k->param_count, 2);
     assert_int_equal(k->param_bytes, 12);
@@ -158,6 +158,50 @@ kernels_run_in_both_tiers(void **state)
     cpu.baseline = false;
 }
 
+static void
+a_kernel_without_parameters_runs(void **state)
+{
+    struct hed_code *code = open_cubin();
+    uint64_t addresses[VARS_MAX];
+    struct hed_why why = {""};
+    const struct hed_launch l = {
+        .code = code,
+        .kernel = kernel_named(code, "count"),
+        .variables = addresses,
+        .grid = {1, 1, 1},
+        .block = {32, 1, 1},
+    };
+
+    load_vars(code, addresses);
+    assert_int_equal(prepare_and_launch(&l, &why), CUDA_SUCCESS);
+    assert_int_equal(*(int *)var_at(code, addresses, "zero"), 7);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+threads_share_memory(void **state)
+{
+    struct hed_code *code = open_cubin();
+    uint64_t addresses[VARS_MAX];
+    uint32_t out[64] = {0}, *param = out;
+    struct hed_why why = {""};
+    const struct hed_launch l = {
+        .code = code,
+        .kernel = kernel_named(code, "turn"),
+        .variables = addresses,
+        .grid = {1, 1, 1},
+        .block = {64, 1, 1},
+        .param_bytes = sizeof param,
+        .params = (const unsigned char *)&param,
+    };
+
+    load_vars(code, addresses);
+    assert_int_equal(prepare_and_launch(&l, &why), CUDA_SUCCESS);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(out[i], 63 - i);
+    hed_cpu_close(&cpu, code);
+}
+
 /* What is in the cache runs without being lifted. */
 static void
 compiled_code_is_found_again(void **state)
@@ -221,6 +265,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(variables_get_their_values_and_addresses, setup_cpu,
                                     teardown_cpu),
     cmocka_unit_test_setup_teardown(kernels_run_in_both_tiers, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_kernel_without_parameters_runs, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(threads_share_memory, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(compiled_code_is_found_again, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(damaged_machine_code_is_refused_at_the_launch, setup_cpu,
                                     teardown_cpu),
