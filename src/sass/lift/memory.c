@@ -2,6 +2,7 @@
 #include "sass/lift/memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sass/lift/family.h"
@@ -300,16 +301,51 @@ put_store(struct lift *l, const char *st, unsigned size, const char *at)
     }
 }
 
-/* Nobody has seen a load with a predicate in or out. */
-static bool
-has_preds(struct lift *l)
+/* Replaces the guard by one that also wants a predicate, or wants it to be false. */
+static void
+narrow_guard(struct lift *l, const char *guard, unsigned reg, bool wanted)
 {
-    for (unsigned i = 0; i < l->inst->operand_count; i++)
-        if (l->inst->operands[i].kind == HED_SASS_PRED) {
-            hed_lift_refuse(l, "an access with a predicate");
-            return true;
-        }
-    return false;
+    const char *t, *x;
+
+    if (!guard[0]) {
+        (void)snprintf(l->guard, sizeof l->guard, "@%s%%p%u ", wanted ? "" : "!", reg);
+        return;
+    }
+    t = hed_lift_temp(l, 't');
+    x = hed_lift_temp(l, 'x');
+    hed_lift_calc(l, "selp.b32 %s, 1, 0, %%p%u", t, reg);
+    hed_lift_calc(l, "setp.%s.and.b32 %s, %s, 0, %.*s", wanted ? "ne" : "eq", x, t,
+                  (int)strlen(guard) - 2, guard + 1);
+    (void)snprintf(l->guard, sizeof l->guard, "@%s ", x);
+}
+
+/* A load with a predicate: where it is false, the result is zero and memory is not read. Code
+ * relies on it: it does not clear the registers before. */
+static void
+put_load_or_zero(struct lift *l, const char *ld, unsigned size, const char *at)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const unsigned reg = HED_SASS_PT - (unsigned)hed_sass_bits(l->inst, 64, 3);
+    const bool inverted = hed_sass_bits(l->inst, 67, 1), guarded = l->guarded;
+    char guard[sizeof l->guard];
+
+    if (reg == HED_SASS_PT) {
+        if (!inverted)
+            put_load(l, ld, size, at);
+        else
+            hed_lift_refuse(l, "a load that never happens");
+        return;
+    }
+    l->pred_uses[l->index] |= (uint16_t)(1u << reg);
+    memcpy(guard, l->guard, sizeof guard);
+    l->guarded = true;
+    narrow_guard(l, guard, reg, !inverted);
+    put_load(l, ld, size, at);
+    narrow_guard(l, guard, reg, inverted);
+    for (unsigned i = 0; i < (bytes_of[size] + 3) / 4; i++)
+        hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, i));
+    memcpy(l->guard, guard, sizeof guard);
+    l->guarded = guarded;
 }
 
 static bool
@@ -326,10 +362,12 @@ lift_far_load(struct lift *l, const char *space)
 {
     unsigned size;
 
-    if (!has_preds(l) && is_far(l) && size_of_access(l, &size)) {
+    if (strcmp(l->inst->name, "LDG") == 0 && hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
+        hed_lift_refuse(l, "a load that answers a question");
+    if (is_far(l) && size_of_access(l, &size)) {
         const char *at = hed_lift_far(l, hed_lift_operand(l, 1));
 
-        put_load(l, load_name(l, space), size, at);
+        put_load_or_zero(l, load_name(l, space), size, at);
     }
 }
 
