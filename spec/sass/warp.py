@@ -25,6 +25,7 @@ op(0x189, "f", "SHFL.shuffle", "P@81, Rd, A, #53:5, #40:13")
 BAR = "BAR.bar.(bar=2)bar_op.defer"
 op(0x11d, "b", BAR, "(bar!=4)#54:4, #42:12?, (bar=2)!P@87")
 op(0x11d, "9", BAR, "#54:4, Rb, (bar=2)!P@87")
+op(0x11d, "5", BAR, "Rb, #42:12?, (bar=2)!P@87")
 op(0x11d, "3", BAR, "Rb, Rb, (bar=2)!P@87")
 op(0x11c, "3", "B2R.RESULT", "Rd, P@81?")
 op(0x148, "3", "WARPSYNC.exclusive", "!P@87?, Rb")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the corpora of the fat binary fuzz targets, which the unit tests use, too: images that nvcc
-makes from e2e/cli/fatbin_kernels.cu, and images that no compiler would make.
+makes from e2e/cli/fatbin_kernels.cu and sass_*.cu, and images that no compiler would make.
 
     fatbin_corpus.py NVCC       writes corpus/fatbin, corpus/cubin, corpus/fatbin_find
 """
@@ -69,6 +69,8 @@ def cubins(nvcc):
     return {
         "sm_75": nvcc("-cubin", "-arch=sm_75"),
         "sm_80": nvcc("-cubin", "-arch=sm_80", source="unit/cpu/machine_code.cu"),
+        "sm_80_integers": nvcc("-cubin", "-arch=sm_80", source="fuzz/sass_integers.cu"),
+        "sm_80_floats": nvcc("-cubin", "-arch=sm_80", source="fuzz/sass_floats.cu"),
         "sm_90": sm90,
         "sm_90a": nvcc("-cubin", "-arch=sm_90a", "-DLARGE"),
         "parts": nvcc("-cubin", "-arch=sm_90", "-rdc=true"),

@@ -1,5 +1,5 @@
-/* Fuzz target: the machine code of a cubin is found and listed; any other bytes are decoded as
- * instructions.
+/* Fuzz target: the machine code of a cubin is found, listed and lifted to PTX; any other bytes are
+ * decoded as instructions.
  */
 #include "harness/fuzz.h"
 
@@ -9,10 +9,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "fatbin/elf.h"
+#include "sass/lift.h"
 #include "sass/sass.h"
 #include "sass/text.h"
 
 #define CEILING (1u << 20)
+#define KERNELS 8 /* that are lifted */
 
 static void
 read_line(void *arg, const char *line)
@@ -34,6 +36,26 @@ list_cubin(struct hed_bytes b, struct hed_arena *arena)
     }
     for (uint32_t i = 0; i < count; i++)
         (void)hed_sass_list(&all[i], arena, read_line, (void *)&sum);
+}
+
+static void
+lift_cubin(struct hed_bytes b, struct hed_arena *arena)
+{
+    struct hed_sass_program *p;
+    struct hed_why why = {""};
+    struct hed_buf ptx;
+
+    if (hed_sass_open(b, arena, &p, &why) != 0) {
+        must(why.text[0] != '\0');
+        return;
+    }
+    hed_buf_init(&ptx, CEILING);
+    for (uint32_t i = 0; i < p->cubin.kernel_count && i < KERNELS; i++) {
+        hed_buf_reset(&ptx);
+        if (hed_sass_lift(p, i, i % 2 ? HED_SASS_FOR_CPU : HED_SASS_FOR_GPU, &ptx, &why) == 0)
+            must(ptx.err == 0 && ptx.size > 0);
+    }
+    hed_buf_fini(&ptx);
 }
 
 static void
@@ -64,6 +86,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hed_arena_init(&arena, CEILING);
     if (hed_elf_file_begins(b))
         list_cubin(b, &arena);
+    hed_arena_reset(&arena);
+    if (hed_elf_file_begins(b))
+        lift_cubin(b, &arena);
     print_instructions(data, size);
     hed_arena_fini(&arena);
     return 0;

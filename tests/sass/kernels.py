@@ -18,9 +18,9 @@ def main():
     nvcc, heddle, nvdisasm = sys.argv[1:]
     count = Count()
     with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate(sorted(HERE.glob("*.cu"))):
+        for number, source in enumerate(sorted(HERE.rglob("*.cu"))):
             cubin = Path(folder, f"{number}.cubin")
-            run(nvcc, "-arch=sm_80", "-cubin", "-o", cubin, source)
+            run(nvcc, "-std=c++17", "-arch=sm_80", "-cubin", "-o", cubin, source)
             count.compare(heddle, nvdisasm, cubin)
     print(f"{count.kernels} functions, {count.instructions} instructions, "
           f"{count.different} differ")

@@ -31,6 +31,15 @@ narrow_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned size)
     return t;
 }
 
+/* Whoever calls a function wants to know which. */
+static void
+note_pair(struct lift *l, const struct hed_sass_operand *d, uint32_t bank, int64_t offset)
+{
+    if (d->kind == HED_SASS_REG && d->reg != HED_SASS_RZ && !l->guarded && offset >= 0)
+        l->notes[d->reg] = (struct lift_note){.kind = HED_SASS_CONST,
+                                              .key = bank << 20 | ((uint32_t)offset & 0xfffff)};
+}
+
 static void
 put_known(struct lift *l, const struct hed_sass_operand *d, uint32_t bank, int64_t offset,
           unsigned size)
@@ -42,6 +51,7 @@ put_known(struct lift *l, const struct hed_sass_operand *d, uint32_t bank, int64
         v = hed_lift_constant(l, bank, offset, 8);
         hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), v);
         hed_lift_end64(l, d);
+        note_pair(l, d, bank, offset);
         return;
     }
     v = size == CONST_WORD ? hed_lift_constant(l, bank, offset, 4)

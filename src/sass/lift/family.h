@@ -96,3 +96,18 @@ void hed_lift_f2i(struct lift *l);
 void hed_lift_f2f(struct lift *l);
 void hed_lift_f2fp(struct lift *l);
 void hed_lift_frnd(struct lift *l);
+/* atomic.c */
+void hed_lift_atomic_global(struct lift *l);
+void hed_lift_atomic_generic(struct lift *l);
+void hed_lift_reduce_global(struct lift *l);
+void hed_lift_atomic_shared(struct lift *l);
+
+/* matrix.c */
+void hed_lift_half_product(struct lift *l);
+void hed_lift_integer_product(struct lift *l);
+void hed_lift_double_product(struct lift *l);
+void hed_lift_load_matrix(struct lift *l);
+void hed_lift_transpose(struct lift *l);
+
+/* call.c */
+void hed_lift_call(struct lift *l);

@@ -117,7 +117,8 @@ hed_lift_ffma(struct lift *l)
     arithmetic_f32(l, "fma", 3);
 }
 
-/* A product that is scaled before it is rounded: in f64 nothing is lost. */
+/* A product that is scaled before it is rounded: in f64 nothing is lost. The sum with -0 makes the
+ * NaN of f32 of any other. */
 static void
 scaled_product(struct lift *l, const char *scale)
 {
@@ -126,6 +127,7 @@ scaled_product(struct lift *l, const char *scale)
     const char *b = hed_lift_reg(l, hed_lift_f32(l, hed_lift_operand(l, 2)));
     const char *x = hed_lift_temp(l, 'q'), *y = hed_lift_temp(l, 'q');
     const char *product = hed_lift_temp(l, 'q'), *scaled = hed_lift_temp(l, 'q');
+    const char *t = hed_lift_temp(l, 't');
 
     if (hed_lift_has(l, "FMZ"))
         hed_lift_refuse(l, "a product with zero that is always zero");
@@ -133,8 +135,8 @@ scaled_product(struct lift *l, const char *scale)
     hed_lift_calc(l, "cvt%s.f64.f32 %s, %s", ftz, y, b);
     hed_lift_calc(l, "mul.rn.f64 %s, %s, %s", product, x, y);
     hed_lift_calc(l, "mul.rn.f64 %s, %s, %s", scaled, product, scale);
-    hed_lift_put(l, "cvt.%s%s%s.f32.f64 %s, %s", hed_lift_round(l), ftz, sat,
-                 hed_lift_def(l, hed_lift_operand(l, 0)), scaled);
+    hed_lift_calc(l, "cvt.%s%s%s.f32.f64 %s, %s", hed_lift_round(l), ftz, sat, t, scaled);
+    hed_lift_put(l, "add.rn.f32 %s, %s, 0f80000000", hed_lift_def(l, hed_lift_operand(l, 0)), t);
 }
 
 void

@@ -135,7 +135,7 @@ hed_lift_vote(struct lift *l)
         hed_lift_refuse(l, "a vote that is not known");
         return;
     }
-    if (has_reg && !p && constant)
+    if (has_reg && !p && constant && !l->guarded)
         ballot = running_lanes(l);
     if (!p) {
         p = hed_lift_temp(l, 'x');

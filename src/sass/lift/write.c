@@ -265,7 +265,6 @@ bank0(struct lift *l, int64_t offset, unsigned bytes)
 
     if (q)
         return half_of(l, q, offset & 4);
-    /* A kernel without parameters does not say where they begin. */
     if (at >= 0 && k->param_bytes) {
         hed_lift_refuse(l, "a constant behind the parameters");
         return "0";

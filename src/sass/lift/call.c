@@ -1,0 +1,166 @@
+/* Calls of the functions that the driver brings along: vprintf, __assertfail, malloc, free. Their
+ * arguments lie in registers from R4 on. See inside.h for the rules.
+ *
+ * The address comes from constant bank 4. Where the block that calls has loaded it, the function is
+ * known; otherwise the number that stands for it (write.c) is compared.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "sass/lift/family.h"
+#include "sass/lift/inside.h"
+
+#define ARGUMENTS 5
+#define FIRST_ARGUMENT 4 /* the register */
+
+/* What a function takes and gives: bytes of each argument, each at a register that its size
+ * aligns. */
+static const struct callee {
+    const char *name;
+    uint8_t result;
+    uint8_t arguments[ARGUMENTS];
+} callees[] = {
+    {"vprintf", 4, {8, 8}},
+    {"__assertfail", 0, {8, 8, 4, 8, 8}},
+    {"malloc", 8, {8}},
+    {"free", 0, {8}},
+};
+
+static const struct callee *
+find_callee(struct hed_bytes name)
+{
+    for (size_t i = 0; i < sizeof callees / sizeof callees[0]; i++)
+        if (name.size == strlen(callees[i].name) &&
+            memcmp(name.data, callees[i].name, name.size) == 0)
+            return &callees[i];
+    return NULL;
+}
+
+static void
+note_use(struct lift *l, const struct callee *f)
+{
+    l->uses_printf |= strcmp(f->name, "vprintf") == 0;
+    l->uses_assert |= strcmp(f->name, "__assertfail") == 0;
+    l->uses_malloc |= strcmp(f->name, "malloc") == 0;
+    l->uses_free |= strcmp(f->name, "free") == 0;
+}
+
+/* The call alone. */
+static void
+write_call(struct lift *l, const struct callee *f)
+{
+    struct hed_sass_operand reg = {.kind = HED_SASS_REG, .reg = FIRST_ARGUMENT};
+    const struct hed_sass_operand result = reg;
+    const char *values[ARGUMENTS], *names = "", *t = NULL;
+
+    note_use(l, f);
+    for (unsigned i = 0; i < ARGUMENTS && f->arguments[i]; i++) {
+        const bool wide = f->arguments[i] == 8;
+
+        if (wide)
+            reg.reg = (reg.reg + 1) & ~1u;
+        values[i] = wide ? hed_lift_u64(l, &reg) : hed_lift_word(l, &reg);
+        reg.reg += wide ? 2 : 1;
+        names = hed_lift_text(l, "%s%sa%u", names, i ? ", " : "", i);
+    }
+    hed_buf_addf(&l->statements, "\t{\n");
+    for (unsigned i = 0; i < ARGUMENTS && f->arguments[i]; i++) {
+        hed_lift_calc(l, ".param .b%u a%u", f->arguments[i] * 8, i);
+        hed_lift_calc(l, "st.param.b%u [a%u], %s", f->arguments[i] * 8, i, values[i]);
+    }
+    if (f->result) {
+        t = hed_lift_temp(l, f->result == 8 ? 'q' : 't');
+        hed_lift_calc(l, ".param .b%u r", f->result * 8);
+        hed_lift_calc(l, "call (r), %s, (%s)", f->name, names);
+        hed_lift_calc(l, "ld.param.b%u %s, [r]", f->result * 8, t);
+    } else {
+        hed_lift_calc(l, "call %s, (%s)", f->name, names);
+    }
+    hed_buf_addf(&l->statements, "\t}\n");
+    if (f->result == 8)
+        hed_lift_calc(l, "mov.b64 {%s, %s}, %s", hed_lift_def_nth(l, &result, 0),
+                      hed_lift_def_nth(l, &result, 1), t);
+    else if (f->result)
+        hed_lift_calc(l, "mov.b32 %s, %s", hed_lift_def(l, &result), t);
+}
+
+/* A call where a predicate holds, and a label behind it. */
+static void
+write_call_if(struct lift *l, const struct callee *f, const char *pred)
+{
+    const bool inverted = pred[0] == '!';
+    const char *label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
+
+    hed_lift_calc(l, "@%s%s bra C%s", inverted ? "" : "!", pred + inverted, label);
+    write_call(l, f);
+    hed_buf_addf(&l->statements, "C%s:\n", label);
+}
+
+/* The predicate of the guard, or NULL. */
+static const char *
+guard_of(struct lift *l)
+{
+    return l->guarded ? hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1) : NULL;
+}
+
+/* The call of each function of the pool whose number the register holds; another number traps. */
+static void
+call_by_value(struct lift *l, const struct hed_sass_operand *to)
+{
+    const char *value = hed_lift_temp(l, 't'), *rest = guard_of(l);
+    unsigned count = 0;
+
+    hed_lift_calc(l, "mov.b32 %s, %s", value, hed_lift_word(l, to));
+    if (!rest) {
+        rest = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "setp.eq.b32 %s, 0, 0", rest);
+    }
+    for (uint32_t i = 0; i < l->code.pool.count; i++) {
+        const struct lift_address *a = &l->code.pool.addresses[i];
+        const struct callee *f = a->kind == LIFT_FUNCTION ? find_callee(a->name) : NULL;
+        const char *x, *others;
+
+        if (!f)
+            continue;
+        count++;
+        x = hed_lift_temp(l, 'x');
+        others = hed_lift_temp(l, 'x');
+        hed_lift_calc(l, "setp.eq.and.u32 %s, %s, %u, %s", x, value, a->index * 16 + 16, rest);
+        hed_lift_calc(l, "setp.ne.and.u32 %s, %s, %u, %s", others, value, a->index * 16 + 16, rest);
+        write_call_if(l, f, x);
+        rest = others;
+    }
+    if (count == 0)
+        hed_lift_refuse(l, "a call of a function that is not known");
+    hed_lift_calc(l, "@%s trap", rest);
+}
+
+void
+hed_lift_call(struct lift *l)
+{
+    const struct hed_sass_operand *to = hed_lift_operand(l, 0);
+    bool constant;
+
+    if (to->kind != HED_SASS_REG || hed_lift_pred(l, 87, &constant) || !constant) {
+        hed_lift_refuse(l, "a call of a function that is not known");
+        return;
+    }
+
+    const struct lift_note *n = &l->notes[to->reg];
+    const char *guard = guard_of(l);
+
+    if (n->kind == HED_SASS_CONST && n->key >> 20 == 4) {
+        const struct lift_address a = hed_lift_address(&l->code.pool, n->key & 0xfffff);
+        const struct callee *f = a.kind == LIFT_FUNCTION ? find_callee(a.name) : NULL;
+
+        if (!f)
+            hed_lift_refuse(l, hed_lift_text(l, "a call of '%.*s'", (int)a.name.size,
+                                             (const char *)a.name.data));
+        else if (guard)
+            write_call_if(l, f, guard);
+        else
+            write_call(l, f);
+        return;
+    }
+    call_by_value(l, to);
+}
