@@ -67,8 +67,8 @@ int hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sa
 
 /* What the text is for. */
 enum hed_sass_for {
-    HED_SASS_FOR_CPU, /* the variables have no values: whoever loads it fills them */
-    HED_SASS_FOR_GPU, /* complete, and with hints where lanes meet */
+    HED_SASS_FOR_CPU, /* variables are pieces without values: whoever loads the text fills them */
+    HED_SASS_FOR_GPU, /* complete: variables have their names and values */
 };
 
 /* Appends the PTX of one kernel, an index into program->cubin.kernels. HED_ENOTSUP with the
@@ -76,3 +76,11 @@ enum hed_sass_for {
  * HED_ENOMEM. */
 int hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
                   struct hed_buf *ptx, struct hed_why *why);
+
+/* Called for each kernel that cannot be lifted. */
+typedef void (*hed_sass_refused_fn)(void *arg, uint32_t kernel, const char *why);
+
+/* Appends one module with all kernels that can be lifted, for a GPU. HED_ENOTSUP if that is none,
+ * else as hed_sass_lift fails. */
+int hed_sass_lift_module(const struct hed_sass_program *program, hed_sass_refused_fn refused,
+                         void *arg, struct hed_buf *ptx, struct hed_why *why);

@@ -17,12 +17,12 @@ static const char *
 narrow_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned size)
 {
     const int64_t at = offset - l->code.kernel->param_bank;
+    const char *p =
+        bank == 0 && at % bytes_of[size] == 0 ? hed_lift_param(l, at, bytes_of[size]) : NULL;
     const char *t = hed_lift_temp(l, 't'), *w;
 
-    if (bank == 0 && at >= 0 &&
-        hed_range_fits((uint64_t)at, bytes_of[size], l->code.kernel->param_bytes) &&
-        at % bytes_of[size] == 0) {
-        hed_lift_calc(l, "ld.param.%s %s, [heddle_params+%" PRId64 "]", types[size], t, at);
+    if (p) {
+        hed_lift_calc(l, "ld.param.%s %s, [%s]", types[size], t, p);
         return t;
     }
     w = hed_lift_constant(l, bank, offset & ~INT64_C(3), 4);
@@ -112,43 +112,40 @@ put_pooled(struct lift *l, const struct hed_sass_operand *d, const char *index, 
     hed_lift_end64(l, d);
 }
 
-/* Where a bank begins in memory: the space, the name, and the offset of its first byte. */
-static bool
-bank_memory(struct lift *l, uint32_t bank, const char **space, const char **name, int64_t *begin)
+/* The address of a place in a bank, and its space; NULL if it has none. */
+static const char *
+bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
 {
-    *begin = 0;
+    const char *name = NULL;
+
     *space = "const";
-    if (bank == 0 && l->code.kernel->param_bytes) {
+    if (bank == 0) {
         *space = "param";
-        *name = "heddle_params";
-        *begin = l->code.kernel->param_bank;
+        name = hed_lift_param(l, offset - l->code.kernel->param_bank, 1);
     } else if (bank == 2 && l->code.literals.bytes.size) {
-        *name = "heddle_literals";
+        name = hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);
         l->uses_literals = true;
     } else if (bank == 3 && l->code.constants != LIFT_NONE) {
-        *name = l->program->vars[l->code.constants].name;
-    } else {
-        hed_lift_refuse(l, "a constant bank that is not known");
-        return false;
+        name = hed_lift_variable(l, l->code.constants, offset);
     }
-    return true;
+    if (!name)
+        hed_lift_refuse(l, "a constant bank that is not known");
+    return name;
 }
 
+/* The index may be negative: offsets are those of the first element. */
 static void
 put_indexed(struct lift *l, const struct hed_sass_operand *d, const char *index,
             const struct hed_sass_operand *c, unsigned size)
 {
-    const char *space, *name, *t, *q, *base, *at;
-    int64_t begin;
+    const char *space, *name = bank_memory(l, c->bank, c->value, &space), *q, *base, *at;
 
-    if (!bank_memory(l, c->bank, &space, &name, &begin))
+    if (!name)
         return;
-    t = hed_lift_temp(l, 't');
     q = hed_lift_temp(l, 'q');
     base = hed_lift_temp(l, 'q');
     at = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "add.s32 %s, %s, %" PRId64, t, index, c->value - begin);
-    hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, t);
+    hed_lift_calc(l, "cvt.s64.s32 %s, %s", q, index);
     hed_lift_calc(l, "mov.b64 %s, %s", base, name);
     hed_lift_calc(l, "add.s64 %s, %s, %s", at, base, q);
     if (size == CONST_PAIR) {

@@ -109,7 +109,9 @@ struct lift_note {
 struct lift {
     const struct hed_sass_program *program;
     struct lift_code code;
+    uint32_t number; /* of the kernel */
     enum hed_sass_for use;
+    bool in_module;            /* the variables have been declared */
     struct hed_buf *out;       /* where the text goes now */
     struct hed_buf statements; /* of the instruction */
     struct hed_why *why;
@@ -156,6 +158,20 @@ bool hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out);
 
 /* table.c: the function that lifts an instruction of that name, or NULL. */
 lift_fn hed_lift_find(const char *name);
+
+/* ---- declare.c ------------------------------------------------------------------------------- */
+
+/* The head of a module, and its variables. */
+void hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for use,
+                             struct hed_buf *b);
+/* Everything of a kernel before its statements. */
+void hed_lift_declare_kernel(struct lift *l, struct hed_buf *b);
+/* The parameter that holds these bytes, as an address; NULL if no single one does. */
+const char *hed_lift_param(struct lift *l, int64_t at, unsigned bytes);
+/* The name of the block's shared memory. */
+const char *hed_lift_shared_name(struct lift *l);
+/* A place in a variable of the program, as an address: "name+8". */
+const char *hed_lift_variable(struct lift *l, uint32_t var, int64_t offset);
 
 /* ---- control.c ------------------------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "sass/lift/inside.h"
 
 #define STATEMENTS_MAX ((size_t)1 << 20) /* bytes of text of an instruction */
-#define PTX_HEAD ".version 8.8\n.target sm_80\n.address_size 64\n\n"
 #define STACK_ALIGN 16u
 #define STACK_MAX (1u << 24)
 #define SPARE_STACK 1024u /* bytes for calls whose depth the cubin does not say */
@@ -258,119 +257,12 @@ find_live_preds(struct lift *l)
     }
 }
 
-/* ---- declarations ---------------------------------------------------------------------------- */
-
-static void
-write_name(struct hed_buf *b, struct hed_bytes name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        const char c = (char)name.data[i];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9' && i > 0) || c == '_' || c == '$';
-
-        hed_buf_add(b, plain ? &c : "_", 1);
-    }
-}
-
-static void
-declare_variables(struct lift *l, struct hed_buf *b)
-{
-    for (uint32_t i = 0; i < l->program->var_count; i++) {
-        const struct hed_sass_var *v = &l->program->vars[i];
-
-        hed_buf_addf(b, ".%s%s .align %u .b8 %s[%" PRIu64 "];\n", v->constant ? "const" : "global",
-                     v->managed ? " .attribute(.managed)" : "", v->align, v->name, v->size);
-    }
-}
-
-/* Bank 2, if a register chooses a place in it. */
-static void
-declare_literals(const struct lift *l, struct hed_buf *b)
-{
-    const struct hed_bytes v = l->code.literals.bytes;
-
-    if (!l->uses_literals)
-        return;
-    hed_buf_addf(b, ".const .align 16 .b8 heddle_literals[%zu] = {", v.size);
-    for (size_t i = 0; i < v.size; i++)
-        hed_buf_addf(b, "%s%u", i ? "," : "", v.data[i]);
-    hed_buf_addf(b, "};\n");
-}
-
-static void
-declare_functions(const struct lift *l, struct hed_buf *b)
-{
-    if (l->uses_printf)
-        hed_buf_addf(b,
-                     ".extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 "
-                     "arguments);\n");
-    if (l->uses_assert)
-        hed_buf_addf(
-            b, ".extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 "
-               "line, .param .b64 function, .param .b64 size);\n");
-    if (l->uses_malloc)
-        hed_buf_addf(b, ".extern .func (.param .b64 result) malloc(.param .b64 size);\n");
-    if (l->uses_free)
-        hed_buf_addf(b, ".extern .func free(.param .b64 place);\n");
-}
-
-static void
-write_dims(struct hed_buf *b, const char *word, const uint32_t v[3])
-{
-    if (v[0])
-        hed_buf_addf(b, ".%s %u, %u, %u\n", word, v[0], v[1] ? v[1] : 1, v[2] ? v[2] : 1);
-}
-
-static void
-write_signature(const struct lift *l, struct hed_buf *b)
-{
-    const struct hed_cubin_kernel *k = l->code.kernel;
-
-    hed_buf_addf(b, ".visible .entry ");
-    write_name(b, l->code.name);
-    hed_buf_addf(b, "(");
-    if (k->param_bytes)
-        hed_buf_addf(b, ".param .align 16 .b8 heddle_params[%u]", k->param_bytes);
-    hed_buf_addf(b, ")\n");
-    if (k->required_threads[0])
-        write_dims(b, "reqntid", k->required_threads);
-    else
-        write_dims(b, "maxntid", k->max_threads);
-}
-
-static void
-declare_registers(const struct lift *l, struct hed_buf *b)
-{
-    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%result, %%t<%u>;\n", l->temps[0] + 1);
-    hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
-    hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
-    hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
-    if (l->uses_local)
-        hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
-}
-
-static void
-declare_shared(const struct lift *l, struct hed_buf *b)
-{
-    const uint64_t size = l->code.kernel->shared;
-
-    if (size)
-        hed_buf_addf(b, ".shared .align 1024 .b8 heddle_shared[%" PRIu64 "];\n", size);
-    else if (l->uses_shared)
-        hed_buf_addf(b, ".extern .shared .align 1024 .b8 heddle_shared[];\n");
-}
-
 static void
 write_kernel(struct lift *l, struct hed_buf *ptx, const struct hed_buf *body)
 {
-    hed_buf_addf(ptx, PTX_HEAD);
-    declare_variables(l, ptx);
-    declare_literals(l, ptx);
-    declare_functions(l, ptx);
-    declare_shared(l, ptx);
-    write_signature(l, ptx);
-    hed_buf_addf(ptx, "{\n");
-    declare_registers(l, ptx);
+    if (!l->in_module)
+        hed_lift_declare_module(l->program, l->use, ptx);
+    hed_lift_declare_kernel(l, ptx);
     hed_buf_add(ptx, body->data, body->size);
     hed_buf_addf(ptx, "}\n");
 }
@@ -414,9 +306,9 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
     hed_buf_fini(&body);
 }
 
-int
-hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
-              struct hed_buf *ptx, struct hed_why *why)
+static int
+lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
+          bool in_module, struct hed_buf *ptx, struct hed_why *why)
 {
     struct lift *l = calloc(1, sizeof *l);
     int err;
@@ -424,7 +316,9 @@ hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_
     if (!l)
         return HED_ENOMEM;
     l->program = program;
+    l->number = kernel;
     l->use = use;
+    l->in_module = in_module;
     l->why = why;
     hed_buf_init(&l->statements, STATEMENTS_MAX);
     l->err = hed_lift_find_code(program, kernel, &l->code);
@@ -452,4 +346,32 @@ hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_
     free(l->pred_skips);
     free(l);
     return err;
+}
+
+int
+hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
+              struct hed_buf *ptx, struct hed_why *why)
+{
+    return lift_into(program, kernel, use, false, ptx, why);
+}
+
+int
+hed_sass_lift_module(const struct hed_sass_program *program, hed_sass_refused_fn refused, void *arg,
+                     struct hed_buf *ptx, struct hed_why *why)
+{
+    uint32_t lifted = 0;
+
+    hed_lift_declare_module(program, HED_SASS_FOR_GPU, ptx);
+    for (uint32_t i = 0; i < program->cubin.kernel_count && !ptx->err; i++) {
+        const int err = lift_into(program, i, HED_SASS_FOR_GPU, true, ptx, why);
+
+        if (err == HED_ENOTSUP && refused)
+            refused(arg, i, why->text);
+        else if (err)
+            return err;
+        lifted += err == 0;
+    }
+    if (!ptx->err && lifted == 0 && program->cubin.kernel_count)
+        return HED_ENOTSUP;
+    return ptx->err;
 }

@@ -118,10 +118,10 @@ hed_lift_shared(struct lift *l, const struct hed_sass_operand *o)
     if (o->kind != HED_SASS_MEMORY)
         hed_lift_refuse(l, "no address");
     if (!index)
-        return hed_lift_text(l, "heddle_shared+%" PRId64, o->value);
+        return hed_lift_text(l, "%s+%" PRId64, hed_lift_shared_name(l), o->value);
     base = hed_lift_temp(l, 't');
     t = hed_lift_temp(l, 't');
-    hed_lift_calc(l, "mov.u32 %s, heddle_shared", base);
+    hed_lift_calc(l, "mov.u32 %s, %s", base, hed_lift_shared_name(l));
     hed_lift_calc(l, "add.s32 %s, %s, %s", t, index, base);
     return o->value ? hed_lift_text(l, "%s+%" PRId64, t, o->value) : t;
 }

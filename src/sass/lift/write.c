@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/demangle.h"
+#include "base/number.h"
 #include "sass/lift/inside.h"
 
 /* Words of constant bank 0 before the parameters. */
@@ -204,10 +204,9 @@ system_address(struct lift *l, int64_t offset)
     case LOCAL_WINDOW:
         q = hed_lift_temp(l, 'q');
         g = hed_lift_temp(l, 'q');
-        l->uses_shared |= offset == SHARED_WINDOW;
         l->uses_local |= offset == LOCAL_WINDOW;
         hed_lift_calc(l, "mov.u64 %s, %s", q,
-                      offset == SHARED_WINDOW ? "heddle_shared" : "heddle_local");
+                      offset == SHARED_WINDOW ? hed_lift_shared_name(l) : "heddle_local");
         hed_lift_calc(l, "cvta.%s.u64 %s, %s", offset == SHARED_WINDOW ? "shared" : "local", g, q);
         return g;
     case GRID_ID:
@@ -217,7 +216,7 @@ system_address(struct lift *l, int64_t offset)
     case BANK_ADDRESS:
         q = hed_lift_temp(l, 'q');
         g = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "mov.b64 %s, heddle_params", q);
+        hed_lift_calc(l, "mov.b64 %s, heddle_param0", q);
         hed_lift_calc(l, "cvta.param.u64 %s, %s", g, q);
         q = hed_lift_temp(l, 'q');
         hed_lift_calc(l, "sub.u64 %s, %s, %u", q, g, l->code.kernel->param_bank);
@@ -237,18 +236,44 @@ half_of(struct lift *l, const char *q, bool high)
     return high ? up : low;
 }
 
+/* A word that several small parameters share: bytes between them are zero. */
+static const char *
+param_bytes(struct lift *l, int64_t at)
+{
+    const char *sum = "0";
+
+    for (unsigned i = 0; i < 4; i++) {
+        const char *p = hed_lift_param(l, at + i, 1), *byte, *shifted, *next;
+
+        if (!p)
+            continue;
+        byte = hed_lift_temp(l, 't');
+        shifted = hed_lift_temp(l, 't');
+        next = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "ld.param.u8 %s, [%s]", byte, p);
+        hed_lift_calc(l, "shl.b32 %s, %s, %u", shifted, byte, i * 8);
+        hed_lift_calc(l, "or.b32 %s, %s, %s", next, sum, shifted);
+        sum = next;
+    }
+    return sum;
+}
+
 static const char *
 bank0(struct lift *l, int64_t offset, unsigned bytes)
 {
-    const struct hed_cubin_kernel *k = l->code.kernel;
-    const int64_t at = offset - (int64_t)k->param_bank;
+    const int64_t at = offset - (int64_t)l->code.kernel->param_bank;
+    const bool is_param = at >= 0 && hed_range_fits((uint64_t)at, bytes,
+                                                    hed_round_up(l->code.kernel->param_bytes, 4u));
+    const char *p = is_param && at % bytes == 0 ? hed_lift_param(l, at, bytes) : NULL;
 
-    if (at >= 0 && hed_range_fits((uint64_t)at, bytes, k->param_bytes) && at % bytes == 0) {
+    if (p) {
         const char *t = hed_lift_temp(l, bytes == 8 ? 'q' : 't');
 
-        hed_lift_calc(l, "ld.param.b%u %s, [heddle_params+%" PRId64 "]", bytes * 8, t, at);
+        hed_lift_calc(l, "ld.param.b%u %s, [%s]", bytes * 8, t, p);
         return t;
     }
+    if (is_param && bytes == 4)
+        return param_bytes(l, at);
     if (bytes == 8) {
         const char *q = system_address(l, offset), *low, *high;
 
@@ -265,7 +290,7 @@ bank0(struct lift *l, int64_t offset, unsigned bytes)
 
     if (q)
         return half_of(l, q, offset & 4);
-    if (at >= 0 && k->param_bytes) {
+    if (at >= 0 && l->code.kernel->param_bytes) {
         hed_lift_refuse(l, "a constant behind the parameters");
         return "0";
     }
@@ -300,11 +325,8 @@ pooled_constant(struct lift *l, int64_t offset, unsigned bytes)
         q = hed_lift_text(l, "%u", a.index * 16 + 16);
         return bytes == 8 || base == offset ? q : "0";
     case LIFT_VARIABLE: {
-        const char *v = hed_lift_temp(l, 'q');
-
         q = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "mov.u64 %s, %s", v, l->program->vars[a.index].name);
-        hed_lift_calc(l, "add.s64 %s, %s, %" PRId64, q, v, a.addend);
+        hed_lift_calc(l, "mov.u64 %s, %s", q, hed_lift_variable(l, a.index, a.addend));
         break;
     }
     default:
@@ -328,8 +350,8 @@ hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes)
         if (l->code.constants == LIFT_NONE)
             break;
         t = hed_lift_temp(l, bytes == 8 ? 'q' : 't');
-        hed_lift_calc(l, "ld.const.b%u %s, [%s+%" PRId64 "]", bytes * 8, t,
-                      l->program->vars[l->code.constants].name, offset);
+        hed_lift_calc(l, "ld.const.b%u %s, [%s]", bytes * 8, t,
+                      hed_lift_variable(l, l->code.constants, offset));
         return t;
     case 4:
         return pooled_constant(l, offset, bytes);

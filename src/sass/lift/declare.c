@@ -1,0 +1,320 @@
+/* Declarations of the lifted text: variables, parameters, registers. See inside.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "sass/lift/inside.h"
+
+#define PTX_HEAD ".version 8.8\n.target sm_80\n.address_size 64\n\n"
+#define PARAM_ALIGN_MAX 256u
+
+static void
+write_name(struct hed_buf *b, struct hed_bytes name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        const char c = (char)name.data[i];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9' && i > 0) || c == '_' || c == '$';
+
+        hed_buf_add(b, plain ? &c : "_", 1);
+    }
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+/* A GPU's driver finds variables by their names, so each symbol is a variable there. */
+static const struct hed_sass_symbol *
+symbol_at(const struct hed_sass_program *p, uint32_t var, int64_t offset)
+{
+    for (uint32_t i = 0; i < p->symbol_count; i++) {
+        const struct hed_sass_symbol *s = &p->symbols[i];
+
+        if (s->var == var && offset >= (int64_t)s->at && offset < (int64_t)(s->at + s->size))
+            return s;
+    }
+    return NULL;
+}
+
+const char *
+hed_lift_variable(struct lift *l, uint32_t var, int64_t offset)
+{
+    const struct hed_sass_symbol *s;
+    struct hed_buf name;
+    const char *text;
+
+    if (l->use == HED_SASS_FOR_CPU)
+        return hed_lift_text(l, "%s+%" PRId64, l->program->vars[var].name, offset);
+    s = symbol_at(l->program, var, offset);
+    if (!s) {
+        hed_lift_refuse(l, "a variable without a name");
+        return "0";
+    }
+    hed_buf_init(&name, LIFT_TEXT_MAX);
+    write_name(&name, s->name);
+    text = hed_lift_text(l, "%s+%" PRId64, hed_buf_cstr(&name), offset - (int64_t)s->at);
+    hed_buf_fini(&name);
+    return text;
+}
+
+static void
+declare_pieces(const struct hed_sass_program *p, struct hed_buf *b)
+{
+    for (uint32_t i = 0; i < p->var_count; i++) {
+        const struct hed_sass_var *v = &p->vars[i];
+
+        hed_buf_addf(b, ".%s%s .align %u .b8 %s[%" PRIu64 "];\n", v->constant ? "const" : "global",
+                     v->managed ? " .attribute(.managed)" : "", v->align, v->name, v->size);
+    }
+}
+
+static const struct hed_sass_pointer *
+noted_pointer(const struct hed_sass_program *p, uint32_t var, uint64_t at)
+{
+    for (uint32_t i = 0; i < p->pointer_count; i++)
+        if (p->pointers[i].var == var && p->pointers[i].at == at)
+            return &p->pointers[i];
+    return NULL;
+}
+
+static bool
+has_pointers(const struct hed_sass_program *p, const struct hed_sass_symbol *s)
+{
+    for (uint32_t i = 0; i < p->pointer_count; i++)
+        if (p->pointers[i].var == s->var && p->pointers[i].at >= s->at &&
+            p->pointers[i].at < s->at + s->size)
+            return true;
+    return false;
+}
+
+/* Words of eight bytes, some of them addresses of other variables. */
+static void
+write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol *s,
+                 struct hed_buf *b)
+{
+    const struct hed_bytes init = p->vars[s->var].init;
+
+    for (uint64_t i = 0; i < s->size / 8; i++) {
+        const struct hed_sass_pointer *q = noted_pointer(p, s->var, s->at + i * 8);
+        const struct hed_sass_symbol *to = q ? symbol_at(p, q->to, q->addend) : NULL;
+        const uint8_t *word = hed_bytes_at(init, s->at + i * 8, 8);
+
+        hed_buf_addf(b, "%s", i ? "," : "");
+        if (to) {
+            hed_buf_addf(b, "generic(");
+            write_name(b, to->name);
+            hed_buf_addf(b, ")+%" PRId64, q->addend - (int64_t)to->at);
+        } else {
+            hed_buf_addf(b, "%" PRIu64, word ? hed_load_u64(word) : 0);
+        }
+    }
+}
+
+static void
+write_init_bytes(struct hed_bytes init, struct hed_buf *b)
+{
+    for (size_t i = 0; i < init.size; i++)
+        hed_buf_addf(b, "%s%u", i ? "," : "", init.data[i]);
+}
+
+static void
+declare_symbol(const struct hed_sass_program *p, const struct hed_sass_symbol *s, struct hed_buf *b)
+{
+    const struct hed_sass_var *v = &p->vars[s->var];
+    const struct hed_bytes init = hed_bytes_cut(v->init, s->at, s->size);
+    const bool words = s->size % 8 == 0 && has_pointers(p, s);
+
+    hed_buf_addf(b, "%s.%s%s .align 16 .%s ", s->visible ? ".visible " : "",
+                 v->constant ? "const" : "global", v->managed ? " .attribute(.managed)" : "",
+                 words ? "u64" : "b8");
+    write_name(b, s->name);
+    hed_buf_addf(b, "[%" PRIu64 "]", words ? s->size / 8 : s->size);
+    if (words || init.size)
+        hed_buf_addf(b, " = {");
+    if (words)
+        write_init_words(p, s, b);
+    else
+        write_init_bytes(init, b);
+    hed_buf_addf(b, words || init.size ? "};\n" : ";\n");
+}
+
+/* A variable is declared before another one's value mentions it. */
+static void
+declare_symbols(const struct hed_sass_program *p, struct hed_buf *b)
+{
+    for (uint32_t i = 0; i < p->symbol_count; i++)
+        if (p->symbols[i].size && !has_pointers(p, &p->symbols[i]))
+            declare_symbol(p, &p->symbols[i], b);
+    for (uint32_t i = 0; i < p->symbol_count; i++)
+        if (p->symbols[i].size && has_pointers(p, &p->symbols[i]))
+            declare_symbol(p, &p->symbols[i], b);
+}
+
+void
+hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for use, struct hed_buf *b)
+{
+    hed_buf_addf(b, PTX_HEAD);
+    if (use == HED_SASS_FOR_CPU) {
+        declare_pieces(p, b);
+        return;
+    }
+    declare_symbols(p, b);
+    hed_buf_addf(b, ".extern .shared .align 1024 .b8 heddle_dynamic[];\n");
+}
+
+const char *
+hed_lift_shared_name(struct lift *l)
+{
+    l->uses_shared = true;
+    return l->code.kernel->shared ? "heddle_shared" : "heddle_dynamic";
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* A cubin that does not describe its parameters has one that is all of them. */
+static struct hed_cubin_param
+param_of(const struct hed_cubin_kernel *k, uint32_t i)
+{
+    return k->param_count ? k->params[i]
+                          : (struct hed_cubin_param){.offset = 0, .size = k->param_bytes};
+}
+
+static uint32_t
+param_count(const struct hed_cubin_kernel *k)
+{
+    return k->param_count ? k->param_count : k->param_bytes != 0;
+}
+
+const char *
+hed_lift_param(struct lift *l, int64_t at, unsigned bytes)
+{
+    const struct hed_cubin_kernel *k = l->code.kernel;
+
+    for (uint32_t i = 0; i < param_count(k); i++) {
+        const struct hed_cubin_param p = param_of(k, i);
+        const int64_t inside = at - (int64_t)p.offset;
+
+        if (inside >= 0 && hed_range_fits((uint64_t)inside, bytes, p.size))
+            return hed_lift_text(l, "heddle_param%u+%" PRId64, i, inside);
+    }
+    return NULL;
+}
+
+/* The largest alignment that puts a parameter behind the one before it at its offset; 0 if there
+ * is none. */
+static uint32_t
+align_of_param(uint64_t end, uint32_t offset)
+{
+    uint32_t align = PARAM_ALIGN_MAX;
+
+    while (align && hed_round_up(end, (uint64_t)align) != offset)
+        align /= 2;
+    return align;
+}
+
+static void
+declare_params(struct lift *l, struct hed_buf *b)
+{
+    const struct hed_cubin_kernel *k = l->code.kernel;
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < param_count(k); i++) {
+        const struct hed_cubin_param p = param_of(k, i);
+        const uint32_t align = i ? align_of_param(end, p.offset) : 16;
+
+        if (!align || (i == 0 && p.offset)) {
+            hed_lift_refuse(l, "parameters with gaps");
+            return;
+        }
+        hed_buf_addf(b, "%s.param .align %u .b8 heddle_param%u[%u]", i ? ", " : "", align, i,
+                     p.size);
+        end = (uint64_t)p.offset + p.size;
+    }
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* Bank 2, if a register chooses a place in it. */
+static void
+declare_literals(const struct lift *l, struct hed_buf *b)
+{
+    if (!l->uses_literals)
+        return;
+    hed_buf_addf(b, ".const .align 16 .b8 heddle_literals%u[%zu] = {", l->number,
+                 l->code.literals.bytes.size);
+    write_init_bytes(l->code.literals.bytes, b);
+    hed_buf_addf(b, "};\n");
+}
+
+static void
+declare_functions(const struct lift *l, struct hed_buf *b)
+{
+    if (l->uses_printf)
+        hed_buf_addf(b,
+                     ".extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 "
+                     "arguments);\n");
+    if (l->uses_assert)
+        hed_buf_addf(
+            b, ".extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 "
+               "line, .param .b64 function, .param .b64 size);\n");
+    if (l->uses_malloc)
+        hed_buf_addf(b, ".extern .func (.param .b64 result) malloc(.param .b64 size);\n");
+    if (l->uses_free)
+        hed_buf_addf(b, ".extern .func free(.param .b64 place);\n");
+}
+
+static void
+write_dims(struct hed_buf *b, const char *word, const uint32_t v[3])
+{
+    if (v[0])
+        hed_buf_addf(b, ".%s %u, %u, %u\n", word, v[0], v[1] ? v[1] : 1, v[2] ? v[2] : 1);
+}
+
+static void
+write_signature(struct lift *l, struct hed_buf *b)
+{
+    const struct hed_cubin_kernel *k = l->code.kernel;
+
+    hed_buf_addf(b, ".visible .entry ");
+    write_name(b, l->code.name);
+    hed_buf_addf(b, "(");
+    declare_params(l, b);
+    hed_buf_addf(b, ")\n");
+    if (k->required_threads[0])
+        write_dims(b, "reqntid", k->required_threads);
+    else
+        write_dims(b, "maxntid", k->max_threads);
+}
+
+static void
+declare_registers(const struct lift *l, struct hed_buf *b)
+{
+    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%result, %%t<%u>;\n", l->temps[0] + 1);
+    hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
+    hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
+    hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
+    if (l->uses_local)
+        hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
+}
+
+/* Dynamic shared memory follows the static part, so one name is enough for both. */
+static void
+declare_shared(const struct lift *l, struct hed_buf *b)
+{
+    const uint64_t size = l->code.kernel->shared;
+
+    if (size)
+        hed_buf_addf(b, "\t.shared .align 1024 .b8 heddle_shared[%" PRIu64 "];\n", size);
+}
+
+void
+hed_lift_declare_kernel(struct lift *l, struct hed_buf *b)
+{
+    declare_literals(l, b);
+    declare_functions(l, b);
+    if (l->use == HED_SASS_FOR_CPU && l->uses_shared && !l->code.kernel->shared)
+        hed_buf_addf(b, ".extern .shared .align 1024 .b8 heddle_dynamic[];\n");
+    write_signature(l, b);
+    hed_buf_addf(b, "{\n");
+    declare_shared(l, b);
+    declare_registers(l, b);
+}
