@@ -11,6 +11,13 @@ struct condition {
     const char *pred; /* a predicate register, perhaps with ! before it; NULL if it always holds */
 };
 
+/* "@%p0 " without the @ and the blank. */
+static const char *
+guard_text(struct lift *l)
+{
+    return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
+}
+
 static struct condition
 combine_guard(struct lift *l, const char *p)
 {
@@ -18,9 +25,8 @@ combine_guard(struct lift *l, const char *p)
 
     if (!l->guarded)
         return (struct condition){.pred = p};
-    if (!p) /* "@%p0 " without the @ and the blank */
-        return (struct condition){
-            .pred = hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1)};
+    if (!p)
+        return (struct condition){.pred = guard_text(l)};
     x = hed_lift_temp(l, 'x');
     if (l->inst->guard_not) {
         hed_lift_calc(l, "not.pred %s, %%p%u", x, l->inst->guard);
@@ -31,7 +37,9 @@ combine_guard(struct lift *l, const char *p)
     return (struct condition){.pred = x};
 }
 
-/* BRA.DIV and BRA.CONV: do all lanes of a mask run here? */
+/* BRA.DIV and BRA.CONV: are the lanes of a mask those that run here and whose guard holds? All that
+ * run here take the branch or none does, whatever their own guards are: compilers guard it by "my
+ * mask is that of the first lane" (R2UR), so that a warp with several masks is divergent. */
 static const char *
 converged(struct lift *l)
 {
@@ -40,6 +48,12 @@ converged(struct lift *l)
     const char *all = hed_lift_temp(l, 't'), *t = hed_lift_temp(l, 't'), *x = hed_lift_temp(l, 'x');
 
     hed_lift_calc(l, "activemask.b32 %s", all);
+    if (l->guarded) {
+        const char *those = hed_lift_temp(l, 't');
+
+        hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", those, guard_text(l), all);
+        all = those;
+    }
     if (ur == HED_SASS_URZ)
         hed_lift_calc(l, "setp.eq.u32 %s, %s, %s", x, all, inverted ? "0xffffffff" : "0");
     else {
@@ -66,7 +80,7 @@ condition_of(struct lift *l, bool is_branch)
     if (is_branch && hed_sass_bits(l->inst, 33, 1)) {
         if (p)
             hed_lift_refuse(l, "a branch with two conditions");
-        p = converged(l);
+        return (struct condition){.pred = converged(l)};
     }
     return combine_guard(l, p);
 }
