@@ -99,8 +99,13 @@ KERNEL(elect)
     unsigned lane;
     unsigned mine;
 
+#if __CUDA_ARCH__ < 900 /* the first one */
+    lane = 0;
+    mine = lane == ME % 32;
+#else
     asm volatile("{\n\t.reg .pred p;\n\telect.sync %0|p, -1;\n\tselp.u32 %1, 1, 0, p;\n\t}"
                  : "=r"(lane), "=r"(mine));
+#endif
     out[ME] = (unsigned)__popc(__ballot_sync(ALL, mine != 0)) |
               (unsigned)(mine == (unsigned)(lane == ME % 32)) << 8;
 }
