@@ -57,12 +57,10 @@ CACHES = ("CUPY_CACHE_DIR", "NUMBA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITO
 PTX = {"CUPY_COMPILE_WITH_PTX": "1", "TRITON_PTXAS_PATH": str(HERE / "ptxas"),
        "TRITON_PTXAS_BLACKWELL_PATH": str(HERE / "ptxas")}
 
-# Lines of heddle's log that say what cannot run, the clearest first.
-REFUSALS = (
-    (re.compile(r"machine code for real GPUs.*?: kernel (.+?) cannot run here"),
-     "machine code only: {}"),
-    (re.compile(r"heddle\[\d+\] error \w+: (.+)"), "{}"),
-)
+# Lines of heddle's log: a kernel that cannot run, why machine code was not taken, anything else.
+REFUSED = re.compile(r"machine code for real GPUs.*?: kernel (.+?) cannot run here")
+NOT_LIFTED = re.compile(r"machine code for sm_\w+: (.+)")
+ERROR = re.compile(r"heddle\[\d+\] error \w+: (.+)")
 
 
 class Result:
@@ -113,10 +111,14 @@ def shorten(text, width=120):
 
 def find_reason(status, output):
     """One line that says why a check failed: what heddle refused, else how the program ended."""
-    for pattern, words in REFUSALS:
-        found = pattern.search(output)
-        if found:
-            return shorten(words.format(found.group(1)))
+    refused = REFUSED.search(output)
+    if refused:
+        before = NOT_LIFTED.findall(output, 0, refused.start())
+        return shorten(f"machine code only{f' ({before[-1]})' if before else ''}: "
+                       f"{refused.group(1)}")
+    error = ERROR.search(output)
+    if error:
+        return shorten(error.group(1))
     if status == "time":
         return "no end within the time limit"
     if status < 0:
@@ -201,7 +203,7 @@ def parse_arguments():
                         help="another option of heddle run, such as --option=--sticky-launch")
     parser.add_argument("--ptx", action="store_true",
                         help="let CuPy and Triton hand over PTX instead of machine code")
-    parser.add_argument("--log", default="warn", help="what heddle logs (default: warn)")
+    parser.add_argument("--log", default="info", help="what heddle logs (default: info)")
     parser.add_argument("--only", default="", metavar="REGEX", help="only checks of this name")
     parser.add_argument("--limit", type=float, default=300, help="seconds for a check")
     parser.add_argument("--logs", type=Path, help="folder for the output of each check")

@@ -17,6 +17,8 @@ class Reasons(unittest.TestCase):
                "(sm_80): kernel add<float> cannot run here. Build the program with PTX.\n"
                "RuntimeError: CUDA error\n")
         self.assertEqual(run.find_reason(1, log), "machine code only: add<float>")
+        log = "heddle[7] info driver: machine code for sm_80: not linked\n" + log
+        self.assertEqual(run.find_reason(1, log), "machine code only (not linked): add<float>")
         self.assertEqual(run.find_reason(1, "heddle[7] error driver: a fault\nValueError: x\n"),
                          "a fault")
 
