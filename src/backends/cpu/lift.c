@@ -140,10 +140,6 @@ hed_code_read_cubin(struct hed_cpu *c, struct hed_cpu_code *code,
 
     if (err)
         return err == HED_ELIMIT ? HED_ENOMEM : err;
-    if (!code->sass->cubin.linked) {
-        hed_why_set(why, "the cubin has not been linked");
-        return HED_ENOTSUP;
-    }
     /* What is made of it depends on this library too. */
     hed_hash_init(&hash);
     hed_hash_add(&hash, &c->own_identity, sizeof c->own_identity);

@@ -120,8 +120,13 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
 
     *space = "const";
     if (bank == 0) {
+        const int64_t at = offset - (int64_t)l->code.kernel->param_bank;
+
         *space = "param";
-        name = hed_lift_param(l, offset - l->code.kernel->param_bank, 1);
+        name = hed_lift_param(l, at, 1);
+        /* With an index that is never 0, the place may lie before the parameters. */
+        if (!name && l->code.kernel->param_bytes)
+            name = hed_lift_text(l, "heddle_param0+%" PRId64, at);
     } else if (bank == 2 && l->code.literals.bytes.size) {
         name = hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);
         l->uses_literals = true;

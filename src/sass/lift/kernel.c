@@ -321,9 +321,7 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
     l->in_module = in_module;
     l->why = why;
     hed_buf_init(&l->statements, STATEMENTS_MAX);
-    l->err = hed_lift_find_code(program, kernel, &l->code);
-    if (l->err)
-        hed_why_set(why, "the cubin has no code for this kernel");
+    l->err = hed_lift_find_code(program, kernel, &l->code, why);
     if (!l->err) {
         const uint64_t stack = l->code.kernel->stack + l->code.kernel->local;
 

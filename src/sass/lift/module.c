@@ -2,6 +2,7 @@
 #include "sass/lift/module.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 #include "sass/sass.h"
 
 #define R_CUDA_64 2
-#define R_CUDA_G64 4     /* a generic address; addresses of variables are generic */
+#define R_CUDA_G64 4 /* a generic address; addresses of variables are generic */
+#define R_CUDA_YIELD_OPCODE9_0 68
+#define R_CUDA_YIELD_CLEAR_PRED4_87 69
 #define SYMBOL_MANAGED 4 /* in st_other */
 #define SECTION_ALIGN 256
 #define NAME_MAX_BYTES 64
@@ -339,9 +342,39 @@ bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes 
     return b;
 }
 
-int
-hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out)
+/* A cubin that has not been linked may have relocations in its code. Hints when to switch to
+ * another warp do not matter; others are a linker's business. */
+static int
+check_relocations(const struct lift_module *m, uint32_t text, struct hed_why *why)
 {
+    struct hed_elf_section s;
+
+    for (uint32_t i = 0; i < m->elf.count; i++) {
+        if (!hed_elf_file_section(&m->elf, i, &s) || s.info != text ||
+            (s.type != SHT_REL && s.type != SHT_RELA))
+            continue;
+
+        const size_t size = s.type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+
+        for (size_t at = 0; at + size <= s.bytes.size; at += size) {
+            const uint32_t type = hed_load_u32(s.bytes.data + at + offsetof(Elf64_Rel, r_info));
+
+            if (type != R_CUDA_YIELD_OPCODE9_0 && type != R_CUDA_YIELD_CLEAR_PRED4_87) {
+                hed_why_set(
+                    why, "machine code: a relocation of type %u: the cubin has to be linked", type);
+                return HED_ENOTSUP;
+            }
+        }
+    }
+    return 0;
+}
+
+int
+hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
+                   struct hed_why *why)
+{
+    uint32_t text = 0;
+
     const struct lift_module *m = p->inside;
     struct hed_elf_section s;
 
@@ -353,9 +386,10 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
     for (uint32_t i = 0; i < m->elf.count; i++) {
         if (!hed_elf_file_section(&m->elf, i, &s))
             continue;
-        if (is_named(&s, ".text.", out->name))
+        if (is_named(&s, ".text.", out->name)) {
+            text = i;
             out->bytes = hed_bytes_cut(s.bytes, 0, s.bytes.size / HED_SASS_BYTES * HED_SASS_BYTES);
-        else if (is_named(&s, ".nv.info.", out->name))
+        } else if (is_named(&s, ".nv.info.", out->name))
             out->info = s.bytes;
         else if (is_named(&s, ".nv.constant2.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
@@ -364,7 +398,10 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
                  (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
             out->pool = bank_of_section(m, i, s.bytes);
     }
-    return out->bytes.size ? 0 : HED_ENOTFOUND;
+    if (out->bytes.size)
+        return check_relocations(m, text, why);
+    hed_why_set(why, "the cubin has no code for this kernel");
+    return HED_ENOTFOUND;
 }
 
 struct lift_address

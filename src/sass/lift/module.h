@@ -48,8 +48,9 @@ struct lift_module {
     uint32_t constants;       /* bank 3: the variable, or UINT32_MAX */
 };
 
-/* HED_ENOTFOUND if the cubin has no code of that name. */
-int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out);
+/* HED_ENOTFOUND if the cubin has no code of that name, HED_ENOTSUP if it has to be linked first. */
+int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
+                       struct hed_why *why);
 
 /* The address at an offset of a bank; its kind is NUMBER if nothing is relocated there. */
 struct lift_address hed_lift_address(const struct lift_bank *bank, uint64_t offset);
