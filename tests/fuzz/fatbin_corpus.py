@@ -69,6 +69,8 @@ def cubins(nvcc):
     return {
         "sm_75": nvcc("-cubin", "-arch=sm_75"),
         "sm_80": nvcc("-cubin", "-arch=sm_80", source="unit/cpu/machine_code.cu"),
+        "sm_80_parts": nvcc("-cubin", "-arch=sm_80", "-rdc=true",
+                            source="unit/cpu/machine_code.cu"),
         "sm_80_integers": nvcc("-cubin", "-arch=sm_80", source="fuzz/sass_integers.cu"),
         "sm_80_floats": nvcc("-cubin", "-arch=sm_80", source="fuzz/sass_floats.cu"),
         "sm_90": sm90,

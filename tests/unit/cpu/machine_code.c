@@ -1,13 +1,14 @@
 /* Machine code through all of the CPU GPU: a cubin is described, its kernels are lifted, compiled,
  * cached and run. Needs the compiler, which HED_COMPILER names. */
+#include <elf.h>
+
 #include "fatbin/elf.h"
 #include "unit/cpu/compiled.h"
 #include "unit/fatbin/make.h"
 
 static struct hed_code *
-open_cubin(void)
+open_bytes(struct hed_bytes b)
 {
-    const struct hed_bytes b = fixture("cubin/sm_80");
     const struct hed_code_source source = {
         .kind = HED_CODE_CUBIN, .data = b.data, .size = b.size, .device = 80, .arch = 80};
     struct hed_code *code = NULL;
@@ -17,6 +18,12 @@ open_cubin(void)
         print_error("%s\n", why.text);
     assert_non_null(code);
     return code;
+}
+
+static struct hed_code *
+open_cubin(void)
+{
+    return open_bytes(fixture("cubin/sm_80"));
 }
 
 static uint32_t
@@ -220,6 +227,29 @@ compiled_code_is_found_again(void **state)
     hed_cpu_close(&cpu, code);
 }
 
+/* Libraries have cubins that were not linked, but need not be. */
+static void
+what_needs_no_linker_runs_without(void **state)
+{
+    const struct hed_bytes b = fixture("cubin/sm_80"), parts = fixture("cubin/sm_80_parts");
+    unsigned char *bytes = malloc(b.size);
+    uint64_t addresses[VARS_MAX];
+    struct hed_code *code;
+    int out[96];
+
+    assert_non_null(bytes);
+    memcpy(bytes, b.data, b.size);
+    ((Elf64_Ehdr *)(void *)bytes)->e_type = ET_REL;
+    code = open_bytes((struct hed_bytes){bytes, b.size});
+    check_sum(code);
+    hed_cpu_close(&cpu, code);
+    free(bytes);
+    code = open_bytes(parts);
+    load_vars(code, addresses);
+    assert_int_equal(run_sum(code, addresses, out, 90), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    hed_cpu_close(&cpu, code);
+}
+
 /* Instructions that do not exist. */
 static void
 damage_code(unsigned char *bytes, size_t size, const char *section)
@@ -244,16 +274,13 @@ damaged_machine_code_is_refused_at_the_launch(void **state)
     const struct hed_bytes b = fixture("cubin/sm_80");
     unsigned char *bytes = malloc(b.size);
     uint64_t addresses[VARS_MAX];
-    struct hed_code_source source = {
-        .kind = HED_CODE_CUBIN, .data = bytes, .size = b.size, .device = 80, .arch = 80};
-    struct hed_code *code = NULL;
-    struct hed_why why = {""};
+    struct hed_code *code;
     int out[96];
 
     assert_non_null(bytes);
     memcpy(bytes, b.data, b.size);
     damage_code(bytes, b.size, ".text.sum");
-    assert_int_equal(hed_cpu_open(&cpu, &source, &code, NULL, &why), 0);
+    code = open_bytes((struct hed_bytes){bytes, b.size});
     load_vars(code, addresses);
     assert_int_equal(run_sum(code, addresses, out, 90), CUDA_ERROR_NO_BINARY_FOR_GPU);
     hed_cpu_close(&cpu, code);
@@ -268,6 +295,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_kernel_without_parameters_runs, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(threads_share_memory, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(compiled_code_is_found_again, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(what_needs_no_linker_runs_without, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(damaged_machine_code_is_refused_at_the_launch, setup_cpu,
                                     teardown_cpu),
 };
