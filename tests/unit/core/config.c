@@ -81,6 +81,7 @@ defaults_are_as_described(void **state)
     assert_string_equal(config.export_tables, "pass");
     assert_true(config.cpu_threads == 0);
     assert_string_equal(config.cpu_codegen, "tiered");
+    assert_string_equal(config.cpu_code, "auto");
     assert_string_equal(config.cache, "");
     assert_true(config.cache_size == 1 << 30);
     assert_string_equal(config.tls_ca, "");
@@ -238,6 +239,8 @@ bad_lines_are_refused_by_number(void **state)
          "f.conf:1: connect_timeout: 0 is not between 1 and 600000"},
         {"cpu_codegen = fast", HED_EINVAL,
          "f.conf:1: cpu_codegen: 'fast' is neither tiered, warp nor baseline"},
+        {"cpu_code = cubin", HED_EINVAL,
+         "f.conf:1: cpu_code: 'cubin' is neither auto, ptx nor sass"},
         {"gpu = gpu,null", HED_EINVAL,
          "f.conf:1: gpu: 'gpu,null' is a list; only cpu:DEVICE,DEVICE,... can be one"},
         {"layers = trace,echo", HED_EINVAL, "f.conf:1: layers: there is no 'echo'; " LAYERS},

@@ -227,6 +227,49 @@ compiled_code_is_found_again(void **state)
     hed_cpu_close(&cpu, code);
 }
 
+static void *
+prepare_all_layouts(void *arg)
+{
+    static const uint32_t blocks[][3] = {{32, 1, 1}, {16, 16, 1}, {8, 8, 1}, {5, 1, 1}};
+    struct hed_code *code = arg;
+    struct hed_why why;
+    bool fine = true;
+
+    for (int i = 0; i < 4; i++)
+        fine &=
+            hed_cpu_prepare(&cpu, code, kernel_named(code, "sum"), blocks[i], &why) == CUDA_SUCCESS;
+    return fine ? code : NULL;
+}
+
+/* All layouts of a kernel share the PTX, whichever thread needs it first. */
+static void
+a_kernel_is_lifted_once(void **state)
+{
+    struct hed_code *code;
+    const struct hed_cpu_lifted *l;
+    const struct hed_cpu_kernel *k;
+    pthread_t threads[4];
+    void *fine;
+
+    cpu.baseline = cpu.tiered = true;
+    hed_cache_free(cpu.cache);
+    cpu.cache = NULL;
+    code = open_cubin();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, prepare_all_layouts, code), 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], &fine), 0);
+        assert_ptr_equal(fine, code);
+    }
+    k = &((struct hed_cpu_code *)code)->states[kernel_named(code, "sum") * HED_ROWS_COUNT];
+    l = hed_code_lifted((struct hed_cpu_code *)code, k);
+    for (int i = 0; i < HED_ROWS_COUNT; i++)
+        assert_true(!k[i].func || k[i].func == l->func);
+    assert_non_null(l->func);
+    hed_cpu_close(&cpu, code);
+    cpu.baseline = cpu.tiered = false;
+}
+
 /* Libraries have cubins that were not linked, but need not be. */
 static void
 what_needs_no_linker_runs_without(void **state)
@@ -295,6 +338,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_kernel_without_parameters_runs, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(threads_share_memory, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(compiled_code_is_found_again, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_kernel_is_lifted_once, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(what_needs_no_linker_runs_without, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(damaged_machine_code_is_refused_at_the_launch, setup_cpu,
                                     teardown_cpu),
