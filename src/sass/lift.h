@@ -65,6 +65,10 @@ bool hed_sass_lifts(struct hed_arch arch);
 int hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_program **out,
                   struct hed_why *why);
 
+/* Constant bank 2 of a kernel; empty if it has none. If the kernel indexes it, its text declares it
+ * right behind the variables. */
+struct hed_bytes hed_sass_literals(const struct hed_sass_program *program, uint32_t kernel);
+
 /* What the text is for. */
 enum hed_sass_for {
     HED_SASS_FOR_CPU, /* variables are pieces without values: whoever loads the text fills them */

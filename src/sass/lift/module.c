@@ -404,6 +404,16 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
     return HED_ENOTFOUND;
 }
 
+struct hed_bytes
+hed_sass_literals(const struct hed_sass_program *program, uint32_t kernel)
+{
+    struct lift_code code;
+    struct hed_why why;
+
+    return hed_lift_find_code(program, kernel, &code, &why) == 0 ? code.literals.bytes
+                                                                 : (struct hed_bytes){NULL, 0};
+}
+
 struct lift_address
 hed_lift_address(const struct lift_bank *bank, uint64_t offset)
 {

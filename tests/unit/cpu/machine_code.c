@@ -78,12 +78,12 @@ a_cubin_is_described(void **state)
     struct hed_code *code = open_cubin();
     const struct hed_code_kernel *k = &code->kernels[kernel_named(code, "sum")];
 
-    assert_int_equal(code->kernel_count, 3);
+    assert_int_equal(code->kernel_count, 4);
     assert_true(k->has_code);
     assert_int_equal(k->param_count, 2);
     assert_int_equal(k->param_bytes, 12);
     assert_int_equal(k->binary_version, 80);
-    assert_int_equal(k->constant, 4);
+    assert_int_equal(k->constant, 32);
     k = &code->kernels[kernel_named(code, "turn")];
     assert_int_equal(k->shared, 256);
     assert_int_equal(k->max_threads, 64);
@@ -148,7 +148,7 @@ check_sum(struct hed_code *code)
     *(int *)var_at(code, addresses, "counted") = 6;
     assert_int_equal(run_sum(code, addresses, out, 90), CUDA_SUCCESS);
     for (int i = 0; i < 96; i++)
-        assert_int_equal(out[i], i < 90 ? 10 * (i % 4 + 1) * 2 + 30 + 3 + 6 : 0);
+        assert_int_equal(out[i], i < 90 ? 10 * (i % 4 + 1) * 4 + 30 + 3 + 6 : 0);
 }
 
 static void
@@ -270,6 +270,66 @@ a_kernel_is_lifted_once(void **state)
     cpu.baseline = cpu.tiered = false;
 }
 
+/* Makes the module's constants (bank 3) those of kernels alone (bank 2). */
+static void
+change_bank(unsigned char *bytes, size_t size)
+{
+    unsigned char *name = memmem(bytes, size, ".nv.constant3", 13);
+    unsigned char *own = memmem(bytes, size, ".nv.constant2.pick", 18);
+    struct hed_elf_file o;
+    struct hed_elf_section s;
+
+    assert_true(name && own);
+    name[12] = '2';
+    own[12] = '9';
+    assert_int_equal(hed_elf_file_read((struct hed_bytes){bytes, size}, &o, NULL), 0);
+    for (uint32_t i = 0; i < o.count; i++) {
+        if (!hed_elf_file_section(&o, i, &s) || !hed_elf_section_is(&s, ".text.pick"))
+            continue;
+        for (size_t at = 0; at + 16 <= s.bytes.size; at += 16) {
+            unsigned char *inst = bytes + (s.bytes.data - bytes) + at;
+
+            if ((inst[0] | (inst[1] & 0xf) << 8) == 0xb82) /* LDC; bits 54 to 58 have the bank */
+                inst[6] &= 0xbf;
+        }
+    }
+}
+
+static void
+constants_of_a_kernel_alone_can_be_indexed(void **state)
+{
+    static const int listed[] = {3, 1, 4, 1, 5, 9, 2};
+    const struct hed_bytes b = fixture("cubin/sm_80");
+    unsigned char *bytes = malloc(b.size);
+    uint64_t addresses[VARS_MAX];
+    int32_t out[32] = {0}, *param = out;
+    struct hed_why why = {""};
+    struct hed_launch l = {
+        .variables = addresses,
+        .grid = {1, 1, 1},
+        .block = {32, 1, 1},
+        .param_bytes = sizeof param,
+        .params = (const unsigned char *)&param,
+    };
+
+    assert_non_null(bytes);
+    memcpy(bytes, b.data, b.size);
+    change_bank(bytes, b.size);
+    /* The second time, the compiled code is in the cache. */
+    for (int i = 0; i < 2; i++) {
+        l.code = open_bytes((struct hed_bytes){bytes, b.size});
+        l.kernel = kernel_named(l.code, "pick");
+        load_vars(l.code, addresses);
+        memset(out, 0, sizeof out);
+        if (prepare_and_launch(&l, &why) != CUDA_SUCCESS)
+            fail_msg("%s", why.text);
+        for (int lane = 0; lane < 32; lane++)
+            assert_int_equal(out[lane], listed[lane % 7]);
+        hed_cpu_close(&cpu, l.code);
+    }
+    free(bytes);
+}
+
 /* Libraries have cubins that were not linked, but need not be. */
 static void
 what_needs_no_linker_runs_without(void **state)
@@ -339,6 +399,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(threads_share_memory, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(compiled_code_is_found_again, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(a_kernel_is_lifted_once, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(constants_of_a_kernel_alone_can_be_indexed, setup_cpu,
+                                    teardown_cpu),
     cmocka_unit_test_setup_teardown(what_needs_no_linker_runs_without, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(damaged_machine_code_is_refused_at_the_launch, setup_cpu,
                                     teardown_cpu),

@@ -2,7 +2,7 @@
 
 __device__ int first = 3;
 __device__ int second[4] = {10, 20, 30, 40};
-__constant__ int scale = 2;
+__constant__ int scale = 4; /* and the number that pick has in bank 2 */
 __managed__ int counted = 5;
 __device__ int *where = &second[2];
 __device__ int zero[6];
@@ -14,6 +14,14 @@ sum(int *out, int n)
 
     if (i < n)
         out[i] = second[i & 3] * scale + *where + first + counted + zero[i & 3];
+}
+
+__constant__ int listed[7] = {3, 1, 4, 1, 5, 9, 2};
+
+extern "C" __global__ void
+pick(int *out)
+{
+    out[threadIdx.x] = listed[threadIdx.x % 7];
 }
 
 /* Without parameters, a cubin does not say where they are. */
