@@ -20,13 +20,13 @@ struct hed_arena;
 struct hed_buf;
 struct hed_why;
 
-/* A piece of the module's memory: a section of variables, or one managed variable. In the text of
- * every kernel they are declared in this order, under these names. */
+/* A piece of the module's memory: a section of variables or constants, or one managed variable. In
+ * the text of every kernel they are declared in this order, under these names. */
 struct hed_sass_var {
     const char *name;
     uint64_t size; /* bytes */
     uint32_t align;
-    bool constant;         /* constant bank 3 */
+    bool constant;         /* constant bank 2 of a kernel, or bank 3 */
     bool managed;          /* managed memory */
     struct hed_bytes init; /* the first bytes; the rest is zero */
 };

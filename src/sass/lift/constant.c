@@ -128,7 +128,9 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
         if (!name && l->code.kernel->param_bytes)
             name = hed_lift_text(l, "heddle_param0+%" PRId64, at);
     } else if (bank == 2 && l->code.literals.bytes.size) {
-        name = hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);
+        name = l->use == HED_SASS_FOR_CPU && l->code.literals.var != LIFT_NONE
+                   ? hed_lift_variable(l, l->code.literals.var, offset)
+                   : hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);
         l->uses_literals = true;
     } else if (bank == 3 && l->code.constants != LIFT_NONE) {
         name = hed_lift_variable(l, l->code.constants, offset);

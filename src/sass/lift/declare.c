@@ -237,7 +237,7 @@ declare_params(struct lift *l, struct hed_buf *b)
 static void
 declare_literals(const struct lift *l, struct hed_buf *b)
 {
-    if (!l->uses_literals)
+    if (!l->uses_literals || l->use == HED_SASS_FOR_CPU)
         return;
     hed_buf_addf(b, ".const .align 16 .b8 heddle_literals%u[%zu] = {", l->number,
                  l->code.literals.bytes.size);

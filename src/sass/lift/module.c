@@ -53,6 +53,13 @@ is_variables(const struct hed_elf_section *s)
            hed_elf_section_is(s, ".nv.constant3");
 }
 
+/* Constants of one kernel: a register may choose among them. */
+static bool
+is_literals(const struct hed_elf_section *s)
+{
+    return hed_elf_section_begins(s, ".nv.constant2");
+}
+
 static bool
 is_variable_symbol(const struct module_reader *r, const struct hed_elf_symbol *s)
 {
@@ -76,7 +83,8 @@ add_section_vars(struct module_reader *r)
     struct hed_elf_section s;
 
     for (uint32_t i = 0; i < r->m->elf.count; i++) {
-        if (!hed_elf_file_section(&r->m->elf, i, &s) || !is_variables(&s) || s.size == 0)
+        if (!hed_elf_file_section(&r->m->elf, i, &s) || s.size == 0 ||
+            (!is_variables(&s) && !is_literals(&s)))
             continue;
 
         const uint32_t index = r->p->var_count++;
@@ -85,13 +93,13 @@ add_section_vars(struct module_reader *r)
             .name = var_name(r, index),
             .size = s.size,
             .align = SECTION_ALIGN,
-            .constant = hed_elf_section_is(&s, ".nv.constant3"),
+            .constant = hed_elf_section_begins(&s, ".nv.constant"),
             .init = s.bytes,
         };
         if (!r->p->vars[index].name)
             return HED_ELIMIT;
         r->m->var_of_section[i] = index + 1;
-        if (r->p->vars[index].constant)
+        if (hed_elf_section_is(&s, ".nv.constant3"))
             r->m->constants = index;
     }
     return 0;
@@ -328,9 +336,9 @@ is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes n
 }
 
 static struct lift_bank
-bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes bytes)
+bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes bytes, uint32_t var)
 {
-    struct lift_bank b = {.bytes = bytes};
+    struct lift_bank b = {.bytes = bytes, .var = var};
     uint32_t first = 0;
 
     /* The relocations of a section follow each other. */
@@ -393,10 +401,10 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
             out->info = s.bytes;
         else if (is_named(&s, ".nv.constant2.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
-            out->literals = bank_of_section(m, i, s.bytes);
+            out->literals = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
         else if (is_named(&s, ".nv.constant4.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
-            out->pool = bank_of_section(m, i, s.bytes);
+            out->pool = bank_of_section(m, i, s.bytes, UINT32_MAX);
     }
     if (out->bytes.size)
         return check_relocations(m, text, why);

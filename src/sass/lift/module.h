@@ -25,6 +25,7 @@ struct lift_bank {
     struct hed_bytes bytes;
     const struct lift_address *addresses; /* by `at` */
     uint32_t count;
+    uint32_t var; /* of the program that holds it, or UINT32_MAX */
 };
 
 /* The code of a kernel and what belongs to it. */
