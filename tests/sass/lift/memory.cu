@@ -105,6 +105,27 @@ table(unsigned *out, const unsigned *in, unsigned n)
     out[i] = x;
 }
 
+/* The parameters as words, chosen by a register. */
+struct words {
+    unsigned w[5];
+};
+
+extern "C" __global__ void
+indexed_params(const __grid_constant__ words p)
+{
+    const unsigned i = I;
+    unsigned *out = (unsigned *)(p.w[0] | (unsigned long long)p.w[1] << 32);
+    const unsigned *in = (const unsigned *)(p.w[2] | (unsigned long long)p.w[3] << 32);
+
+    unsigned x = 0;
+
+#pragma unroll 1
+    for (int k = 5; k > (int)(in[i] % 2) + 2; k--)
+        x = x * 31 + p.w[k - 1];
+    out[i] = p.w[in[i] % 3 + 2];
+    out[i + 4096] = x;
+}
+
 extern "C" __global__ void
 copies(unsigned *out, const unsigned *in, unsigned n)
 {
