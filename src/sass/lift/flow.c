@@ -237,15 +237,6 @@ find_flow_node(struct flow_maker *m, uint32_t inst, uint32_t context, bool add)
     return n;
 }
 
-uint32_t
-hed_lift_node_at(const struct lift_flow *f, uint32_t inst, uint32_t context)
-{
-    for (uint32_t n = 0; n < f->node_count; n++)
-        if (f->nodes[n].first == inst && f->nodes[n].context == context)
-            return n;
-    return LIFT_NONE;
-}
-
 static void
 add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
 {
@@ -475,8 +466,10 @@ hed_lift_flow(struct lift *l)
         return HED_ENOMEM;
     mark_begins(l);
 
-    const int err = make_nodes(l);
+    int err = make_nodes(l);
 
+    if (!err)
+        err = hed_lift_split(f);
     return err ? err : hed_lift_order(f);
 }
 

@@ -1,6 +1,7 @@
 /* Inside the lifter: one kernel at a time.
  *
  *   flow.c     blocks of machine code, subroutines repeated for each call
+ *   split.c    copies blocks, so that every loop has one entry
  *   order.c    puts them into an order in which loops are contiguous and joins come after what
  *              they join
  *   kernel.c   writes the kernel, twice: the first time to learn what each block does to pairs of
@@ -182,11 +183,11 @@ bool hed_lift_transfer(struct lift *l);
 
 /* HED_ENOTSUP, HED_ELIMIT, HED_ENOMEM. */
 int hed_lift_flow(struct lift *l);
+/* split.c: copies blocks so that loops have one entry. HED_ENOMEM. */
+int hed_lift_split(struct lift_flow *f);
 /* order.c: sets f->order and the nodes' positions. HED_ENOMEM. */
 int hed_lift_order(struct lift_flow *f);
 void hed_lift_flow_fini(struct lift_flow *f);
-/* The node of an instruction in a context; LIFT_NONE if there is none. */
-uint32_t hed_lift_node_at(const struct lift_flow *f, uint32_t inst, uint32_t context);
 /* The instruction that a branch goes to; LIFT_NONE if it is outside of the code. */
 uint32_t hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index);
 /* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
