@@ -27,6 +27,7 @@ struct hed_sass_var {
     uint64_t size; /* bytes */
     uint32_t align;
     bool constant;         /* constant bank 2 of a kernel, or bank 3 */
+    bool of_kernel;        /* it is bank 2: nobody knows it but one kernel */
     bool managed;          /* managed memory */
     struct hed_bytes init; /* the first bytes; the rest is zero */
 };
@@ -64,10 +65,6 @@ bool hed_sass_lifts(struct hed_arch arch);
  * HED_EFORMAT, HED_ETRUNC, HED_ELIMIT; HED_ENOTSUP for an architecture that we do not know. */
 int hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_program **out,
                   struct hed_why *why);
-
-/* Constant bank 2 of a kernel; empty if it has none. If the kernel indexes it, its text declares it
- * right behind the variables. */
-struct hed_bytes hed_sass_literals(const struct hed_sass_program *program, uint32_t kernel);
 
 /* What the text is for. */
 enum hed_sass_for {

@@ -99,8 +99,6 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
     uint32_t shown = code->shown;
 
     k->code = code;
-    if (code->sass && hed_code_find_literals(code, k) != 0)
-        return CUDA_ERROR_OUT_OF_MEMORY;
     if (find_compiled_kernel(c, code, k)) {
         shown = code->sass ? hed_board_add_lifted(c->board, NULL, 0) : shown;
     } else {
@@ -255,7 +253,6 @@ hed_code_free(struct hed_cpu_code *code)
     for (size_t i = 0; code->states && i < (size_t)code->pub.kernel_count * HED_ROWS_COUNT; i++) {
         hed_ptx_unload(&code->states[i].compiled.loaded);
         hed_interp_free(code->states[i].program);
-        free(code->states[i].literals);
     }
     free(code->states);
     hed_code_free_lifted(code);

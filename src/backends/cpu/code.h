@@ -51,7 +51,6 @@ struct hed_cpu_kernel {
     struct hed_why why;
     _Atomic uint32_t pace; /* of its compiled code: engine.h */
 
-    unsigned char *literals; /* of machine code: bank 2, or NULL; owned */
     struct hed_cpu_code *code;
     _Atomic int tier;                 /* enum hed_tier_state */
     _Atomic uint64_t spent_ns;        /* by its launches in the baseline tier */
@@ -121,8 +120,6 @@ struct hed_cpu_lifted *hed_code_lifted(const struct hed_cpu_code *code,
 /* Sets func and module of a kernel that has none yet, and which no other thread uses. */
 int hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                   struct hed_why *why);
-/* Finds constants that belong to the kernel alone. HED_ENOMEM. */
-int hed_code_find_literals(struct hed_cpu_code *code, struct hed_cpu_kernel *k);
 /* Writes the addresses in the initial values of variables. */
 void hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses);
 void hed_code_free_lifted(struct hed_cpu_code *code);

@@ -1,12 +1,8 @@
 /* Passes a launch to the engine. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 #include "base/clock.h"
-#include "sass/lift.h"
 
 static uint32_t
 profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
@@ -79,38 +75,6 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, s
     return hed_engine_run(c->engine, job, why);
 }
 
-static CUresult
-run_job(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, struct hed_why *why)
-{
-    if (job->program)
-        return run_baseline(c, k, job, why);
-    hed_show_launch(k, 0);
-    return hed_engine_run(c->engine, job, why);
-}
-
-/* Constants that belong to the kernel alone come behind the module's variables (lift.c). */
-static CUresult
-run_with_literals(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job,
-                  struct hed_why *why)
-{
-    const uint32_t count = k->code->sass->var_count;
-    uint64_t *vars = malloc((count + (size_t)1) * sizeof *vars);
-
-    if (!vars) {
-        hed_why_set(why, "no memory for a launch");
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (count)
-        memcpy(vars, job->vars, count * sizeof *vars);
-    vars[count] = (uint64_t)(uintptr_t)k->literals;
-    job->vars = vars;
-
-    const CUresult r = run_job(c, k, job, why);
-
-    free(vars);
-    return r;
-}
-
 CUresult
 hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
 {
@@ -149,5 +113,8 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     job.resident = resident_blocks(l->profile, &job);
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
-    return k->literals ? run_with_literals(c, k, &job, why) : run_job(c, k, &job, why);
+    if (in_baseline)
+        return run_baseline(c, k, &job, why);
+    hed_show_launch(k, 0);
+    return hed_engine_run(c->engine, &job, why);
 }

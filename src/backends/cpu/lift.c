@@ -4,8 +4,7 @@
  *   Other threads wait for code->done.
  *
  * The PTX of every kernel declares all pieces of the module's memory, in the order of sass->vars;
- * so that is the order of pub.vars. One place is for the constants of each kernel alone (bank 2),
- * whose address a launch fills in. The variables that programs know follow, as parts of pieces.
+ * so that is the order of pub.vars. The variables that programs know follow, as parts of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 #include "sass/lift.h"
 
 #define TEXT_MAX ((size_t)256 << 20) /* bytes of PTX of a kernel */
-#define LITERALS_ALIGN 16
 
 /* ---- what is in it --------------------------------------------------------------------------- */
 
@@ -83,15 +81,14 @@ static int
 describe_sass_vars(struct hed_cpu_code *code)
 {
     const struct hed_sass_program *p = code->sass;
-    const size_t most = (size_t)p->var_count + 1 + p->symbol_count;
+    const size_t most = (size_t)p->var_count + p->symbol_count;
     struct hed_code_var *vars = hed_arena_alloc(&code->arena, (most + 1) * sizeof *vars, 16);
-    uint32_t count = p->var_count + 1;
+    uint32_t count = p->var_count;
 
     if (!vars)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < p->var_count; i++)
         vars[i] = piece_of_memory(&p->vars[i]);
-    vars[p->var_count] = (struct hed_code_var){.name = "", .align = 1, .texture = true};
     for (uint32_t i = 0; i < p->symbol_count; i++)
         if (describe_symbol(code, &p->symbols[i], vars, &count) != 0)
             return HED_ENOMEM;
@@ -106,7 +103,7 @@ constant_bytes(const struct hed_sass_program *p)
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < p->var_count; i++)
-        n += p->vars[i].constant ? p->vars[i].size : 0;
+        n += p->vars[i].constant && !p->vars[i].of_kernel ? p->vars[i].size : 0;
     return n;
 }
 
@@ -200,7 +197,7 @@ read_lifted(struct hed_cpu_code *code, struct hed_cpu_lifted *l, const struct he
         return err == HED_ENOMEM ? err : HED_ENOTSUP;
     }
     l->func = find_lifted_kernel(&l->module);
-    if (!l->func || hed_ptx_var_count(&l->module) - code->sass->var_count > 1) {
+    if (!l->func || hed_ptx_var_count(&l->module) != code->sass->var_count) {
         hed_why_set(&l->why, "PTX made from machine code has not what the machine code has");
         return HED_ENOTSUP;
     }
@@ -226,21 +223,6 @@ lift_and_read(struct hed_cpu *c, struct hed_cpu_code *code, uint32_t kernel)
     }
     hed_buf_fini(&text);
     return err;
-}
-
-int
-hed_code_find_literals(struct hed_cpu_code *code, struct hed_cpu_kernel *k)
-{
-    const struct hed_bytes b =
-        hed_sass_literals(code->sass, (uint32_t)(hed_code_lifted(code, k) - code->lifted));
-
-    if (!b.size)
-        return 0;
-    k->literals = aligned_alloc(LITERALS_ALIGN, hed_round_up(b.size, LITERALS_ALIGN));
-    if (!k->literals)
-        return HED_ENOMEM;
-    memcpy(k->literals, b.data, b.size);
-    return 0;
 }
 
 struct hed_cpu_lifted *

@@ -94,6 +94,7 @@ add_section_vars(struct module_reader *r)
             .size = s.size,
             .align = SECTION_ALIGN,
             .constant = hed_elf_section_begins(&s, ".nv.constant"),
+            .of_kernel = is_literals(&s),
             .init = s.bytes,
         };
         if (!r->p->vars[index].name)
@@ -410,16 +411,6 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
         return check_relocations(m, text, why);
     hed_why_set(why, "the cubin has no code for this kernel");
     return HED_ENOTFOUND;
-}
-
-struct hed_bytes
-hed_sass_literals(const struct hed_sass_program *program, uint32_t kernel)
-{
-    struct lift_code code;
-    struct hed_why why;
-
-    return hed_lift_find_code(program, kernel, &code, &why) == 0 ? code.literals.bytes
-                                                                 : (struct hed_bytes){NULL, 0};
 }
 
 struct lift_address
