@@ -69,7 +69,7 @@ hed_lift_text(struct lift *l, const char *fmt, ...)
     return at;
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 add_statement(struct lift *l, const char *guard, const char *fmt, va_list args)
 {
     char line[512];
