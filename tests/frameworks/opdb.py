@@ -15,7 +15,7 @@ each operator is a line of JSON, and the end is a summary:
     failed    an error of PyTorch or CUDA
     crashed   the process ended
     slow      no end within the time limit
-    left out  random or uninitialised results, no such type, no result on the host
+    left out  random or uninitialised results, no such type, no result on the host, not for CUDA
 """
 
 import argparse
@@ -52,14 +52,29 @@ def move(torch, value, device):
     """A sample's tensors, devices and their names on another device."""
     def one(x):
         if isinstance(x, torch.Tensor):
-            return x.detach().to(device)
+            return x.detach().to(device).requires_grad_(x.requires_grad)
         if isinstance(x, torch.device) or x == "cpu":
             return device
         return x
     return torch.utils._pytree.tree_map(one, value)
 
 
-def compute(torch, op, sample, device, seed=0):
+def differentiate(torch, sample, result, inputs):
+    """The gradients of the sum of a result."""
+    process = sample.output_process_fn_grad or (lambda x: x)
+    tree_leaves = torch.utils._pytree.tree_leaves
+    outputs = [x for x in tree_leaves(process(result))
+               if isinstance(x, torch.Tensor) and x.requires_grad]
+    inputs = [x for x in tree_leaves(inputs) if isinstance(x, torch.Tensor) and x.requires_grad]
+    if not outputs or not inputs:
+        return []
+    # Not ones: the gradient of a softmax, for example, would be zero.
+    weights = [torch.linspace(1, 2, x.numel(), device=x.device).reshape(x.shape).to(x.dtype)
+               for x in outputs]
+    return torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
+
+
+def compute(torch, op, sample, device, backward, seed=0):
     """Inputs are copied, since some operators write to them."""
     def copy(x):
         return x.clone() if isinstance(x, torch.Tensor) else x
@@ -73,6 +88,8 @@ def compute(torch, op, sample, device, seed=0):
     try:
         torch.manual_seed(0)
         result = op(first, *args, **kwargs)
+        if backward:
+            result = differentiate(torch, sample, result, (first, args, kwargs))
     finally:
         torch.manual_seed = set_seed
     if device != "cpu":
@@ -93,6 +110,13 @@ def leaves(torch, result):
     return out
 
 
+def wide_type(torch, dtype):
+    """The type in which results are compared; None if they must be equal. Statistics of narrow
+    types are float32 on a GPU only."""
+    return (torch.complex128 if dtype.is_complex else
+            torch.float64 if dtype.is_floating_point else None)
+
+
 def compare(torch, ours, theirs, tolerance):
     """None if results agree, else what differs."""
     ours, theirs = leaves(torch, ours), leaves(torch, theirs)
@@ -105,10 +129,10 @@ def compare(torch, ours, theirs, tolerance):
             if not same:
                 return f"result {n}: {a}, not {b}"
             continue
-        if a.shape != b.shape or a.dtype != b.dtype:
+        wide = wide_type(torch, a.dtype)
+        if a.shape != b.shape or wide != wide_type(torch, b.dtype):
             return f"result {n}: {a.dtype} {list(a.shape)}, not {b.dtype} {list(b.shape)}"
-        if a.dtype.is_floating_point or a.dtype.is_complex:
-            wide = torch.complex128 if a.dtype.is_complex else torch.float64
+        if wide:
             bad = ~torch.isclose(a.to(wide), b.to(wide), tolerance, tolerance, equal_nan=True)
         else:
             bad = a != b
@@ -119,44 +143,46 @@ def compare(torch, ours, theirs, tolerance):
     return None
 
 
-def check_sample(torch, op, sample, tolerance):
+def check_sample(torch, op, sample, args):
     """(outcome, reason) of one sample."""
     try:
-        theirs = compute(torch, op, sample, "cpu")
-        again = compute(torch, op, sample, "cpu", 1)
+        theirs = compute(torch, op, sample, "cpu", args.backward)
+        again = compute(torch, op, sample, "cpu", args.backward, 1)
     except Exception as error:
         return "left out", f"no result on the host: {type(error).__name__}"
     if op.name in UNINITIALISED or compare(torch, again, theirs, 0):
         return "left out", "random"
-    ours = compute(torch, op, sample, "cuda")
-    differs = compare(torch, ours, theirs, tolerance)
-    if differs and sample.output_process_fn_grad is not None:
+    ours = compute(torch, op, sample, "cuda", args.backward)
+    differs = compare(torch, ours, theirs, args.tolerance)
+    if differs and sample.output_process_fn_grad is not None and not args.backward:
         # Eigenvectors, for example, have no sign: the database says what can be compared.
         process = sample.output_process_fn_grad
-        differs = compare(torch, process(ours), process(theirs), tolerance) and differs
+        differs = compare(torch, process(ours), process(theirs), args.tolerance) and differs
     return ("differs", differs) if differs else ("agrees", "")
 
 
-def check(torch, op, samples, tolerance):
+def check(torch, op, args):
     supported = op.supported_dtypes("cuda") & op.supported_dtypes("cpu")
-    dtype = next((t for t in (torch.float32, torch.int64) if t in supported), None)
+    dtype = next((t for t in args.types.split(",") if getattr(torch, t) in supported), None)
     if dtype is None:
-        return "left out", "neither float32 nor int64"
+        return "left out", "no such type"
+    dtype = getattr(torch, dtype)
+    if args.backward and not (op.supports_autograd and
+                              (dtype.is_floating_point or dtype.is_complex)):
+        return "left out", "no gradient"
     torch.manual_seed(0)
     count = 0
     try:
-        for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
-            if count == samples:
+        for sample in op.sample_inputs("cpu", dtype, requires_grad=args.backward):
+            if count == args.samples:
                 break
-            outcome, reason = check_sample(torch, op, sample, tolerance)
+            outcome, reason = check_sample(torch, op, sample, args)
             if outcome != "agrees":
                 return outcome, f"sample {count}: {reason}" if outcome != "left out" else reason
             count += 1
-    except NotImplementedError as error:
-        if "backend" in str(error):
-            return "left out", "not for CUDA"
-        return "failed", shorten(f"sample {count}: {error}", 300)
     except Exception as error:
+        if re.search("Could not run .* backend|not supported on CUDA", str(error)):
+            return ("agrees", "") if count else ("left out", "not for CUDA")
         return "failed", shorten(f"sample {count}: {type(error).__name__}: {error}", 300)
     return ("agrees", "") if count else ("left out", "no samples")
 
@@ -165,13 +191,15 @@ def name_of(op):
     return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
 
 
-def work(samples, tolerance):
+def work(args):
     """Reads the positions of operators, writes what became of them."""
     import torch
+    # As in PyTorch's own tests, since the host does not round to TF32.
+    torch.backends.cudnn.allow_tf32 = False
     from torch.testing._internal.common_methods_invocations import op_db
     print("NAMES " + json.dumps([name_of(op) for op in op_db]), flush=True)
     for line in sys.stdin:
-        outcome, reason = check(torch, op_db[int(line)], samples, tolerance)
+        outcome, reason = check(torch, op_db[int(line)], args)
         print("ANSWER " + json.dumps([outcome, reason]), flush=True)
     # What libraries do when they are unloaded is not asked here.
     os._exit(0)
@@ -185,7 +213,8 @@ class Worker:
     def __init__(self, args, number):
         self.log = open(args.logs / f"worker{number}.log", "a+", errors="replace")
         command = [args.python, "-B", __file__, "--worker", "--samples", args.samples,
-                   "--tolerance", args.tolerance]
+                   "--tolerance", args.tolerance, "--types", args.types,
+                   *(["--backward"] if args.backward else [])]
         if args.gpu != "none":
             command = [args.heddle, "run", "--gpu", args.gpu, "--log", "info", *args.option,
                        "--", *command]
@@ -321,7 +350,11 @@ def parse_arguments():
     parser.add_argument("--end", type=int, help="position behind the last operator")
     parser.add_argument("--only", default="", metavar="REGEX", help="only operators of this name")
     parser.add_argument("--samples", type=int, default=2, help="samples of each operator")
+    parser.add_argument("--types", default="float32,int64", metavar="TYPE,...",
+                        help="the first that an operator has (default: float32,int64)")
     parser.add_argument("--tolerance", type=float, default=2e-3, help="relative and absolute")
+    parser.add_argument("--backward", action="store_true",
+                        help="compare gradients instead of results")
     parser.add_argument("--limit", type=float, default=120, help="seconds for an operator")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--logs", type=Path, default=TOP / "build/opdb")
@@ -333,7 +366,7 @@ def parse_arguments():
 def main():
     args = parse_arguments()
     if args.worker:
-        return work(args.samples, args.tolerance)
+        return work(args)
     args.logs.mkdir(parents=True, exist_ok=True)
     done = []
     if args.json and args.json.exists():
