@@ -129,6 +129,17 @@ lift_table(struct lift *l, const struct condition *c)
 }
 
 static void
+lift_call_by_value(struct lift *l, const struct condition *c)
+{
+    const struct hed_sass_operand *at = hed_lift_operand(l, 0), *by = hed_lift_operand(l, 1);
+    const uint32_t bias = (l->index + 1) * HED_SASS_BYTES + (uint32_t)by->value;
+    char value[16];
+
+    (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, at));
+    branch_by_value(l, c, value, l->flow.functions, l->flow.function_count, bias);
+}
+
+static void
 lift_return(struct lift *l, const struct condition *c)
 {
     char value[16];
@@ -158,17 +169,20 @@ hed_lift_transfer(struct lift *l)
 {
     const char *name = l->inst->name;
     const bool is_branch = strcmp(name, "BRA") == 0, is_call = l->inst->opcode == 0x944;
+    const bool is_call_by_value = l->inst->opcode == 0x344;
     const bool is_table = strcmp(name, "BRX") == 0 || strcmp(name, "BRXU") == 0;
     const bool is_return = strcmp(name, "RET") == 0, is_exit = strcmp(name, "EXIT") == 0;
     struct condition c;
 
-    if (!is_branch && !is_call && !is_table && !is_return && !is_exit)
+    if (!is_branch && !is_call && !is_call_by_value && !is_table && !is_return && !is_exit)
         return false;
     c = condition_of(l, is_branch);
     if (c.never)
         return true;
     if (is_exit)
         write_exit(l, c.pred);
+    else if (is_call_by_value)
+        lift_call_by_value(l, &c);
     else if (is_table)
         lift_table(l, &c);
     else if (is_return)

@@ -25,6 +25,7 @@ enum transfer {
     BRANCHES, /* to a target, or goes on if it has a condition */
     BRANCHES_BY_TABLE,
     CALLS,
+    CALLS_BY_VALUE, /* any function of the code */
     RETURNS,
     ENDS,
 };
@@ -37,7 +38,7 @@ transfer_of(const struct hed_sass_inst *inst)
     if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
         return BRANCHES_BY_TABLE;
     if (strcmp(inst->name, "CALL") == 0)
-        return inst->opcode == 0x944 ? CALLS : GOES_ON;
+        return inst->opcode == 0x944 ? CALLS : inst->opcode == 0x344 ? CALLS_BY_VALUE : GOES_ON;
     if (strcmp(inst->name, "RET") == 0)
         return RETURNS;
     if (strcmp(inst->name, "EXIT") == 0)
@@ -135,6 +136,8 @@ mark_begins(struct lift *l)
     struct hed_sass_inst inst;
 
     f->begins[0] = 1;
+    for (uint32_t i = 0; i < f->function_count; i++)
+        f->begins[f->functions[i]] = 1;
     for (uint32_t i = 0; i < f->inst_count; i++) {
         if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
             continue;
@@ -318,6 +321,21 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
     }
 }
 
+/* The register says which function; a copy of each is made, as for other calls. */
+static void
+follow_call_by_value(struct flow_maker *m, uint32_t node, uint32_t index)
+{
+    struct lift_flow *f = &m->l->flow;
+    const uint32_t context = f->nodes[node].context;
+
+    f->calls_by_value = true;
+    for (uint32_t i = 0; i < f->function_count; i++) {
+        const uint32_t to = f->functions[i];
+
+        add_next(m, node, to, f->by_value ? 0 : add_context(m, context, to, index + 1));
+    }
+}
+
 static void
 follow_return(struct flow_maker *m, uint32_t node)
 {
@@ -380,6 +398,9 @@ follow_node(struct flow_maker *m, uint32_t node)
     case CALLS:
         follow_call(m, node, &inst, i - 1);
         break;
+    case CALLS_BY_VALUE:
+        follow_call_by_value(m, node, i - 1);
+        break;
     case RETURNS:
         follow_return(m, node);
         break;
@@ -400,7 +421,7 @@ find_returns(struct flow_maker *m)
 
     for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++)
         if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) == 0 &&
-            transfer_of(&inst) == CALLS)
+            (transfer_of(&inst) == CALLS || transfer_of(&inst) == CALLS_BY_VALUE))
             add_return_place(m, i + 1);
 }
 
@@ -462,7 +483,8 @@ hed_lift_flow(struct lift *l)
     f->contexts = calloc(16, sizeof *f->contexts);
     f->context_room = 16;
     f->context_count = 1;
-    if (!f->begins || !f->returns || !f->contexts)
+    f->functions = hed_lift_functions(l->program, &l->code, &f->function_count);
+    if (!f->begins || !f->returns || !f->contexts || !f->functions)
         return HED_ENOMEM;
     mark_begins(l);
 
@@ -483,4 +505,5 @@ hed_lift_flow_fini(struct lift_flow *f)
     free(f->order);
     free(f->begins);
     free(f->returns);
+    free(f->functions);
 }

@@ -76,11 +76,14 @@ struct lift_flow {
     uint32_t node_count, node_room;
     struct lift_context *contexts;
     uint32_t context_count, context_room;
-    uint32_t *order;   /* nodes as they are written */
-    bool by_value;     /* calls are not followed: a return compares its register with all places */
-    uint8_t *begins;   /* by instruction: a block begins here */
-    uint32_t *returns; /* instructions after calls, by value */
+    uint32_t *order; /* nodes as they are written */
+    bool by_value;   /* calls are not followed: a return compares its register with all places */
+    bool calls_by_value; /* there are calls through registers */
+    uint8_t *begins;     /* by instruction: a block begins here */
+    uint32_t *returns;   /* instructions after calls, by value */
     uint32_t return_count;
+    uint32_t *functions; /* instructions at which functions begin */
+    uint32_t function_count;
     uint32_t inst_count;
 };
 

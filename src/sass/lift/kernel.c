@@ -10,7 +10,7 @@
 #define STATEMENTS_MAX ((size_t)1 << 20) /* bytes of text of an instruction */
 #define STACK_ALIGN 16u
 #define STACK_MAX (1u << 24)
-#define SPARE_STACK 1024u /* bytes for calls whose depth the cubin does not say */
+#define SPARE_STACK 16384u /* bytes for calls whose depth the cubin does not say */
 
 bool
 hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out)
@@ -328,7 +328,7 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
         l->local = (uint32_t)hed_round_up(stack < STACK_MAX ? stack : STACK_MAX, STACK_ALIGN);
         l->err = hed_lift_flow(l);
     }
-    if (!l->err && l->flow.by_value)
+    if (!l->err && (l->flow.by_value || l->flow.calls_by_value))
         l->local += SPARE_STACK;
     if (!l->err && !alloc_tables(l))
         l->err = HED_ENOMEM;

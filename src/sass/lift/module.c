@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -382,8 +383,6 @@ int
 hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
                    struct hed_why *why)
 {
-    uint32_t text = 0;
-
     const struct lift_module *m = p->inside;
     struct hed_elf_section s;
 
@@ -396,7 +395,7 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
         if (!hed_elf_file_section(&m->elf, i, &s))
             continue;
         if (is_named(&s, ".text.", out->name)) {
-            text = i;
+            out->section = i;
             out->bytes = hed_bytes_cut(s.bytes, 0, s.bytes.size / HED_SASS_BYTES * HED_SASS_BYTES);
         } else if (is_named(&s, ".nv.info.", out->name))
             out->info = s.bytes;
@@ -408,9 +407,26 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
             out->pool = bank_of_section(m, i, s.bytes, UINT32_MAX);
     }
     if (out->bytes.size)
-        return check_relocations(m, text, why);
+        return check_relocations(m, out->section, why);
     hed_why_set(why, "the cubin has no code for this kernel");
     return HED_ENOTFOUND;
+}
+
+uint32_t *
+hed_lift_functions(const struct hed_sass_program *p, const struct lift_code *code, uint32_t *count)
+{
+    const struct lift_module *m = p->inside;
+    const uint32_t symbols = hed_elf_file_symbols(&m->symbols);
+    uint32_t *all = malloc(((size_t)symbols + 1) * sizeof *all);
+    struct hed_elf_symbol s;
+
+    *count = 0;
+    for (uint32_t i = 0; all && i < symbols; i++)
+        if (module_symbol(m, i, &s) && ELF64_ST_TYPE(s.info) == STT_FUNC &&
+            s.section == code->section && s.value && s.value % HED_SASS_BYTES == 0 &&
+            s.value < code->bytes.size)
+            all[(*count)++] = (uint32_t)(s.value / HED_SASS_BYTES);
+    return all;
 }
 
 struct lift_address

@@ -33,6 +33,7 @@ struct lift_code {
     const struct hed_cubin_kernel *kernel;
     struct hed_bytes name;
     struct hed_bytes bytes;    /* whole instructions */
+    uint32_t section;          /* that has them */
     struct hed_bytes info;     /* .nv.info.<kernel> */
     struct lift_bank literals; /* bank 2 */
     struct lift_bank pool;     /* bank 4 */
@@ -52,6 +53,11 @@ struct lift_module {
 /* HED_ENOTFOUND if the cubin has no code of that name, HED_ENOTSUP if it has to be linked first. */
 int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
                        struct hed_why *why);
+
+/* The instructions at which functions of the code begin: sets count, and returns them in memory
+ * that the caller frees. NULL if there is no memory. */
+uint32_t *hed_lift_functions(const struct hed_sass_program *p, const struct lift_code *code,
+                             uint32_t *count);
 
 /* The address at an offset of a bank; its kind is NUMBER if nothing is relocated there. */
 struct lift_address hed_lift_address(const struct lift_bank *bank, uint64_t offset);

@@ -100,6 +100,7 @@ static const struct row {
     {"STL", hed_lift_store_local},
     {"STS", hed_lift_store_shared},
     {"UBMSK", hed_lift_mask},
+    {"UBREV", hed_lift_reverse},
     {"UFLO", hed_lift_find_leading},
     {"UIADD3", hed_lift_add3},
     {"UIMAD", hed_lift_mad},
