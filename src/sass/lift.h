@@ -58,6 +58,9 @@ struct hed_sass_program {
     struct lift_module *inside;
 };
 
+/* The architecture that the text is written for; later ones compile it, too. */
+#define HED_SASS_PTX_ARCH 80
+
 /* Is machine code of this architecture known here? */
 bool hed_sass_lifts(struct hed_arch arch);
 
@@ -81,7 +84,7 @@ int hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum 
 /* Called for each kernel that cannot be lifted. */
 typedef void (*hed_sass_refused_fn)(void *arg, uint32_t kernel, const char *why);
 
-/* Appends one module with all kernels that can be lifted, for a GPU. HED_ENOTSUP if that is none,
- * else as hed_sass_lift fails. */
+/* Appends one module with all kernels that can be lifted, for a GPU. HED_ENOTSUP if there are
+ * kernels and none can be lifted; HED_ELIMIT, HED_ENOMEM. */
 int hed_sass_lift_module(const struct hed_sass_program *program, hed_sass_refused_fn refused,
                          void *arg, struct hed_buf *ptx, struct hed_why *why);

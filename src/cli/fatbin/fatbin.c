@@ -236,6 +236,8 @@ take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cl
         asked->json = true;
     else if (strcmp(name, "count") == 0)
         asked->count = true;
+    else if (strcmp(name, "module") == 0)
+        asked->module = true;
     else
         hed_bug("fatbin: nobody reads --%s", name);
     return true;

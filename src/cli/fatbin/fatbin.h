@@ -62,7 +62,7 @@ struct hed_cli_asked {
     struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
     const char *dir;              /* --output */
     const char *kernel;           /* --kernel */
-    bool kernels, json, count;
+    bool kernels, json, count, module;
 };
 
 /* Reads all words. Returns the number of operands, which are put into files (argv has enough room).

@@ -21,6 +21,7 @@ static const char usage[] =
     "  --arch ARCH    only code for sm_80, sm_86, ...\n"
     "  --entry N      only image number N of `heddle fatbin list`\n"
     "  --sections     search only the sections where compilers put GPU code\n"
+    "  --module       print one module per image, as --lift of heddle run makes it\n"
     "  --count        print only how many kernels can be lifted, and why others cannot\n"
     "  -h, --help     show this help\n"
     "\n"
@@ -28,39 +29,72 @@ static const char usage[] =
     "lifted, 2 if an option is wrong.\n";
 
 static const struct hed_cli_opt options[] = {
-    {"kernel", true}, {"arch", true},  {"entry", true}, {"sections", false},
-    {"count", false}, {"help", false}, {NULL, false},
+    {"kernel", true},  {"arch", true},   {"entry", true}, {"sections", false},
+    {"module", false}, {"count", false}, {"help", false}, {NULL, false},
 };
 
 struct lifting {
     struct hed_cli_asked asked;
+    const struct hed_cli_image *image; /* at hand */
+    const struct hed_sass_program *program;
     bool only_count;
     uint64_t lifted, refused;
     int code;
     struct hed_arena arena;
 };
 
+/* Names a kernel that cannot be lifted. */
 static void
-lift_one(struct lifting *d, const struct hed_cli_image *m, const struct hed_sass_program *p,
-         uint32_t kernel)
+say_refused(void *arg, uint32_t kernel, const char *why)
 {
-    const struct hed_bytes name = p->cubin.kernels[kernel].name;
+    struct lifting *d = arg;
+    const struct hed_bytes name = d->program->cubin.kernels[kernel].name;
+
+    hed_cli_say("%s: entry %" PRIu64 ": %.*s: %s", d->image->path, d->image->number, (int)name.size,
+                (const char *)name.data, why);
+    d->refused++;
+    d->code = HED_EXIT_FAILED;
+}
+
+static void
+lift_one(struct lifting *d, uint32_t kernel)
+{
     struct hed_why why = {""};
     struct hed_buf ptx;
 
     hed_buf_init(&ptx, PTX_MAX);
 
-    const int err = hed_sass_lift(p, kernel, HED_SASS_FOR_GPU, &ptx, &why);
+    const int err = hed_sass_lift(d->program, kernel, HED_SASS_FOR_GPU, &ptx, &why);
 
     if (err != 0) {
-        hed_cli_say("%s: entry %" PRIu64 ": %.*s: %s", m->path, m->number, (int)name.size,
-                    (const char *)name.data, why.text[0] ? why.text : hed_err_text(err));
-        d->refused++;
-        d->code = HED_EXIT_FAILED;
+        say_refused(d, kernel, why.text[0] ? why.text : hed_err_text(err));
     } else {
         d->lifted++;
         if (!d->only_count)
             fputs(hed_buf_cstr(&ptx), stdout);
+    }
+    hed_buf_fini(&ptx);
+}
+
+static void
+lift_all(struct lifting *d)
+{
+    const uint64_t refused = d->refused;
+    struct hed_why why = {""};
+    struct hed_buf ptx;
+
+    hed_buf_init(&ptx, PTX_MAX);
+
+    const int err = hed_sass_lift_module(d->program, say_refused, d, &ptx, &why);
+
+    if (err == 0) {
+        d->lifted += d->program->cubin.kernel_count - (d->refused - refused);
+        if (!d->only_count)
+            fputs(hed_buf_cstr(&ptx), stdout);
+    } else if (err != HED_ENOTSUP) {
+        hed_cli_say("%s: entry %" PRIu64 ": %s", d->image->path, d->image->number,
+                    why.text[0] ? why.text : hed_err_text(err));
+        d->code = HED_EXIT_FAILED;
     }
     hed_buf_fini(&ptx);
 }
@@ -85,9 +119,13 @@ lift_image(void *arg, const struct hed_cli_image *m)
         d->code = HED_EXIT_FAILED;
         return true;
     }
-    for (uint32_t i = 0; i < p->cubin.kernel_count; i++)
+    d->image = m;
+    d->program = p;
+    if (d->asked.module)
+        lift_all(d);
+    for (uint32_t i = 0; i < p->cubin.kernel_count && !d->asked.module; i++)
         if (hed_cli_fatbin_wants(&d->asked, p->cubin.kernels[i].name))
-            lift_one(d, m, p, i);
+            lift_one(d, i);
     return true;
 }
 

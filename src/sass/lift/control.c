@@ -152,16 +152,19 @@ lift_return(struct lift *l, const struct condition *c)
     branch_by_value(l, c, value, l->flow.returns, l->flow.return_count, 0);
 }
 
-/* A branch to the end, as compilers write it: code for warps is faster than with an exit in the
- * middle. */
+/* On our CPU a branch to the end, as compilers write it: code for warps is faster than with an exit
+ * in the middle. A GPU's lanes might meet at that end, and others wait in vain for their exit. */
 static void
 write_exit(struct lift *l, const char *pred)
 {
-    l->exits_early |= pred != NULL;
-    if (pred)
+    if (pred && l->use == HED_SASS_FOR_CPU) {
+        l->exits_early = true;
         hed_lift_calc(l, "@%s bra LX", pred);
-    else
+    } else if (pred) {
+        hed_lift_calc(l, "@%s exit", pred);
+    } else {
         hed_lift_calc(l, "exit");
+    }
 }
 
 bool

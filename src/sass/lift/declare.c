@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-#define PTX_HEAD ".version 8.8\n.target sm_80\n.address_size 64\n\n"
+#define PTX_HEAD ".version 8.8\n.target sm_%d\n.address_size 64\n\n"
 #define PARAM_ALIGN_MAX 256u
 
 static void
@@ -152,7 +152,7 @@ declare_symbols(const struct hed_sass_program *p, struct hed_buf *b)
 void
 hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for use, struct hed_buf *b)
 {
-    hed_buf_addf(b, PTX_HEAD);
+    hed_buf_addf(b, PTX_HEAD, HED_SASS_PTX_ARCH);
     if (use == HED_SASS_FOR_CPU) {
         declare_pieces(p, b);
         return;
@@ -269,6 +269,17 @@ write_dims(struct hed_buf *b, const char *word, const uint32_t v[3])
         hed_buf_addf(b, ".%s %u, %u, %u\n", word, v[0], v[1] ? v[1] : 1, v[2] ? v[2] : 1);
 }
 
+/* The text may need more registers than the machine code did. A block that could be launched must
+ * still fit: 65536 registers are shared by up to 1024 threads, in steps of 8 for each. */
+static uint32_t
+most_registers(const struct hed_cubin_kernel *k)
+{
+    const uint32_t least = 64, most = 255;
+    const uint32_t n = (uint32_t)hed_round_up((uint64_t)k->registers, (uint64_t)8);
+
+    return n < least ? least : n > most ? most : n;
+}
+
 static void
 write_signature(struct lift *l, struct hed_buf *b)
 {
@@ -281,8 +292,10 @@ write_signature(struct lift *l, struct hed_buf *b)
     hed_buf_addf(b, ")\n");
     if (k->required_threads[0])
         write_dims(b, "reqntid", k->required_threads);
-    else
+    else if (k->max_threads[0])
         write_dims(b, "maxntid", k->max_threads);
+    else if (l->use == HED_SASS_FOR_GPU)
+        hed_buf_addf(b, ".maxnreg %u\n", most_registers(k));
 }
 
 static void
@@ -292,6 +305,8 @@ declare_registers(const struct lift *l, struct hed_buf *b)
     hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
     hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
     hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
+    if (l->barriers)
+        hed_buf_addf(b, "\t.reg .b32 %%b<16>;\n");
     if (l->uses_local)
         hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
 }

@@ -62,6 +62,8 @@ void hed_lift_to_uniform(struct lift *l);
 void hed_lift_meet(struct lift *l);
 void hed_lift_barrier(struct lift *l);
 void hed_lift_barrier_result(struct lift *l);
+void hed_lift_part(struct lift *l);
+void hed_lift_meet_again(struct lift *l);
 void hed_lift_save_barrier(struct lift *l);
 void hed_lift_sleep(struct lift *l);
 void hed_lift_trap(struct lift *l);

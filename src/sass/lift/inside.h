@@ -4,6 +4,7 @@
  *   split.c    copies blocks, so that every loop has one entry
  *   order.c    puts them into an order in which loops are contiguous and joins come after what
  *              they join
+ *   converge.c where lanes of a warp meet again, for a GPU
  *   kernel.c   writes the kernel, twice: the first time to learn what each block does to pairs of
  *              registers and to predicates, the second time for real
  *   write.c    statements, registers, operands
@@ -27,8 +28,9 @@
  *    first.
  * 4. What cannot be lifted is refused by name (hed_lift_refuse).
  *
- * The order of blocks replaces convergence barriers: where lanes of a warp run in the order of the
- * text, lowest first, those that part meet again at the first block that all of them reach.
+ * On our CPU the order of blocks replaces convergence barriers: where lanes of a warp run in the
+ * order of the text, lowest first, those that part meet again at the first block that all of them
+ * reach.
  */
 #pragma once
 
@@ -149,6 +151,8 @@ struct lift {
     bool stack_unknown; /* it cannot be known */
     uint32_t local;     /* bytes of local memory */
 
+    uint32_t barriers; /* bits: convergence barriers that are written, as masks */
+
     bool exits_early; /* the label LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
@@ -181,6 +185,11 @@ const char *hed_lift_variable(struct lift *l, uint32_t var, int64_t offset);
 
 /* The last instruction of a block: branches, calls, returns. True if it was one. */
 bool hed_lift_transfer(struct lift *l);
+
+/* ---- converge.c ------------------------------------------------------------------------------ */
+
+/* Sets l->barriers. */
+void hed_lift_find_meetings(struct lift *l);
 
 /* ---- flow.c ---------------------------------------------------------------------------------- */
 

@@ -332,6 +332,7 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
         l->local += SPARE_STACK;
     if (!l->err && !alloc_tables(l))
         l->err = HED_ENOMEM;
+    hed_lift_find_meetings(l);
     if (!l->err)
         lift_kernel(l, ptx);
     err = l->err;
@@ -361,13 +362,21 @@ hed_sass_lift_module(const struct hed_sass_program *program, hed_sass_refused_fn
 
     hed_lift_declare_module(program, HED_SASS_FOR_GPU, ptx);
     for (uint32_t i = 0; i < program->cubin.kernel_count && !ptx->err; i++) {
+        const size_t before = ptx->size;
+
+        why->text[0] = '\0';
+
         const int err = lift_into(program, i, HED_SASS_FOR_GPU, true, ptx, why);
 
-        if (err == HED_ENOTSUP && refused)
-            refused(arg, i, why->text);
-        else if (err)
+        if (err == HED_ENOMEM || ptx->err)
             return err;
         lifted += err == 0;
+        if (err == 0)
+            continue;
+        ptx->size = before; /* a kernel can be refused after its first words */
+        ptx->data[before] = 0;
+        if (refused)
+            refused(arg, i, why->text[0] ? why->text : hed_err_text(err));
     }
     if (!ptx->err && lifted == 0 && program->cubin.kernel_count)
         return HED_ENOTSUP;

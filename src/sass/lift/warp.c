@@ -336,17 +336,6 @@ hed_lift_barrier_result(struct lift *l)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* Convergence barriers are nothing: blocks are in an order in which lanes meet. What is saved of
- * one is never looked at. */
-void
-hed_lift_save_barrier(struct lift *l)
-{
-    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
-
-    if (d->kind == HED_SASS_REG)
-        hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def(l, d));
-}
-
 void
 hed_lift_sleep(struct lift *l)
 {

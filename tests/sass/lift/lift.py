@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compiles a file of kernels to PTX and to sm_80 machine code, and compares what both do; then has
-ptxas compile what was lifted.
+ptxas compile what was lifted, kernel by kernel and as one module.
 
     lift.py NVCC HEDDLE LIFT_RUN FILE.cu
 """
@@ -27,6 +27,34 @@ def guards_to_operands(cubin):
     return changed
 
 
+def lanes_meet(heddle, text, compiled):
+    """Lanes meet in the text where they do in the machine code, and also after ptxas, by whatever
+    instruction it prefers."""
+    for kernel in re.split(r"^\.visible \.entry ", text, flags=re.M)[1:]:
+        name = kernel[:kernel.index("(")]
+        meetings = kernel.count("bar.warp.sync %b")
+        listing = subprocess.run([heddle, "fatbin", "disasm", "--kernel", name, compiled],
+                                 capture_output=True, text=True).stdout
+        kept = len(re.findall(r"\b(?:BSYNC|WARPSYNC)\b", listing))
+        if meetings == 0 or kernel.count("activemask.b32 %b") != meetings or kept < meetings:
+            print(f"{name}: lanes meet {meetings} times in the text, {kept} in machine code")
+            return False
+    return True
+
+
+def module_compiles(nvcc, heddle, cubin, folder, source):
+    text = subprocess.run([heddle, "fatbin", "lift", "--module", cubin], capture_output=True,
+                          text=True).stdout
+    one, out = Path(folder, "module.ptx"), Path(folder, "module.cubin")
+    one.write_text(text)
+    if text.count(".version") != 1 or "bra LX" in text:
+        print("the text is not one module for a GPU")
+        return False
+    if subprocess.run([Path(nvcc).parent / "ptxas", "-arch=sm_90", "-o", out, one]).returncode:
+        return False
+    return Path(source).stem != "meet" or lanes_meet(heddle, text, out)
+
+
 def main():
     nvcc, heddle, lift_run, source = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -37,6 +65,7 @@ def main():
             print("edges.cu: the machine code does not have the two guarded loads")
             return 1
         bad = subprocess.run([lift_run, ptx, cubin]).returncode
+        bad |= not module_compiles(nvcc, heddle, cubin, folder, source)
         lifted = subprocess.run([heddle, "fatbin", "lift", cubin], capture_output=True, text=True)
         for number, text in enumerate(re.split(r"^(?=\.version)", lifted.stdout, flags=re.M)[1:]):
             one = Path(folder, f"{number}.ptx")
