@@ -30,6 +30,21 @@ const struct hed_layer_type *const hed_backend_types[] = {
     NULL,
 };
 
+int
+hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_why *why)
+{
+    for (const struct hed_layer_type *const *t = hed_layer_types; *t; t++) {
+        if (strcmp((*t)->name, name) == 0) {
+            *out = *t;
+            return 0;
+        }
+    }
+    if (strcmp(name, "lift") == 0)
+        return hed_plugin_open("layer", name, out, why);
+    hed_why_set(why, "'%.64s' is a setting's value, but there is no such layer", name);
+    return HED_ESTATE;
+}
+
 static const struct hed_layer_type *
 choose(const struct hed_config *c)
 {
@@ -38,7 +53,7 @@ choose(const struct hed_config *c)
 
     if (hed_locate_gpu(c->driver))
         return &hed_gpu_backend;
-    if (hed_plugin_open("cpu", &cpu, &why) == 0)
+    if (hed_plugin_open("backend", "cpu", &cpu, &why) == 0)
         return cpu;
     hed_debug(CORE, "%s", why.text);
     return &hed_gpu_backend;
@@ -52,9 +67,9 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
         return 0;
     }
     if (hed_config_gpu_is(c->gpu, "cpu"))
-        return hed_plugin_open("cpu", out, why);
+        return hed_plugin_open("backend", "cpu", out, why);
     if (hed_config_gpu_is_address(c->gpu))
-        return hed_plugin_open("remote", out, why);
+        return hed_plugin_open("backend", "remote", out, why);
     for (const struct hed_layer_type *const *t = hed_backend_types; *t; t++) {
         if (strcmp((*t)->name, c->gpu) == 0) {
             *out = *t;

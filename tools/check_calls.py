@@ -33,6 +33,7 @@ MOST = {
     "front": (0, 8),
     "inject": (0, 3),
     "layers/fault": (0, 2),
+    "layers/lift": (14, 44),
     "layers/quota": (33, 0),
     "layers/sched": (7, 1),
     "layers/sticky": (1, 1),

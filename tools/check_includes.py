@@ -28,6 +28,7 @@ TABLE = {
     "sched": "base meet",
     "record": "core base gen sched",
     "layers/*": "core base gen",
+    "layers/lift": "core base gen fatbin sass",
     "layers/quota": "core base gen meet",
     "layers/sched": "core base gen sched",
     "layers/record": "core base gen record sched",

@@ -20,7 +20,7 @@ import sys
 from collections import defaultdict
 
 # Every program or plug-in has its own.
-OWN = ("main", "hed_backend_plugin", "hed_backend_version")
+OWN = ("main", "hed_plugin_type", "hed_plugin_version")
 
 BARE_VERBS = set("""
     accept acquire add alloc append apply ask attach await begin bind build call change charge check

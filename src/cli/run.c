@@ -44,6 +44,8 @@ static const char usage[] =
     "  --sched SETTINGS   share the GPU with other programs: on, or for example\n"
     "                     prio=low,share=2,mode=record (heddle-sched(1))\n"
     "  --mem SIZE         limit the memory that the program can use on each device\n"
+    "  --lift             translate machine code of sm_80 to sm_89 that the GPU does\n"
+    "                     not run to PTX, which the driver compiles\n"
     "  --sticky-launch    if a launch is refused, let later calls in its context fail\n"
     "                     with the same error\n"
     "  --fault SPEC       make calls fail on purpose: NAME:N:ERROR[,...]\n"
@@ -77,6 +79,7 @@ enum {
     OPT_LOG,
     OPT_CONFIG,
     OPT_SET,
+    OPT_LIFT,
     OPT_STICKY_LAUNCH,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
@@ -97,6 +100,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_LOG] = {"log", true},
     [OPT_CONFIG] = {"config", true},
     [OPT_SET] = {"set", true},
+    [OPT_LIFT] = {"lift", false},
     [OPT_STICKY_LAUNCH] = {"sticky-launch", false},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
@@ -187,6 +191,8 @@ take_run_option(struct request *r, int option, const char *value)
         return take_config(r, value);
     case OPT_SET:
         return set_key_value(r, value);
+    case OPT_LIFT:
+        return set_setting(r, options[option].name, "lift", "yes");
     case OPT_STICKY_LAUNCH:
         return set_setting(r, options[option].name, "sticky_launch", "yes");
     case OPT_PRINT_ENV:
@@ -219,6 +225,8 @@ check_inject_options(const struct request *r)
         wrong = "cannot limit memory; leave out --mem or --inject";
     else if (*c->fault)
         wrong = "cannot make calls fail; leave out --fault or --inject";
+    else if (strcmp(c->lift, "yes") == 0)
+        wrong = "cannot change calls; leave out --lift or --inject";
     else if (strcmp(c->sticky_launch, "yes") == 0)
         wrong = "cannot make calls fail; leave out --sticky-launch or --inject";
     else if (*c->layers)

@@ -59,12 +59,12 @@ static const struct {
     {"trace_full", {"block", "drop"}},     {"trace_repeats", {"count", "all"}},
     {"export_tables", {"pass", "count"}},  {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
-    {"cpu_code", {"auto", "ptx", "sass"}},
+    {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault",  "quota", "record",
-                                         "sched", "sticky", NULL};
+const char *const hed_config_layers[] = {"trace", "fault", "quota",  "record",
+                                         "sched", "lift",  "sticky", NULL};
 
 /* no_counter: the trace reads CLOCK_MONOTONIC instead of the processor's counter. */
 const char *const hed_config_perfs[] = {"no_counter", NULL};

@@ -38,8 +38,8 @@ hed_plugin_folder(char *out, size_t size)
 
 /* The type in a loaded plug-in. */
 static int
-find_backend_type(void *library, const char *path, const struct hed_layer_type **out,
-                  struct hed_why *why)
+find_plugin_type(void *library, const char *path, const struct hed_layer_type **out,
+                 struct hed_why *why)
 {
     const char *version = dlsym(library, HED_PLUGIN_VERSION);
     const struct hed_layer_type *(*type)(void);
@@ -47,7 +47,7 @@ find_backend_type(void *library, const char *path, const struct hed_layer_type *
     /* ISO C has no conversion between objects and functions; POSIX has. */
     *(void **)&type = dlsym(library, HED_PLUGIN_TYPE);
     if (!version || !type) {
-        hed_why_set(why, "%s is not a backend of heddle; install heddle again", path);
+        hed_why_set(why, "%s is not a plug-in of heddle; install heddle again", path);
         return HED_EINVAL;
     }
     if (strncmp(version, HED_VERSION, sizeof HED_VERSION) != 0) {
@@ -60,7 +60,8 @@ find_backend_type(void *library, const char *path, const struct hed_layer_type *
 }
 
 int
-hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_why *why)
+hed_plugin_open(const char *kind, const char *name, const struct hed_layer_type **out,
+                struct hed_why *why)
 {
     char folder[PATH_MAX];
     char path[PATH_MAX + 64];
@@ -70,12 +71,12 @@ hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_
         hed_why_set(why, "cannot find out where heddle's libraries are: %s", hed_err_text(err));
         return err;
     }
-    (void)snprintf(path, sizeof path, "%s/backend-%.32s.so", folder, name);
+    (void)snprintf(path, sizeof path, "%s/%.16s-%.32s.so", folder, kind, name);
     if (access(path, F_OK) != 0) {
         hed_why_set(why,
-                    "there is no %s, because this heddle was built without the backend '%s' (cpu "
-                    "needs LLVM)",
-                    path, name);
+                    "there is no %s, because this heddle was built without the %s '%s' (cpu needs "
+                    "LLVM)",
+                    path, kind, name);
         return HED_ENOTFOUND;
     }
 
@@ -88,5 +89,5 @@ hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_
         return HED_EINVAL;
     }
     /* Even if it is refused it stays loaded, because its constructors may have left something. */
-    return find_backend_type(library, path, out, why);
+    return find_plugin_type(library, path, out, why);
 }

@@ -5,11 +5,14 @@ struct hed_config;
 struct hed_layer_type;
 struct hed_why;
 
-/* In the order of the chain, top first; NULL at the end. */
+/* Those that are not plug-ins, in the order of the chain, top first; NULL at the end. */
 extern const struct hed_layer_type *const hed_layer_types[];
 
 /* NULL at the end. */
 extern const struct hed_layer_type *const hed_backend_types[];
+
+/* The layer of that name: one of the table, or a plug-in, which is loaded. */
+int hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_why *why);
 
 /* The backend that the setting `gpu` means: one of the table, or a plug-in, which is loaded.
  *

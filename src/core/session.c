@@ -34,23 +34,6 @@ hed_session_settings(const struct hed_config *config)
     given = config;
 }
 
-static const struct hed_layer_type *
-find_type(const struct hed_layer_type *const *types, const char *name)
-{
-    for (; *types; types++)
-        if (strcmp((*types)->name, name) == 0)
-            return *types;
-    return NULL;
-}
-
-/* Settings know the names of layers and backends (core/config.h); a test holds the two together. */
-static int
-not_in_registry(const char *name, struct hed_why *why)
-{
-    hed_why_set(why, "'%.64s' is a setting's value, but not in the registry", name);
-    return HED_ESTATE;
-}
-
 /* Does the setting `sched` ask for mode=record? The layer reports other mistakes in it. */
 static bool
 asks_for_record(const struct hed_config *c)
@@ -69,7 +52,30 @@ asks_for_record(const struct hed_config *c)
     return record;
 }
 
-/* The layers that the settings ask for, top first. */
+/* The layers that the settings ask for, top first, separated by commas. */
+static void
+name_layers(const struct hed_config *c, char *out, size_t size)
+{
+    const struct {
+        bool wanted;
+        const char *name;
+    } layers[] = {
+        {*c->trace, "trace"},
+        {*c->fault, "fault"},
+        {c->mem || *c->mem_group, "quota"},
+        {asks_for_record(c), "record"},
+        {*c->sched, "sched"},
+        {strcmp(c->lift, "yes") == 0, "lift"},
+        {strcmp(c->sticky_launch, "yes") == 0, "sticky"},
+    };
+    size_t n = 0;
+
+    (void)hed_str_copy(out, size, c->layers);
+    for (size_t i = 0; !*c->layers && i < sizeof layers / sizeof *layers; i++)
+        if (layers[i].wanted)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", layers[i].name);
+}
+
 static int
 choose_layers(const struct hed_config *c, const struct hed_layer_type **out, size_t *count,
               struct hed_why *why)
@@ -79,32 +85,18 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
     char *name;
 
     *count = 0;
-    (void)hed_str_copy(list, sizeof list, c->layers);
-    if (!*list) {
-        if (*c->trace)
-            out[(*count)++] = find_type(hed_layer_types, "trace");
-        if (*c->fault)
-            out[(*count)++] = find_type(hed_layer_types, "fault");
-        if (c->mem || *c->mem_group)
-            out[(*count)++] = find_type(hed_layer_types, "quota");
-        if (asks_for_record(c))
-            out[(*count)++] = find_type(hed_layer_types, "record");
-        if (*c->sched)
-            out[(*count)++] = find_type(hed_layer_types, "sched");
-        if (strcmp(c->sticky_launch, "yes") == 0)
-            out[(*count)++] = find_type(hed_layer_types, "sticky");
-        return 0;
-    }
-    while ((name = strsep(&rest, ",")) != NULL) {
-        const struct hed_layer_type *type = find_type(hed_layer_types, name);
-
-        if (!type)
-            return not_in_registry(name, why);
+    name_layers(c, list, sizeof list);
+    while (*list && (name = strsep(&rest, ",")) != NULL) {
         if (*count == CHAIN_MAX) {
             hed_why_set(why, "more than %d layers", CHAIN_MAX);
             return HED_ELIMIT;
         }
-        out[(*count)++] = type;
+
+        const int err = hed_layer_find(name, &out[*count], why);
+
+        if (err)
+            return err;
+        ++*count;
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "fatbin/cubin.h"
 #include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/ptx_text.h"
@@ -115,5 +116,27 @@ hed_image_at(const void *p, struct hed_image *out, struct hed_why *why)
         return HED_EFORMAT;
     }
     *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
+    return 0;
+}
+
+int
+hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why)
+{
+    const struct hed_bytes text = hed_bytes_text(b);
+    struct hed_ptx_head head;
+    uint64_t size;
+
+    if (hed_fatbin_begins(b, &size)) {
+        *out = (struct hed_image){HED_IMAGE_FATBIN, b, NULL};
+        if (size < b.size)
+            out->bytes.size = (size_t)size;
+    } else if (hed_cubin_begins(b)) {
+        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};
+    } else if (hed_ptx_begins(text, &head)) {
+        *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
+    } else {
+        hed_why_set(why, "neither a fat binary nor a cubin nor PTX");
+        return HED_EFORMAT;
+    }
     return 0;
 }

@@ -1,7 +1,4 @@
-/* An image in memory as CUDA's module functions get it: a pointer without a length. The length
- * comes from the image itself and is trusted, as CUDA trusts it. So this is only for images that
- * the program itself passes to cuModuleLoadData and the like, never for bytes from elsewhere.
- */
+/* Images: a fat binary, a cubin or PTX. */
 #pragma once
 
 #include "fatbin/bytes.h"
@@ -26,6 +23,13 @@ struct hed_image {
     const void *const *parts;
 };
 
-/* Decides by the first bytes: a fat binary's wrapper, a fat binary, a cubin, PTX text. HED_EINVAL
+/* An image in memory as CUDA's module functions get it: a pointer without a length. The length
+ * comes from the image itself and is trusted, as CUDA trusts it. So this is only for images that
+ * the program itself passes to cuModuleLoadData and the like, never for bytes from elsewhere.
+ *
+ * Decides by the first bytes: a fat binary's wrapper, a fat binary, a cubin, PTX text. HED_EINVAL
  * for NULL, HED_EFORMAT if it is none of these. */
 int hed_image_at(const void *p, struct hed_image *out, struct hed_why *why);
+
+/* The image in bytes of known length, as in a file, which need not be trusted. HED_EFORMAT. */
+int hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why);

@@ -38,10 +38,11 @@ load_settings(struct hed_config *c, struct hed_why *why)
                     c->gpu);
         return HED_EINVAL;
     }
-    if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->sticky_launch, "yes") == 0)
+    if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->lift, "yes") == 0 ||
+        strcmp(c->sticky_launch, "yes") == 0)
         hed_warn(INJECT,
-                 "mem, fault, sticky_launch and layers have no effect with --inject, which only "
-                 "observes calls");
+                 "mem, fault, lift, sticky_launch and layers have no effect with --inject, which "
+                 "only observes calls");
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';
     (void)hed_str_copy(c->gpu, sizeof c->gpu, "gpu");

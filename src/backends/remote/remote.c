@@ -107,13 +107,13 @@ complete_remote_type(void)
     type.nvml = &nvml;
 }
 
-HED_EXPORT extern const char hed_backend_version[];
-const char hed_backend_version[] = HED_VERSION;
+HED_EXPORT extern const char hed_plugin_version[];
+const char hed_plugin_version[] = HED_VERSION;
 
-HED_EXPORT const struct hed_layer_type *hed_backend_plugin(void);
+HED_EXPORT const struct hed_layer_type *hed_plugin_type(void);
 
 const struct hed_layer_type *
-hed_backend_plugin(void)
+hed_plugin_type(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 

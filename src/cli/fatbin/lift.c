@@ -22,7 +22,7 @@ static const char usage[] =
     "  --entry N      only image number N of `heddle fatbin list`\n"
     "  --sections     search only the sections where compilers put GPU code\n"
     "  --module       print one module per image, as --lift of heddle run makes it\n"
-    "  --count        print only how many kernels can be lifted, and why others cannot\n"
+    "  --count        print only how many kernels are lifted, and why others are not\n"
     "  -h, --help     show this help\n"
     "\n"
     "The exit code is 0 on success, 1 if there is no such code or something cannot be\n"

@@ -92,28 +92,6 @@ hed_image_result(int err)
                                : CUDA_ERROR_INVALID_IMAGE;
 }
 
-int
-hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why)
-{
-    const struct hed_bytes text = hed_bytes_text(b);
-    struct hed_ptx_head head;
-    uint64_t size;
-
-    if (hed_fatbin_begins(b, &size)) {
-        *out = (struct hed_image){HED_IMAGE_FATBIN, b, NULL};
-        if (size < b.size)
-            out->bytes.size = (size_t)size;
-    } else if (hed_cubin_begins(b)) {
-        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};
-    } else if (hed_ptx_begins(text, &head)) {
-        *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
-    } else {
-        hed_why_set(why, "neither a fat binary nor a cubin nor PTX");
-        return HED_EFORMAT;
-    }
-    return 0;
-}
-
 CUresult
 hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file)
 {

@@ -54,9 +54,6 @@ uint32_t hed_program_var(const struct hed_program *p, const char *name);
 /* The CUDA result for an image that hed_image_at() or hed_image_in() refuses. */
 CUresult hed_image_result(int err);
 
-/* Finds an image in bytes of known length, as in a file. HED_EFORMAT. */
-int hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why);
-
 /* The image in a file. The file is mapped; the caller gives it back with hed_fatbin_unmap() when
  * the image is no longer used. FILE_NOT_FOUND, INVALID_IMAGE. */
 CUresult hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file);

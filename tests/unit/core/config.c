@@ -213,7 +213,7 @@ too_large_a_file_is_refused(void **state)
     "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
     "unix:PATH and tcp://HOST:PORT"
 
-#define LAYERS "choose from trace, fault, quota, record, sched, sticky"
+#define LAYERS "choose from trace, fault, quota, record, sched, lift, sticky"
 
 static void
 bad_lines_are_refused_by_number(void **state)

@@ -336,13 +336,16 @@ a_dead_layer_gives_every_call_the_same_answer(void **state)
     assert_string_equal(s, "CUDA_ERROR_NO_DEVICE");
 }
 
+/* The settings also know the layer that is a plug-in. */
 static void
 check_names(const struct hed_layer_type *const *types, const char *const *names)
 {
-    for (; *types && *names; types++, names++)
-        assert_string_equal((*types)->name, *names);
+    for (; *names; names++)
+        if (strcmp(*names, "lift") != 0) {
+            assert_non_null(*types);
+            assert_string_equal((*types++)->name, *names);
+        }
     assert_null(*types);
-    assert_null(*names);
 }
 
 static void

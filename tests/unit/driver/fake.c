@@ -18,6 +18,15 @@ const struct hed_layer_type *const hed_layer_types[] = {NULL};
 const struct hed_layer_type *const hed_backend_types[] = {NULL};
 
 int
+hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_why *why)
+{
+    (void)name;
+    (void)out;
+    hed_why_set(why, "a test of the soft driver has no session");
+    return HED_ENOTFOUND;
+}
+
+int
 hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, struct hed_why *why)
 {
     (void)c;
