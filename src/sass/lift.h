@@ -51,9 +51,9 @@ struct hed_sass_program {
     struct hed_cubin cubin; /* with the kernels */
     struct hed_sass_var *vars;
     uint32_t var_count;
-    struct hed_sass_symbol *symbols;
+    struct hed_sass_symbol *symbols; /* by piece and place */
     uint32_t symbol_count;
-    struct hed_sass_pointer *pointers;
+    struct hed_sass_pointer *pointers; /* by piece and place */
     uint32_t pointer_count;
     struct lift_module *inside;
 };

@@ -45,36 +45,51 @@ note_use(struct lift *l, const struct callee *f)
     l->uses_free |= strcmp(f->name, "free") == 0;
 }
 
-/* The call alone. */
-static void
-write_call(struct lift *l, const struct callee *f)
+/* What a call hands over. */
+struct arguments {
+    const char *values[ARGUMENTS];
+    const char *names; /* "a0, a1" */
+};
+
+/* Twins are put together here, where all lanes come by. */
+static struct arguments
+fetch_arguments(struct lift *l, const struct callee *f)
 {
     struct hed_sass_operand reg = {.kind = HED_SASS_REG, .reg = FIRST_ARGUMENT};
-    const struct hed_sass_operand result = reg;
-    const char *values[ARGUMENTS], *names = "", *t = NULL;
+    struct arguments a = {.names = ""};
 
-    note_use(l, f);
     for (unsigned i = 0; i < ARGUMENTS && f->arguments[i]; i++) {
         const bool wide = f->arguments[i] == 8;
 
         if (wide)
             reg.reg = (reg.reg + 1) & ~1u;
-        values[i] = wide ? hed_lift_u64(l, &reg) : hed_lift_word(l, &reg);
+        a.values[i] = wide ? hed_lift_u64(l, &reg) : hed_lift_word(l, &reg);
         reg.reg += wide ? 2 : 1;
-        names = hed_lift_text(l, "%s%sa%u", names, i ? ", " : "", i);
+        a.names = hed_lift_text(l, "%s%sa%u", a.names, i ? ", " : "", i);
     }
+    return a;
+}
+
+/* The call alone. */
+static void
+write_call(struct lift *l, const struct callee *f, const struct arguments *a)
+{
+    const struct hed_sass_operand result = {.kind = HED_SASS_REG, .reg = FIRST_ARGUMENT};
+    const char *t = NULL;
+
+    note_use(l, f);
     hed_buf_addf(&l->statements, "\t{\n");
-    for (unsigned i = 0; i < ARGUMENTS && f->arguments[i]; i++) {
+    for (unsigned i = 0; i < ARGUMENTS && a->values[i]; i++) {
         hed_lift_calc(l, ".param .b%u a%u", f->arguments[i] * 8, i);
-        hed_lift_calc(l, "st.param.b%u [a%u], %s", f->arguments[i] * 8, i, values[i]);
+        hed_lift_calc(l, "st.param.b%u [a%u], %s", f->arguments[i] * 8, i, a->values[i]);
     }
     if (f->result) {
         t = hed_lift_temp(l, f->result == 8 ? 'q' : 't');
         hed_lift_calc(l, ".param .b%u r", f->result * 8);
-        hed_lift_calc(l, "call (r), %s, (%s)", f->name, names);
+        hed_lift_calc(l, "call (r), %s, (%s)", f->name, a->names);
         hed_lift_calc(l, "ld.param.b%u %s, [r]", f->result * 8, t);
     } else {
-        hed_lift_calc(l, "call %s, (%s)", f->name, names);
+        hed_lift_calc(l, "call %s, (%s)", f->name, a->names);
     }
     hed_buf_addf(&l->statements, "\t}\n");
     if (f->result == 8)
@@ -84,15 +99,21 @@ write_call(struct lift *l, const struct callee *f)
         hed_lift_calc(l, "mov.b32 %s, %s", hed_lift_def(l, &result), t);
 }
 
-/* A call where a predicate holds, and a label behind it. */
+/* A call where a predicate holds, and a label behind it; always if there is none. */
 static void
 write_call_if(struct lift *l, const struct callee *f, const char *pred)
 {
-    const bool inverted = pred[0] == '!';
-    const char *label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
+    const struct arguments a = fetch_arguments(l, f);
+    const bool inverted = pred && pred[0] == '!';
+    const char *label;
 
+    if (!pred) {
+        write_call(l, f, &a);
+        return;
+    }
+    label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
     hed_lift_calc(l, "@%s%s bra C%s", inverted ? "" : "!", pred + inverted, label);
-    write_call(l, f);
+    write_call(l, f, &a);
     hed_buf_addf(&l->statements, "C%s:\n", label);
 }
 
@@ -149,17 +170,16 @@ hed_lift_call(struct lift *l)
     const struct lift_note *n = &l->notes[to->reg];
     const char *guard = guard_of(l);
 
-    if (n->kind == HED_SASS_CONST && n->key >> 20 == 4) {
+    if (n->kind == LIFT_NOTE_LOADED && n->key >> 20 == 4 &&
+        l->written[to->reg] == l->written[to->reg + 1]) {
         const struct lift_address a = hed_lift_address(&l->code.pool, n->key & 0xfffff);
         const struct callee *f = a.kind == LIFT_FUNCTION ? find_callee(a.name) : NULL;
 
         if (!f)
             hed_lift_refuse(l, hed_lift_text(l, "a call of '%.*s'", (int)a.name.size,
                                              (const char *)a.name.data));
-        else if (guard)
-            write_call_if(l, f, guard);
         else
-            write_call(l, f);
+            write_call_if(l, f, guard);
         return;
     }
     call_by_value(l, to);

@@ -35,9 +35,10 @@ narrow_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned size)
 static void
 note_pair(struct lift *l, const struct hed_sass_operand *d, uint32_t bank, int64_t offset)
 {
-    if (d->kind == HED_SASS_REG && d->reg != HED_SASS_RZ && !l->guarded && offset >= 0)
-        l->notes[d->reg] = (struct lift_note){.kind = HED_SASS_CONST,
-                                              .key = bank << 20 | ((uint32_t)offset & 0xfffff)};
+    if (d->kind == HED_SASS_REG && d->reg != HED_SASS_RZ && !l->guarded && offset >= 0 &&
+        offset <= 0xfffff)
+        l->notes[d->reg] =
+            (struct lift_note){.kind = LIFT_NOTE_LOADED, .key = bank << 20 | (uint32_t)offset};
 }
 
 static void

@@ -22,17 +22,29 @@ write_name(struct hed_buf *b, struct hed_bytes name)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* A GPU's driver finds variables by their names, so each symbol is a variable there. */
+/* A GPU's driver finds variables by their names, so each symbol is a variable there. This is the
+ * one that begins last before an offset, if it holds it. */
 static const struct hed_sass_symbol *
 symbol_at(const struct hed_sass_program *p, uint32_t var, int64_t offset)
 {
-    for (uint32_t i = 0; i < p->symbol_count; i++) {
-        const struct hed_sass_symbol *s = &p->symbols[i];
+    uint32_t low = 0, high = p->symbol_count;
 
-        if (s->var == var && offset >= (int64_t)s->at && offset < (int64_t)(s->at + s->size))
-            return s;
+    if (offset < 0)
+        return NULL;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const struct hed_sass_symbol *s = &p->symbols[middle];
+
+        if (s->var < var || (s->var == var && s->at <= (uint64_t)offset))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    if (low == 0 || p->symbols[low - 1].var != var)
+        return NULL;
+    return (uint64_t)offset - p->symbols[low - 1].at < p->symbols[low - 1].size
+               ? &p->symbols[low - 1]
+               : NULL;
 }
 
 const char *
@@ -67,23 +79,41 @@ declare_pieces(const struct hed_sass_program *p, struct hed_buf *b)
     }
 }
 
+/* The first pointer at a place of a piece or behind it: an index. */
+static uint32_t
+first_pointer(const struct hed_sass_program *p, uint32_t var, uint64_t at)
+{
+    uint32_t low = 0, high = p->pointer_count;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const struct hed_sass_pointer *q = &p->pointers[middle];
+
+        if (q->var < var || (q->var == var && q->at < at))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static const struct hed_sass_pointer *
 noted_pointer(const struct hed_sass_program *p, uint32_t var, uint64_t at)
 {
-    for (uint32_t i = 0; i < p->pointer_count; i++)
-        if (p->pointers[i].var == var && p->pointers[i].at == at)
-            return &p->pointers[i];
-    return NULL;
+    const uint32_t i = first_pointer(p, var, at);
+
+    return i < p->pointer_count && p->pointers[i].var == var && p->pointers[i].at == at
+               ? &p->pointers[i]
+               : NULL;
 }
 
 static bool
 has_pointers(const struct hed_sass_program *p, const struct hed_sass_symbol *s)
 {
-    for (uint32_t i = 0; i < p->pointer_count; i++)
-        if (p->pointers[i].var == s->var && p->pointers[i].at >= s->at &&
-            p->pointers[i].at < s->at + s->size)
-            return true;
-    return false;
+    const uint32_t i = first_pointer(p, s->var, s->at);
+
+    return i < p->pointer_count && p->pointers[i].var == s->var &&
+           p->pointers[i].at - s->at < s->size;
 }
 
 /* Words of eight bytes, some of them addresses of other variables. */
@@ -93,7 +123,7 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
 {
     const struct hed_bytes init = p->vars[s->var].init;
 
-    for (uint64_t i = 0; i < s->size / 8; i++) {
+    for (uint64_t i = 0; i < s->size / 8 && !b->err; i++) {
         const struct hed_sass_pointer *q = noted_pointer(p, s->var, s->at + i * 8);
         const struct hed_sass_symbol *to = q ? symbol_at(p, q->to, q->addend) : NULL;
         const uint8_t *word = hed_bytes_at(init, s->at + i * 8, 8);
@@ -112,7 +142,7 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
 static void
 write_init_bytes(struct hed_bytes init, struct hed_buf *b)
 {
-    for (size_t i = 0; i < init.size; i++)
+    for (size_t i = 0; i < init.size && !b->err; i++)
         hed_buf_addf(b, "%s%u", i ? "," : "", init.data[i]);
 }
 

@@ -12,6 +12,7 @@
 #include "sass/lift/inside.h"
 
 #define NODES_MAX (1u << 16)
+#define EDGES_MAX (1u << 18)
 #define DEPTH_MAX 16u
 #define COPIES_FACTOR 4u      /* copies of subroutines may have so many times the code's size */
 #define COPIES_FREE 65536u    /* instructions that are fine in any case */
@@ -68,50 +69,79 @@ hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t
 
 /* ---- tables of indirect branches ------------------------------------------------------------- */
 
-struct table_search {
-    uint32_t at; /* bytes */
-    struct hed_bytes targets;
-};
-
-/* One record can describe several branches: place, 0, count, targets, each of 32 bits. */
+/* One record can describe several branches: place, 0, count, targets, each of 32 bits. Only counts
+ * them while there is no room. */
 static int
-find_table(void *arg, uint8_t attribute, struct hed_bytes v)
+add_tables(void *arg, uint8_t attribute, struct hed_bytes v)
 {
-    struct table_search *s = arg;
+    struct lift_flow *f = arg;
     uint64_t at = 0;
 
     while (attribute == INDIRECT_TARGETS && hed_bytes_has(v, at, TABLE_HEAD)) {
-        const uint32_t place = hed_load_u32(v.data + at);
         const uint64_t count = hed_load_u32(v.data + at + 8);
 
         if (!hed_bytes_has(v, at + TABLE_HEAD, count * 4))
             return HED_EFORMAT;
-        if (place == s->at)
-            s->targets = hed_bytes_cut(v, at + TABLE_HEAD, count * 4);
+        if (f->tables)
+            f->tables[f->table_count] = (struct lift_table){
+                hed_load_u32(v.data + at), hed_bytes_cut(v, at + TABLE_HEAD, count * 4)};
+        f->table_count++;
         at += TABLE_HEAD + count * 4;
     }
+    return 0;
+}
+
+static int
+compare_tables(const void *a, const void *b)
+{
+    const struct lift_table *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Records that cannot be read are as good as none: the branches are refused. */
+static int
+read_tables(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+
+    if (hed_cubin_info_each(l->code.info, add_tables, f) != 0 || !f->table_count) {
+        f->table_count = 0;
+        return 0;
+    }
+    f->tables = malloc(f->table_count * sizeof *f->tables);
+    if (!f->tables)
+        return HED_ENOMEM;
+    f->table_count = 0;
+    (void)hed_cubin_info_each(l->code.info, add_tables, f);
+    qsort(f->tables, f->table_count, sizeof *f->tables, compare_tables);
     return 0;
 }
 
 uint32_t *
 hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count)
 {
-    struct table_search s = {.at = index * HED_SASS_BYTES};
+    const struct lift_flow *f = &l->flow;
+    const struct lift_table key = {.at = index * HED_SASS_BYTES};
+    const struct lift_table *t =
+        f->table_count ? bsearch(&key, f->tables, f->table_count, sizeof key, compare_tables)
+                       : NULL;
     uint32_t *targets;
 
     *count = 0;
-    if (hed_cubin_info_each(l->code.info, find_table, &s) != 0 || !s.targets.size)
+    if (!t || !t->targets.size)
         return NULL;
-    targets = malloc(s.targets.size);
-    for (size_t i = 0; targets && i < s.targets.size / 4; i++) {
-        const uint32_t at = hed_load_u32(s.targets.data + i * 4);
-        bool seen = false;
+    targets = malloc(t->targets.size);
+    for (size_t i = 0; targets && i < t->targets.size / 4; i++) {
+        const uint32_t at = hed_load_u32(t->targets.data + i * 4), to = at / HED_SASS_BYTES;
 
-        for (uint32_t k = 0; k < *count; k++)
-            seen |= targets[k] == at / HED_SASS_BYTES;
-        if (!seen && at % HED_SASS_BYTES == 0 && at / HED_SASS_BYTES < l->flow.inst_count)
-            targets[(*count)++] = at / HED_SASS_BYTES;
+        if (at % HED_SASS_BYTES || to >= f->inst_count || f->listed[to])
+            continue;
+        f->listed[to] = 1;
+        targets[(*count)++] = to;
     }
+    for (uint32_t i = 0; i < *count; i++)
+        f->listed[targets[i]] = 0;
     return targets;
 }
 
@@ -165,6 +195,7 @@ struct flow_maker {
     uint32_t *slots; /* a hash table of nodes: 1 + node, or 0 */
     uint32_t mask;
     uint64_t copied; /* instructions in all nodes */
+    uint32_t edges;  /* of all nodes */
     bool too_many;   /* recursion, or too many copies */
 };
 
@@ -172,6 +203,13 @@ static uint32_t
 node_hash(uint32_t inst, uint32_t context)
 {
     return (inst * 2654435761u) ^ (context * 40503u + (context >> 7));
+}
+
+static void
+limit_flow(struct flow_maker *m)
+{
+    m->l->err = HED_ELIMIT;
+    hed_why_set(m->l->why, "machine code: the kernel has too many branches");
 }
 
 static uint32_t
@@ -183,10 +221,12 @@ add_flow_node(struct flow_maker *m, uint32_t inst, uint32_t context)
         const uint32_t room = f->node_room ? f->node_room * 2 : 64;
         struct lift_node *more = room <= NODES_MAX ? realloc(f->nodes, room * sizeof *more) : NULL;
 
-        if (!more) {
-            m->l->err = room <= NODES_MAX ? HED_ENOMEM : HED_ELIMIT;
+        if (room > NODES_MAX)
+            limit_flow(m);
+        else if (!more)
+            m->l->err = HED_ENOMEM;
+        if (!more)
             return LIFT_NONE;
-        }
         f->nodes = more;
         f->node_room = room;
     }
@@ -240,43 +280,53 @@ find_flow_node(struct flow_maker *m, uint32_t inst, uint32_t context, bool add)
     return n;
 }
 
+/* Whenever the count is a power of two, the room is doubled. */
+static bool
+make_room_for_next(struct lift_node *n)
+{
+    uint32_t *more;
+
+    if (n->next_count & (n->next_count - 1))
+        return true;
+    more = realloc(n->next, (n->next_count ? n->next_count * (size_t)2 : 1) * sizeof *more);
+    n->next = more ? more : n->next;
+    return more != NULL;
+}
+
 static void
 add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
 {
     struct lift_flow *f = &m->l->flow;
-    uint32_t to, *next;
+    uint32_t to;
 
+    if (m->l->err)
+        return;
     if (inst >= f->inst_count) {
-        if (!m->l->err) {
-            m->l->err = HED_EFORMAT;
-            hed_why_set(m->l->why, "machine code: the flow leaves the kernel at 0x%x",
-                        f->nodes[node].end * HED_SASS_BYTES);
-        }
+        m->l->err = HED_EFORMAT;
+        hed_why_set(m->l->why, "machine code: the flow leaves the kernel at 0x%x",
+                    f->nodes[node].end * HED_SASS_BYTES);
+        return;
+    }
+    if (m->edges++ == EDGES_MAX) {
+        limit_flow(m);
         return;
     }
     to = find_flow_node(m, inst, context, true);
-    next = realloc(f->nodes[node].next, (f->nodes[node].next_count + 1) * sizeof *next);
-    if (to == LIFT_NONE || !next) {
+    if (to == LIFT_NONE || !make_room_for_next(&f->nodes[node])) {
         m->l->err = m->l->err ? m->l->err : HED_ENOMEM;
-        free(next ? NULL : f->nodes[node].next);
-        f->nodes[node].next = next;
         return;
     }
-    f->nodes[node].next = next;
-    next[f->nodes[node].next_count++] = to;
+    f->nodes[node].next[f->nodes[node].next_count++] = to;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* A call is followed once in each context, so the context is new. */
 static uint32_t
 add_context(struct flow_maker *m, uint32_t parent, uint32_t callee, uint32_t back)
 {
     struct lift_flow *f = &m->l->flow;
 
-    for (uint32_t c = 0; c < f->context_count; c++)
-        if (f->contexts[c].parent == parent && f->contexts[c].callee == callee &&
-            f->contexts[c].back == back)
-            return c;
     for (uint32_t c = parent; c != 0; c = f->contexts[c].parent)
         m->too_many |= f->contexts[c].callee == callee;
     m->too_many |= f->contexts[parent].depth >= DEPTH_MAX;
@@ -297,28 +347,15 @@ add_context(struct flow_maker *m, uint32_t parent, uint32_t callee, uint32_t bac
 }
 
 static void
-add_return_place(struct flow_maker *m, uint32_t inst)
-{
-    struct lift_flow *f = &m->l->flow;
-
-    for (uint32_t i = 0; i < f->return_count; i++)
-        if (f->returns[i] == inst)
-            return;
-    f->returns[f->return_count++] = inst; /* room for every instruction */
-}
-
-static void
 follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *inst, uint32_t index)
 {
     struct lift_flow *f = &m->l->flow;
     const uint32_t to = hed_lift_target(m->l, inst, index), context = f->nodes[node].context;
 
-    if (to == LIFT_NONE || f->by_value) {
-        add_return_place(m, index + 1);
+    if (to == LIFT_NONE || f->by_value)
         add_next(m, node, to, 0);
-    } else {
+    else
         add_next(m, node, to, add_context(m, context, to, index + 1));
-    }
 }
 
 /* The register says which function; a copy of each is made, as for other calls. */
@@ -329,7 +366,7 @@ follow_call_by_value(struct flow_maker *m, uint32_t node, uint32_t index)
     const uint32_t context = f->nodes[node].context;
 
     f->calls_by_value = true;
-    for (uint32_t i = 0; i < f->function_count; i++) {
+    for (uint32_t i = 0; i < f->function_count && !m->l->err; i++) {
         const uint32_t to = f->functions[i];
 
         add_next(m, node, to, f->by_value ? 0 : add_context(m, context, to, index + 1));
@@ -422,7 +459,7 @@ find_returns(struct flow_maker *m)
     for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++)
         if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) == 0 &&
             (transfer_of(&inst) == CALLS || transfer_of(&inst) == CALLS_BY_VALUE))
-            add_return_place(m, i + 1);
+            m->l->flow.returns[m->l->flow.return_count++] = i + 1; /* room for every instruction */
 }
 
 static void
@@ -464,6 +501,7 @@ make_nodes(struct lift *l)
         memset(m.slots, 0, (m.mask + 1) * sizeof *m.slots);
         l->flow.by_value = true;
         m.too_many = false;
+        m.edges = 0;
         follow_all(&m);
     }
     free(m.slots);
@@ -484,15 +522,24 @@ hed_lift_flow(struct lift *l)
     f->context_room = 16;
     f->context_count = 1;
     f->functions = hed_lift_functions(l->program, &l->code, &f->function_count);
-    if (!f->begins || !f->returns || !f->contexts || !f->functions)
+    f->listed = calloc((size_t)f->inst_count + 1, 1);
+    if (!f->begins || !f->returns || !f->contexts || !f->functions || !f->listed)
         return HED_ENOMEM;
+
+    int err = read_tables(l);
+
+    if (err)
+        return err;
     mark_begins(l);
-
-    int err = make_nodes(l);
-
+    err = make_nodes(l);
     if (!err)
         err = hed_lift_split(f);
-    return err ? err : hed_lift_order(f);
+    if (err)
+        return err;
+    err = hed_lift_order(f);
+    if (err == HED_ELIMIT)
+        hed_why_set(l->why, "machine code: the kernel has too many loops");
+    return err;
 }
 
 void
@@ -506,4 +553,6 @@ hed_lift_flow_fini(struct lift_flow *f)
     free(f->begins);
     free(f->returns);
     free(f->functions);
+    free(f->tables);
+    free(f->listed);
 }

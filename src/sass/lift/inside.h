@@ -73,6 +73,12 @@ struct lift_context {
     uint32_t depth;
 };
 
+/* The targets of an indirect branch, as .nv.info lists them. */
+struct lift_table {
+    uint32_t at; /* the branch, in bytes */
+    struct hed_bytes targets;
+};
+
 struct lift_flow {
     struct lift_node *nodes;
     uint32_t node_count, node_room;
@@ -87,6 +93,9 @@ struct lift_flow {
     uint32_t *functions; /* instructions at which functions begin */
     uint32_t function_count;
     uint32_t inst_count;
+    struct lift_table *tables; /* by place */
+    uint32_t table_count;
+    uint8_t *listed; /* by instruction: scratch of hed_lift_table */
 };
 
 /* What pair.c knows about an instruction: by index. */
@@ -102,6 +111,7 @@ enum lift_note_kind {
     LIFT_NOTE_PAIR,     /* of the pair that begins with register `key` */
     LIFT_NOTE_SHIFTED,  /* of that pair, shifted left */
     LIFT_NOTE_SIGN,     /* of register `key`: its sign in all bits */
+    LIFT_NOTE_LOADED,   /* the low word of a pair that was loaded as one; key as for CONSTANT */
 };
 
 struct lift_note {
@@ -197,7 +207,7 @@ void hed_lift_find_meetings(struct lift *l);
 int hed_lift_flow(struct lift *l);
 /* split.c: copies blocks so that loops have one entry. HED_ENOMEM. */
 int hed_lift_split(struct lift_flow *f);
-/* order.c: sets f->order and the nodes' positions. HED_ENOMEM. */
+/* order.c: sets f->order and the nodes' positions. HED_ENOMEM, HED_ELIMIT. */
 int hed_lift_order(struct lift_flow *f);
 void hed_lift_flow_fini(struct lift_flow *f);
 /* The instruction that a branch goes to; LIFT_NONE if it is outside of the code. */

@@ -10,7 +10,8 @@
 #define STATEMENTS_MAX ((size_t)1 << 20) /* bytes of text of an instruction */
 #define STACK_ALIGN 16u
 #define STACK_MAX (1u << 24)
-#define SPARE_STACK 16384u /* bytes for calls whose depth the cubin does not say */
+#define WORK_MAX (UINT64_C(1) << 28) /* instructions looked at until nothing changes any more */
+#define SPARE_STACK 16384u           /* bytes for calls whose depth the cubin does not say */
 
 bool
 hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out)
@@ -42,7 +43,7 @@ begin_guard(struct lift *l)
 {
     const struct hed_sass_inst *inst = l->inst;
     const char *p;
-    bool changes = false;
+    bool changes = strcmp(inst->name, "R2P") == 0; /* has a mask of predicates */
 
     l->guard[0] = '\0';
     l->guarded = inst->guard != HED_SASS_PT;
@@ -195,16 +196,30 @@ pairs_after(const struct lift_node *n)
     return p;
 }
 
+/* Counts a walk over all blocks. In code of compilers a few are enough; there is code with so many
+ * loops inside of each other that it would take hours. */
+static bool
+may_walk(struct lift *l, uint64_t *work)
+{
+    *work += l->flow.node_count + l->flow.inst_count;
+    if (*work < WORK_MAX)
+        return true;
+    l->err = HED_ELIMIT;
+    hed_why_set(l->why, "machine code: the kernel has too many loops");
+    return false;
+}
+
 /* A twin is valid at the beginning of a block if it is at the end of all blocks before it. */
 static void
 find_valid_twins(struct lift *l)
 {
     struct lift_flow *f = &l->flow;
+    uint64_t work = 0;
     bool changed = true;
 
     for (uint32_t n = 0; n < f->node_count; n++)
         memset(&f->nodes[n].in, n == 0 ? 0 : 0xff, sizeof f->nodes[n].in);
-    while (changed) {
+    while (changed && may_walk(l, &work)) {
         changed = false;
         for (uint32_t i = 0; i < f->node_count; i++) {
             const struct lift_node *from = &f->nodes[f->order[i]];
@@ -238,11 +253,12 @@ static void
 find_live_preds(struct lift *l)
 {
     struct lift_flow *f = &l->flow;
+    uint64_t work = 0;
     bool changed = true;
 
     for (uint32_t i = 0; i < f->inst_count; i++)
         l->pred_uses[i] &= (uint16_t)~l->pred_skips[i];
-    while (changed) {
+    while (changed && may_walk(l, &work)) {
         changed = false;
         for (uint32_t i = f->node_count; i-- > 0;) {
             struct lift_node *n = &f->nodes[f->order[i]];

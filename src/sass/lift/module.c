@@ -136,6 +136,7 @@ add_symbols(struct module_reader *r)
             continue;
         out->var = r->p->var_count++;
         out->at = 0;
+        r->m->managed[i] = out->var + 1;
         r->p->vars[out->var] = (struct hed_sass_var){
             .name = var_name(r, out->var),
             .size = s.size,
@@ -150,6 +151,18 @@ add_symbols(struct module_reader *r)
 }
 
 static int
+compare_symbols(const void *a, const void *b)
+{
+    const struct hed_sass_symbol *x = a, *y = b;
+
+    if (x->var != y->var)
+        return x->var < y->var ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+static int
 read_variables(struct module_reader *r)
 {
     const uint64_t symbols = hed_elf_file_symbols(&r->m->symbols);
@@ -157,30 +170,20 @@ read_variables(struct module_reader *r)
     r->m->var_of_section = alloc_cleared(r, r->m->elf.count, sizeof(uint32_t));
     r->p->vars = alloc_cleared(r, symbols + r->m->elf.count, sizeof(struct hed_sass_var));
     r->p->symbols = alloc_cleared(r, symbols, sizeof(struct hed_sass_symbol));
-    if (!r->m->var_of_section || !r->p->vars || !r->p->symbols)
+    r->m->managed = alloc_cleared(r, symbols, sizeof(uint32_t));
+    if (!r->m->var_of_section || !r->p->vars || !r->p->symbols || !r->m->managed)
         return HED_ELIMIT;
 
-    const int err = add_section_vars(r);
+    int err = add_section_vars(r);
 
-    return err ? err : add_symbols(r);
+    if (!err)
+        err = add_symbols(r);
+    if (!err)
+        qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, compare_symbols);
+    return err;
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */
-
-/* The managed variable that a symbol is, if it is one. */
-static uint32_t
-managed_var(const struct module_reader *r, const struct hed_elf_symbol *s, uint32_t otherwise)
-{
-    if (!(s->other & SYMBOL_MANAGED))
-        return otherwise;
-    for (uint32_t i = 0; i < r->p->symbol_count; i++) {
-        const struct hed_sass_symbol *at = &r->p->symbols[i];
-
-        if (r->p->vars[at->var].managed && at->name.data == s->name.data)
-            return at->var;
-    }
-    return otherwise;
-}
 
 static struct lift_address
 referent_of(const struct module_reader *r, uint32_t symbol, int64_t addend)
@@ -197,8 +200,9 @@ referent_of(const struct module_reader *r, uint32_t symbol, int64_t addend)
         const uint32_t var = r->m->var_of_section[s.section] - 1;
 
         a.kind = LIFT_VARIABLE;
-        a.index = managed_var(r, &s, var);
-        a.addend += a.index == var ? (int64_t)s.value : 0;
+        a.index = r->m->managed[symbol] ? r->m->managed[symbol] - 1 : var;
+        if (a.index == var)
+            a.addend = (int64_t)((uint64_t)addend + s.value);
     }
     return a;
 }
@@ -232,7 +236,8 @@ read_address(struct module_reader *r, const struct hed_elf_section *rel, uint64_
         x.r_addend = (int64_t)hed_load_u64(place);
     *out = referent_of(r, (uint32_t)ELF64_R_SYM(x.r_info), x.r_addend);
     out->at = x.r_offset;
-    if (ELF64_R_TYPE(x.r_info) != R_CUDA_64 && ELF64_R_TYPE(x.r_info) != R_CUDA_G64)
+    if ((ELF64_R_TYPE(x.r_info) != R_CUDA_64 && ELF64_R_TYPE(x.r_info) != R_CUDA_G64) ||
+        !hed_range_fits(x.r_offset, 8, target.size))
         out->kind = LIFT_UNKNOWN;
     return true;
 }
@@ -244,12 +249,32 @@ add_addresses(struct module_reader *r, const struct hed_elf_section *rel, uint64
     struct lift_address a;
 
     for (uint64_t i = 0; r->m->address_count < room && read_address(r, rel, i, &a); i++) {
-        r->m->address_section[r->m->address_count] = rel->info;
+        a.section = rel->info;
         r->m->addresses[r->m->address_count++] = a;
-        if (var && a.kind == LIFT_VARIABLE && hed_range_fits(a.at, 8, r->p->vars[var - 1].size))
+        if (var && a.kind == LIFT_VARIABLE)
             r->p->pointers[r->p->pointer_count++] = (struct hed_sass_pointer){
                 .var = var - 1, .to = a.index, .at = a.at, .addend = a.addend};
     }
+}
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+    const struct lift_address *x = a, *y = b;
+
+    if (x->section != y->section)
+        return x->section < y->section ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static int
+compare_pointers(const void *a, const void *b)
+{
+    const struct hed_sass_pointer *x = a, *y = b;
+
+    if (x->var != y->var)
+        return x->var < y->var ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
 }
 
 static int
@@ -263,14 +288,15 @@ read_addresses(struct module_reader *r)
             is_address_section(r, s.info))
             n += s.bytes.size / sizeof(Elf64_Rel);
     r->m->addresses = alloc_cleared(r, n, sizeof(struct lift_address));
-    r->m->address_section = alloc_cleared(r, n, sizeof(uint32_t));
     r->p->pointers = alloc_cleared(r, n, sizeof(struct hed_sass_pointer));
-    if (!r->m->addresses || !r->m->address_section || !r->p->pointers)
+    if (!r->m->addresses || !r->p->pointers)
         return HED_ELIMIT;
     for (uint32_t i = 0; i < r->m->elf.count; i++)
         if (hed_elf_file_section(&r->m->elf, i, &s) && (s.type == SHT_REL || s.type == SHT_RELA) &&
             is_address_section(r, s.info))
             add_addresses(r, &s, n);
+    qsort(r->m->addresses, r->m->address_count, sizeof *r->m->addresses, compare_addresses);
+    qsort(r->p->pointers, r->p->pointer_count, sizeof *r->p->pointers, compare_pointers);
     return 0;
 }
 
@@ -337,19 +363,35 @@ is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes n
            memcmp(s->name.data + n, name.data, name.size) == 0;
 }
 
+/* The first address at a place of a section or behind it. */
+static uint32_t
+first_address(const struct lift_address *all, uint32_t count, uint32_t section, uint64_t at)
+{
+    const struct lift_address key = {.section = section, .at = at};
+    uint32_t low = 0;
+
+    while (low < count) {
+        const uint32_t middle = low + (count - low) / 2;
+
+        if (compare_addresses(&all[middle], &key) < 0)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
 static struct lift_bank
 bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes bytes, uint32_t var)
 {
-    struct lift_bank b = {.bytes = bytes, .var = var};
-    uint32_t first = 0;
+    const uint32_t first = first_address(m->addresses, m->address_count, section, 0);
+    const uint32_t end = first_address(m->addresses, m->address_count, section + 1, 0);
 
-    /* The relocations of a section follow each other. */
-    while (first < m->address_count && m->address_section[first] != section)
-        first++;
-    b.addresses = &m->addresses[first];
-    while (first + b.count < m->address_count && m->address_section[first + b.count] == section)
-        b.count++;
-    return b;
+    return (struct lift_bank){.bytes = bytes,
+                              .var = var,
+                              .section = section,
+                              .addresses = &m->addresses[first],
+                              .count = end - first};
 }
 
 /* A cubin that has not been linked may have relocations in its code. Hints when to switch to
@@ -357,6 +399,7 @@ bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes 
 static int
 check_relocations(const struct lift_module *m, uint32_t text, struct hed_why *why)
 {
+    uint64_t left = m->elf.bytes.size; /* sections that share their bytes could have more */
     struct hed_elf_section s;
 
     for (uint32_t i = 0; i < m->elf.count; i++) {
@@ -366,6 +409,11 @@ check_relocations(const struct lift_module *m, uint32_t text, struct hed_why *wh
 
         const size_t size = s.type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
 
+        if (s.bytes.size > left) {
+            hed_why_set(why, "the relocations of the cubin overlap");
+            return HED_EFORMAT;
+        }
+        left -= s.bytes.size;
         for (size_t at = 0; at + size <= s.bytes.size; at += size) {
             const uint32_t type = hed_load_u32(s.bytes.data + at + offsetof(Elf64_Rel, r_info));
 
@@ -432,8 +480,9 @@ hed_lift_functions(const struct hed_sass_program *p, const struct lift_code *cod
 struct lift_address
 hed_lift_address(const struct lift_bank *bank, uint64_t offset)
 {
-    for (uint32_t i = 0; i < bank->count; i++)
-        if (bank->addresses[i].at == offset)
-            return bank->addresses[i];
+    const uint32_t i = first_address(bank->addresses, bank->count, bank->section, offset);
+
+    if (i < bank->count && bank->addresses[i].at == offset)
+        return bank->addresses[i];
     return (struct lift_address){.kind = LIFT_NUMBER, .at = offset};
 }

@@ -14,6 +14,7 @@ enum lift_referent {
 
 struct lift_address {
     enum lift_referent kind;
+    uint32_t section;
     uint64_t at; /* offset in the section */
     uint32_t index;
     int64_t addend;
@@ -25,6 +26,7 @@ struct lift_bank {
     struct hed_bytes bytes;
     const struct lift_address *addresses; /* by `at` */
     uint32_t count;
+    uint32_t section;
     uint32_t var; /* of the program that holds it, or UINT32_MAX */
 };
 
@@ -44,9 +46,9 @@ struct lift_module {
     struct hed_elf_file elf;
     struct hed_elf_section symbols, strings;
     struct lift_address *addresses; /* of all sections with constants, by section and place */
-    uint32_t *address_section;
     uint32_t address_count;
     uint32_t *var_of_section; /* by section: 1 + variable, or 0 */
+    uint32_t *managed;        /* by symbol: 1 + the managed variable that it is, or 0 */
     uint32_t constants;       /* bank 3: the variable, or UINT32_MAX */
 };
 

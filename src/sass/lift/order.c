@@ -8,6 +8,8 @@
 
 #include "sass/lift/inside.h"
 
+#define WORK_MAX (UINT64_C(1) << 25) /* steps; compilers' code needs a small part of them */
+
 struct ordering {
     struct lift_flow *f;
     uint32_t *rpo;                   /* nodes in reverse post-order */
@@ -16,10 +18,11 @@ struct ordering {
     uint32_t *before_first, *before; /* predecessors, by position */
     uint32_t *stack;                 /* for walks */
     uint8_t *member;                 /* by position: of the loop at hand */
+    uint64_t work;                   /* steps made */
 };
 
 /* A depth-first walk; a block is numbered when all that can follow it are. */
-static void
+static bool
 number_nodes(struct ordering *o)
 {
     struct lift_flow *f = o->f;
@@ -27,7 +30,7 @@ number_nodes(struct ordering *o)
     uint32_t depth = 0, left = f->node_count;
 
     if (!at)
-        return;
+        return false;
     memset(o->number, 0xff, f->node_count * sizeof *o->number);
     o->stack[depth++] = 0;
     o->number[0] = 0;
@@ -51,6 +54,7 @@ number_nodes(struct ordering *o)
     for (uint32_t i = 0; i < f->node_count; i++)
         o->number[o->rpo[i]] = i;
     free(at);
+    return true;
 }
 
 static bool
@@ -69,12 +73,12 @@ list_before(struct ordering *o)
             o->before_first[o->number[f->nodes[i].next[k]] + 1]++;
     for (uint32_t i = 0; i < f->node_count; i++)
         o->before_first[i + 1] += o->before_first[i];
-    for (uint32_t i = f->node_count; i-- > 0;)
-        for (uint32_t k = 0; k < f->nodes[i].next_count; k++) {
-            const uint32_t to = o->number[f->nodes[i].next[k]];
+    for (uint32_t i = f->node_count; i-- > 0;) {
+        const struct lift_node *from = &f->nodes[o->rpo[i]];
 
-            o->before[--o->before_first[to + 1]] = o->number[i];
-        }
+        for (uint32_t k = 0; k < from->next_count; k++)
+            o->before[--o->before_first[o->number[from->next[k]] + 1]] = i;
+    }
     /* Filling has moved each end to its beginning. */
     memmove(o->before_first, o->before_first + 1, f->node_count * sizeof *o->before_first);
     o->before_first[f->node_count] = n;
@@ -82,12 +86,13 @@ list_before(struct ordering *o)
 }
 
 static uint32_t
-common_dominator(const struct ordering *o, uint32_t a, uint32_t b)
+common_dominator(struct ordering *o, uint32_t a, uint32_t b)
 {
     while (a != b) {
-        while (a > b)
+        o->work++;
+        if (a > b)
             a = o->dom[a];
-        while (b > a)
+        else
             b = o->dom[b];
     }
     return a;
@@ -100,12 +105,14 @@ find_node_dominators(struct ordering *o)
 
     memset(o->dom, 0xff, o->f->node_count * sizeof *o->dom);
     o->dom[0] = 0;
-    while (changed) {
+    while (changed && o->work < WORK_MAX) {
         changed = false;
-        for (uint32_t i = 1; i < o->f->node_count; i++) {
+        o->work += o->f->node_count;
+        for (uint32_t i = 1; i < o->f->node_count && o->work < WORK_MAX; i++) {
             uint32_t d = LIFT_NONE;
 
-            for (uint32_t k = o->before_first[i]; k < o->before_first[i + 1]; k++)
+            /* The last first: so each step up is made once, not for each that comes before. */
+            for (uint32_t k = o->before_first[i + 1]; k-- > o->before_first[i];)
                 if (o->dom[o->before[k]] != LIFT_NONE)
                     d = d == LIFT_NONE ? o->before[k] : common_dominator(o, d, o->before[k]);
             if (d != o->dom[i]) {
@@ -117,22 +124,22 @@ find_node_dominators(struct ordering *o)
 }
 
 static bool
-dominates(const struct ordering *o, uint32_t a, uint32_t b)
+dominates(struct ordering *o, uint32_t a, uint32_t b)
 {
-    while (b > a)
+    for (; b > a; o->work++)
         b = o->dom[b];
     return a == b;
 }
 
 /* Is there an edge from a later block back to this one, which dominates it? */
 static bool
-is_loop_edge(const struct ordering *o, uint32_t from, uint32_t header)
+is_loop_edge(struct ordering *o, uint32_t from, uint32_t header)
 {
     return from > header && dominates(o, header, from);
 }
 
 static bool
-is_header(const struct ordering *o, uint32_t at)
+is_header(struct ordering *o, uint32_t at)
 {
     for (uint32_t k = o->before_first[at]; k < o->before_first[at + 1]; k++)
         if (is_loop_edge(o, o->before[k], at))
@@ -194,10 +201,11 @@ order_nodes(struct ordering *o)
 
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && o->work < WORK_MAX; i++)
         if (is_header(o, i)) {
             mark_members(o, i);
             gather_loop(o, order);
+            o->work += n / 8 + 1; /* simple steps */
         }
     for (uint32_t i = 0; i < n; i++) {
         order[i] = o->rpo[order[i]];
@@ -220,11 +228,11 @@ hed_lift_order(struct lift_flow *f)
         o.dom = all + 2 * n;
         o.stack = all + 3 * n; /* n for walks */
         o.before_first = all + 4 * n;
-        number_nodes(&o);
-        if (list_before(&o)) {
+        if (number_nodes(&o) && list_before(&o)) {
             find_node_dominators(&o);
-            order_nodes(&o);
-            err = 0;
+            if (o.work < WORK_MAX)
+                order_nodes(&o);
+            err = o.work < WORK_MAX ? 0 : HED_ELIMIT;
         }
     }
     free(o.before);

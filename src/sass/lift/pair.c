@@ -275,7 +275,8 @@ hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,
 
     if (from->negate || from->invert)
         return;
-    if (from->kind == HED_SASS_CONST && from->value >= 0 && from->value % 4 == 0)
+    if (from->kind == HED_SASS_CONST && from->value >= 0 && from->value <= 0xfffff &&
+        from->value % 4 == 0)
         note_half(l, to,
                   (struct lift_note){.kind = LIFT_NOTE_CONSTANT,
                                      .high = from->value % 8 == 4,

@@ -17,8 +17,9 @@
 #include "sass/lift/inside.h"
 
 #define SPLITS_MAX 64u
-#define GROWTH_MAX 4u    /* times as many instructions as before */
-#define INSTS_FREE 4096u /* are fine in any case */
+#define GROWTH_MAX 4u                /* times as large as before */
+#define SIZE_FREE 4096u              /* instructions that are fine in any case */
+#define WORK_MAX (UINT64_C(1) << 24) /* nodes that are looked at */
 
 struct splitter {
     struct lift_flow *f;
@@ -26,7 +27,8 @@ struct splitter {
     uint32_t *low, *index, *stack, *calls, *edge, *copy;
     uint8_t *in; /* by node: of the set at hand */
     uint8_t *on_stack;
-    uint32_t components, room;
+    uint32_t components;
+    uint64_t work; /* nodes that were looked at */
     bool failed;
 };
 
@@ -137,25 +139,32 @@ count_edges(struct splitter *s)
         }
 }
 
-/* The header of a component: the entry that most of its own edges go to. Sets whether there are
- * others. A single node that does not branch to itself is no loop. */
-static uint32_t
-find_header(const struct splitter *s, uint32_t component, bool *others)
+/* The header of each component, in calls: the entry that most of its own edges go to, or LIFT_NONE;
+ * how many entries it has, in edge. A single node that does not branch to itself is no loop. The
+ * kernel begins at node 0 and at no copy of it. */
+static void
+find_headers(struct splitter *s)
 {
-    uint32_t best = LIFT_NONE, entries = 0, inside = 0;
+    uint32_t *inside = s->stack;
 
+    memset(s->calls, 0xff, s->components * sizeof *s->calls);
+    memset(s->edge, 0, s->components * sizeof *s->edge);
+    memset(inside, 0, s->components * sizeof *inside);
     for (uint32_t n = 0; n < s->f->node_count; n++) {
-        if (s->component[n] != component)
+        const uint32_t c = s->component[n];
+
+        if (c == LIFT_NONE)
             continue;
-        inside += s->index[n];
+        inside[c] += s->index[n];
         if (!s->low[n])
             continue;
-        entries++;
-        if (best == LIFT_NONE || s->index[n] > s->index[best])
-            best = n;
+        s->edge[c]++;
+        if (s->calls[c] == LIFT_NONE || (s->calls[c] != 0 && s->index[n] > s->index[s->calls[c]]))
+            s->calls[c] = n;
     }
-    *others = entries > 1 && inside;
-    return inside ? best : LIFT_NONE;
+    for (uint32_t c = 0; c < s->components; c++)
+        if (!inside[c])
+            s->calls[c] = LIFT_NONE;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -209,13 +218,14 @@ split_component(struct splitter *s, uint32_t component, uint32_t header)
     }
 }
 
+/* Instructions and edges: both become text. */
 static uint64_t
-count_insts(const struct lift_flow *f)
+flow_size(const struct lift_flow *f)
 {
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < f->node_count; i++)
-        n += f->nodes[i].end - f->nodes[i].first;
+        n += f->nodes[i].end - f->nodes[i].first + f->nodes[i].next_count;
     return n;
 }
 
@@ -227,17 +237,18 @@ split_one(struct splitter *s)
     bool any = true;
 
     memset(s->in, 1, s->f->node_count);
-    while (any) {
+    while (any && s->work < WORK_MAX) {
         any = false;
+        s->work += s->f->node_count;
         find_all_components(s);
         count_edges(s);
+        find_headers(s);
         for (uint32_t c = 0; c < s->components; c++) {
-            bool others;
-            const uint32_t header = find_header(s, c, &others);
+            const uint32_t header = s->calls[c];
 
             if (header == LIFT_NONE)
                 continue;
-            if (others) {
+            if (s->edge[c] > 1) {
                 split_component(s, c, header);
                 return !s->failed;
             }
@@ -284,10 +295,10 @@ int
 hed_lift_split(struct lift_flow *f)
 {
     struct splitter s = {.f = f};
-    const uint64_t most = count_insts(f) * GROWTH_MAX + INSTS_FREE;
+    const uint64_t most = flow_size(f) * GROWTH_MAX + SIZE_FREE;
     bool more = true;
 
-    for (uint32_t i = 0; i < SPLITS_MAX && more && count_insts(f) < most && split_alloc(&s); i++)
+    for (uint32_t i = 0; i < SPLITS_MAX && more && flow_size(f) < most && split_alloc(&s); i++)
         more = split_one(&s);
     if (!s.failed && split_alloc(&s))
         drop_unreached(&s);
