@@ -208,10 +208,11 @@ def work(args):
     import torch
     # As in PyTorch's own tests, since the host does not round to TF32.
     torch.backends.cudnn.allow_tf32 = False
-    from torch.testing._internal.common_methods_invocations import op_db
-    print("NAMES " + json.dumps([name_of(op) for op in op_db]), flush=True)
+    from torch.testing._internal import common_methods_invocations as databases
+    operators = [op for name in args.databases.split(",") for op in getattr(databases, name)]
+    print("NAMES " + json.dumps([name_of(op) for op in operators]), flush=True)
     for line in sys.stdin:
-        outcome, reason = check(torch, op_db[int(line)], args)
+        outcome, reason = check(torch, operators[int(line)], args)
         print("ANSWER " + json.dumps([outcome, reason]), flush=True)
     # What libraries do when they are unloaded is not asked here.
     os._exit(0)
@@ -224,8 +225,8 @@ class Worker:
 
     def __init__(self, args, number):
         self.log = open(args.logs / f"worker{number}.log", "a+", errors="replace")
-        command = [args.python, "-B", __file__, "--worker", "--samples", args.samples,
-                   "--tolerance", args.tolerance, "--types", args.types,
+        command = [args.python, "-B", __file__, "--worker", "--databases", args.databases,
+                   "--samples", args.samples, "--tolerance", args.tolerance, "--types", args.types,
                    *(["--backward"] if args.backward else []),
                    *(["--reference"] if args.reference else [])]
         if args.gpu != "none":
@@ -317,8 +318,9 @@ def serve(args, number, positions, results):
 
 def list_operators(args):
     """Names in the order of the database, without heddle."""
-    names = subprocess.run([args.python, "-B", __file__, "--worker"], stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    command = [args.python, "-B", __file__, "--worker", "--databases", args.databases]
+    names = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=True)
     return json.loads(names.stdout.partition("NAMES ")[2])
 
 
@@ -359,6 +361,8 @@ def parse_arguments():
     parser.add_argument("--gpu", default="cpu:a100", help="as for heddle run; none: without heddle")
     parser.add_argument("--option", action="append", default=[], metavar="OPTION",
                         help="another option of heddle run")
+    parser.add_argument("--databases", default="op_db", metavar="NAME,...",
+                        help="others are foreach_unary_op_db, foreach_binary_op_db, ...")
     parser.add_argument("--begin", type=int, default=0, help="position of the first operator")
     parser.add_argument("--end", type=int, help="position behind the last operator")
     parser.add_argument("--only", default="", metavar="REGEX", help="only operators of this name")
