@@ -125,6 +125,8 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
 
         *space = "param";
         name = hed_lift_param(l, at, 1);
+        if (!name && offset < 0)
+            name = hed_lift_param(l, at + LIFT_BANK_BYTES, 1);
         /* With an index that is never 0, the place may lie before the parameters. */
         if (!name && l->code.kernel->param_bytes)
             name = hed_lift_text(l, "heddle_param0+%" PRId64, at);

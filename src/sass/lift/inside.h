@@ -44,6 +44,7 @@
 
 #define LIFT_NONE UINT32_MAX
 #define LIFT_PAIRS (128 + 32) /* of R, then of UR */
+#define LIFT_BANK_BYTES 65536 /* of constants */
 #define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
 
 /* Sets of pairs. */

@@ -13,13 +13,30 @@
 #define WORK_MAX (UINT64_C(1) << 28) /* instructions looked at until nothing changes any more */
 #define SPARE_STACK 16384u           /* bytes for calls whose depth the cubin does not say */
 
+/* Offsets into a constant bank are printed with a sign, but the bank has 64 KB: large parameters
+ * go beyond half of it. */
+static void
+unsign_constants(struct hed_sass_inst *inst)
+{
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        struct hed_sass_operand *o = &inst->operands[i];
+
+        if (o->kind == HED_SASS_CONST || o->kind == HED_SASS_CONST_GAP ||
+            (o->kind == HED_SASS_CONST_REG && o->reg == HED_SASS_RZ) ||
+            (o->kind == HED_SASS_CONST_UREG && o->ureg == HED_SASS_URZ))
+            o->value &= LIFT_BANK_BYTES - 1;
+    }
+}
+
 bool
 hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out)
 {
     const uint8_t *p = hed_bytes_at(l->code.bytes, (uint64_t)i * HED_SASS_BYTES, HED_SASS_BYTES);
 
-    if (p && hed_sass_decode(p, out) == 0)
+    if (p && hed_sass_decode(p, out) == 0) {
+        unsign_constants(out);
         return true;
+    }
     if (!l->err) {
         l->err = p ? HED_ENOTSUP : HED_EFORMAT;
         hed_why_set(l->why,

@@ -3,7 +3,8 @@
  *   lift_run PTX CUBIN
  *
  * Kernels are `extern "C" __global__ void name(unsigned *out, const unsigned *in, unsigned n)` with
- * WORDS words in each array. Prints a line for each kernel that differs, and exits with 1 then.
+ * WORDS words in each array. MORE words may follow as parameters. Prints a line for each kernel
+ * that differs, and exits with 1 then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include "sass/lift.h"
 
 #define WORDS 16384u
+#define MORE 8185u /* as many as CUDA allows */
 #define FILE_MAX ((size_t)64 << 20)
 #define BLOCKS 3
 #define THREADS 96
@@ -60,6 +62,7 @@ struct arguments {
     uint32_t *out;
     const uint32_t *in;
     uint32_t n;
+    uint32_t more[MORE];
 };
 
 /* True if it ran to its end. p is NULL for PTX that was not lifted. */
@@ -68,7 +71,7 @@ run_text(const char *text, const char *kernel, const struct hed_sass_program *p,
          enum exec_tier tier, uint32_t *out)
 {
     static uint32_t in[WORDS];
-    const struct arguments a = {out, in, WORDS};
+    struct arguments a = {out, in, WORDS, {0}};
     const struct exec_launch launch = {.blocks = BLOCKS,
                                        .threads = THREADS,
                                        .params = &a,
@@ -84,6 +87,7 @@ run_text(const char *text, const char *kernel, const struct hed_sass_program *p,
         x ^= x >> 17;
         x ^= x << 5;
         in[i] = x;
+        a.more[i % MORE] = x;
     }
     memset(out, 0, WORDS * sizeof *out);
     exec_open(&e, text, tier);

@@ -126,6 +126,20 @@ indexed_params(const __grid_constant__ words p)
     out[i + 4096] = x;
 }
 
+/* More than half of what constants have room for. */
+struct many_words {
+    unsigned w[8185];
+};
+
+extern "C" __global__ void
+large_params(unsigned *out, const unsigned *in, unsigned n, const __grid_constant__ many_words p)
+{
+    const unsigned i = I;
+
+    out[i] = p.w[8180] * n + p.w[8176 + in[i] % 9];
+    out[i + 4096] = p.w[in[i + 1] % 8185] ^ p.w[8184 - threadIdx.x];
+}
+
 extern "C" __global__ void
 copies(unsigned *out, const unsigned *in, unsigned n)
 {
