@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A training step of a small GPT-2 (transformers, unmodified PyTorch) on the CPU GPU beside PyTorch's
-own CPU device.
+"""A training step of a small GPT-2 (transformers, unmodified PyTorch) on the CPU GPU beside
+PyTorch's own CPU device.
 
-    gpt2.py --python /path/to/venv/bin/python [--heddle build/dev/bin/heddle] [--rounds 3] [--steps 20]
+    gpt2.py --python ENVIRONMENT/bin/python [--heddle build/dev/bin/heddle] [--rounds 3]
 
-The environment is one that tests/frameworks/run.py --install makes. Rounds alternate. The first round
-fills the kernel cache and does not count. Prints the median step of each and their ratio, wall time
-and processor time.
+The environment is one that tests/frameworks/run.py --install makes. Rounds alternate. The first
+round fills the kernel cache and does not count. Prints the median step of each and their ratio,
+in wall time and in processor time.
 """
 
 import argparse
@@ -24,8 +24,8 @@ def train(device, steps):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    config = GPT2Config(n_layer=2, n_embd=128, n_head=4, vocab_size=512, n_positions=64, resid_pdrop=0,
-                        embd_pdrop=0, attn_pdrop=0, bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(n_layer=2, n_embd=128, n_head=4, vocab_size=512, n_positions=64,
+                        resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=0, eos_token_id=0)
     model = GPT2LMHeadModel(config).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     data = torch.randint(0, 512, (8, 64), generator=torch.Generator().manual_seed(1)).to(device)
@@ -71,7 +71,7 @@ def main():
             r = run(command)
             if i:
                 results[name].append(r)
-            print(f"{'warm-up' if not i else f'round {i}'}: {name} step {r['wall'] * 1e3:.0f} ms wall, "
+            print(f"{f'round {i}' if i else 'warm-up'}: {name} step {r['wall'] * 1e3:.0f} ms wall, "
                   f"{r['cpu'] * 1e3:.0f} ms processor, loss {r['losses'][0]:.5f} .. "
                   f"{r['losses'][-1]:.5f}", flush=True)
     for what in ("wall", "cpu"):
