@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 
+#define NAME_MOST 32768u /* bytes of a name; the longest of C++ have some thousands */
+
 static bool
 section_header(const struct hed_elf_file *o, uint32_t i, Elf64_Shdr *out)
 {
@@ -92,6 +94,16 @@ hed_elf_file_read(struct hed_bytes b, struct hed_elf_file *out, struct hed_why *
     return err;
 }
 
+/* A name of a table of strings. Without a limit, a table without ends would be read for each of the
+ * names in it. */
+static struct hed_bytes
+elf_name(struct hed_bytes table, uint32_t at)
+{
+    const struct hed_bytes rest = hed_bytes_from(table, at);
+
+    return hed_bytes_text(hed_bytes_cut(rest, 0, rest.size < NAME_MOST ? rest.size : NAME_MOST));
+}
+
 bool
 hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_section *out)
 {
@@ -105,7 +117,7 @@ hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_se
     if (h.sh_type != SHT_NOBITS && bytes.size != h.sh_size)
         return false;
     *out = (struct hed_elf_section){
-        .name = hed_bytes_text(hed_bytes_from(o->names, h.sh_name)),
+        .name = elf_name(o->names, h.sh_name),
         .type = h.sh_type,
         .link = h.sh_link,
         .info = h.sh_info,
@@ -135,7 +147,7 @@ hed_elf_file_symbol(const struct hed_elf_section *table, const struct hed_elf_se
         return false;
     memcpy(&s, p, sizeof s);
     *out = (struct hed_elf_symbol){
-        .name = hed_bytes_text(hed_bytes_from(strings->bytes, s.st_name)),
+        .name = elf_name(strings->bytes, s.st_name),
         .info = s.st_info,
         .other = s.st_other,
         .section = s.st_shndx,

@@ -20,6 +20,15 @@ write_name(struct hed_buf *b, struct hed_bytes name)
     }
 }
 
+/* Inside of a kernel it would mean its shared memory, say. */
+static bool
+is_name_of_ours(struct hed_bytes name)
+{
+    static const char prefix[] = "heddle_";
+
+    return name.size >= sizeof prefix - 1 && memcmp(name.data, prefix, sizeof prefix - 1) == 0;
+}
+
 /* ---- variables ------------------------------------------------------------------------------- */
 
 /* A GPU's driver finds variables by their names, so each symbol is a variable there. This is the
@@ -59,6 +68,10 @@ hed_lift_variable(struct lift *l, uint32_t var, int64_t offset)
     s = symbol_at(l->program, var, offset);
     if (!s) {
         hed_lift_refuse(l, "a variable without a name");
+        return "0";
+    }
+    if (is_name_of_ours(s->name)) {
+        hed_lift_refuse(l, "a variable with a name that the text needs");
         return "0";
     }
     hed_buf_init(&name, LIFT_TEXT_MAX);

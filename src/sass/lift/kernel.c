@@ -54,6 +54,20 @@ never_runs(const struct hed_sass_inst *inst)
     return inst->guard == HED_SASS_PT && inst->guard_not;
 }
 
+/* Has it a field with a value that means nothing? No compiler writes it, and nobody knows what a
+ * GPU would do. */
+static bool
+has_reserved_value(const struct hed_sass_inst *inst)
+{
+    for (unsigned i = 0; i < inst->modifier_count; i++)
+        if (!inst->modifiers[i].word)
+            return true;
+    for (unsigned i = 0; i < inst->operand_count; i++)
+        if (!inst->operands[i].choice.word)
+            return true;
+    return false;
+}
+
 /* A guard that the instruction itself may change is copied. */
 static void
 begin_guard(struct lift *l)
@@ -134,6 +148,8 @@ lift_inst(struct lift *l, uint32_t i)
     l->index = i;
     l->text_used = 0;
     hed_buf_reset(&l->statements);
+    if (has_reserved_value(&inst))
+        hed_lift_refuse(l, "a value that is not known");
     if (!never_runs(&inst)) {
         begin_guard(l);
         if (!hed_lift_transfer(l))

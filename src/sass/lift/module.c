@@ -359,7 +359,7 @@ is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes n
 {
     const size_t n = strlen(prefix);
 
-    return hed_elf_section_begins(s, prefix) && s->name.size == n + name.size &&
+    return hed_elf_section_begins(s, prefix) && s->name.size == n + name.size && name.size &&
            memcmp(s->name.data + n, name.data, name.size) == 0;
 }
 

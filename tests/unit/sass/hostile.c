@@ -295,6 +295,16 @@ guard_that_a_mask_changes_is_copied(void **state)
     assert_null(strstr((const char *)text.data, "@%p0 setp"));
 }
 
+/* ISETP.GE with a fourth way to combine its result. */
+static void
+values_that_mean_nothing_are_refused(void **state)
+{
+    make_inst(&code, 0x000000010000780c, 0x000fe20003f06e70);
+    make_exit(&code);
+    assert_int_equal(lift_code(), HED_ENOTSUP);
+    assert_non_null(strstr(why.text, "ISETP"));
+}
+
 /* ---- names, parameters, variables ------------------------------------------------------------ */
 
 static void
@@ -305,6 +315,39 @@ names_cannot_become_statements(void **state)
     assert_int_equal(hed_sass_lift(open_cubin(), 0, HED_SASS_FOR_CPU, &text, &why), 0);
     assert_null(strstr((const char *)text.data, "trap;"));
     assert_null(strstr((const char *)text.data, ".entry other"));
+    text_can_be_parsed();
+}
+
+/* MOV R5, c[0x4][0x0], which is the address of a variable of this name. */
+static int
+lift_variable(const char *name)
+{
+    const uint64_t words[1] = {0};
+    Elf64_Rela rel = {0};
+    uint32_t text_section, bank, global;
+
+    make_inst(&code, 0xff057624 | (uint64_t)4 << 54, 0x000fe200078e00ff);
+    make_exit(&code);
+    text_section = make_kernel(&cubin, "k", &code, &info);
+    bank = make_section(&cubin, ".nv.constant4.k", SHT_PROGBITS, text_section, words, sizeof words);
+    global = make_section(&cubin, ".nv.global", SHT_NOBITS, 0, NULL, 16);
+    rel.r_info = ELF64_R_INFO(
+        (uint64_t)make_symbol(
+            &cubin, name,
+            (Elf64_Sym){.st_info = STT_OBJECT, .st_shndx = (uint16_t)global, .st_size = 8}),
+        2);
+    (void)make_section(&cubin, ".rela.nv.constant4.k", SHT_RELA, bank, &rel, sizeof rel);
+    return hed_sass_lift(open_cubin(), 0, HED_SASS_FOR_GPU, &text, &why);
+}
+
+static void
+names_of_the_text_are_not_for_variables(void **state)
+{
+    assert_int_equal(lift_variable("heddle_"), HED_ENOTSUP);
+    teardown(state);
+    setup(state);
+    assert_int_equal(lift_variable("heddl; trap"), 0);
+    assert_non_null(strstr((const char *)text.data, "heddl__trap+0"));
     text_can_be_parsed();
 }
 
@@ -356,6 +399,22 @@ relocations_behind_the_end_are_refused(void **state)
                               2);
     (void)make_section(&cubin, ".rela.nv.constant4.k", SHT_RELA, bank, &rel, sizeof rel);
     assert_int_equal(hed_sass_lift(open_cubin(), 0, HED_SASS_FOR_CPU, &text, &why), HED_ENOTSUP);
+}
+
+/* Symbols that share one name of eight megabytes. */
+static void
+endless_names_are_cut(void **state)
+{
+    const Elf64_Sym s = {.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1};
+    char part[1024];
+
+    memset(part, 'a', sizeof part);
+    for (uint32_t i = 0; i < 8192; i++)
+        hed_buf_add(&cubin.strings, part, sizeof part);
+    for (uint32_t i = 0; i < 100000; i++)
+        hed_buf_add(&cubin.symbols, &s, sizeof s);
+    make_exit(&code);
+    assert_int_equal(lift_code(), 0);
 }
 
 /* Many managed variables, and as many addresses of them. */
@@ -424,10 +483,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(tables_longer_than_their_record_do_not_count, setup, teardown),
     cmocka_unit_test_setup_teardown(groups_end_at_the_last_register, setup, teardown),
     cmocka_unit_test_setup_teardown(guard_that_a_mask_changes_is_copied, setup, teardown),
+    cmocka_unit_test_setup_teardown(values_that_mean_nothing_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(names_cannot_become_statements, setup, teardown),
+    cmocka_unit_test_setup_teardown(names_of_the_text_are_not_for_variables, setup, teardown),
     cmocka_unit_test_setup_teardown(refused_kernels_leave_no_text, setup, teardown),
     cmocka_unit_test_setup_teardown(parameters_must_not_overlap, setup, teardown),
     cmocka_unit_test_setup_teardown(relocations_behind_the_end_are_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(endless_names_are_cut, setup, teardown),
     cmocka_unit_test_setup_teardown(addresses_of_managed_variables_are_found_at_once, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(huge_variables_end_at_the_ceiling, setup, teardown),
