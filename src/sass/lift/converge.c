@@ -109,3 +109,17 @@ hed_lift_save_barrier(struct lift *l)
     else if (is_written(l, b))
         hed_lift_put(l, "mov.b32 %%b%u, %s", b, hed_lift_word(l, hed_lift_operand(l, 1)));
 }
+
+/* Where compilers know that the lanes of a warp are together, a barrier of the warp is a NOP. The
+ * order of accesses to memory is in the machine code; a compiler has to be told again. */
+void
+hed_lift_nop(struct lift *l)
+{
+    const char *t;
+
+    if (l->use != HED_SASS_FOR_GPU)
+        return;
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "activemask.b32 %s", t);
+    hed_lift_calc(l, "bar.warp.sync %s", t);
+}

@@ -32,6 +32,9 @@ void hed_lift_preds_to_reg(struct lift *l);
 void hed_lift_reg_to_preds(struct lift *l);
 void hed_lift_nothing(struct lift *l);
 
+/* converge.c */
+void hed_lift_nop(struct lift *l);
+
 /* memory.c */
 void hed_lift_load_global(struct lift *l);
 void hed_lift_load_generic(struct lift *l);

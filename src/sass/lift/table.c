@@ -78,7 +78,7 @@ static const struct row {
     {"MOVM", hed_lift_transpose},
     {"MUFU", hed_lift_mufu},
     {"NANOSLEEP", hed_lift_sleep},
-    {"NOP", hed_lift_nothing},
+    {"NOP", hed_lift_nop},
     {"P2R", hed_lift_preds_to_reg},
     {"PLOP3", hed_lift_pred_logic},
     {"PMTRIG", hed_lift_nothing},
