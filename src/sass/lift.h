@@ -38,6 +38,7 @@ struct hed_sass_symbol {
     uint32_t var;
     uint64_t at, size;
     bool visible; /* can be found by name */
+    bool shared;  /* another one has some of its bytes, too */
 };
 
 /* Eight bytes of a piece that hold the address of a byte in a piece. */

@@ -70,6 +70,10 @@ hed_lift_variable(struct lift *l, uint32_t var, int64_t offset)
         hed_lift_refuse(l, "a variable without a name");
         return "0";
     }
+    if (s->shared) {
+        hed_lift_refuse(l, "a variable that shares its bytes with another");
+        return "0";
+    }
     if (is_name_of_ours(s->name)) {
         hed_lift_refuse(l, "a variable with a name that the text needs");
         return "0";

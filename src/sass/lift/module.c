@@ -162,6 +162,22 @@ compare_symbols(const void *a, const void *b)
     return (x->size > y->size) - (x->size < y->size);
 }
 
+/* Marks symbols that overlap, once they are sorted. */
+static void
+find_shared_symbols(struct hed_sass_program *p)
+{
+    struct hed_sass_symbol *last = NULL; /* of the piece, the one that ends last */
+
+    for (uint32_t i = 0; i < p->symbol_count; i++) {
+        struct hed_sass_symbol *s = &p->symbols[i];
+
+        if (s->size && last && last->var == s->var && s->at < last->at + last->size)
+            s->shared = last->shared = true;
+        if (!last || last->var != s->var || s->at + s->size > last->at + last->size)
+            last = s;
+    }
+}
+
 static int
 read_variables(struct module_reader *r)
 {
@@ -178,9 +194,11 @@ read_variables(struct module_reader *r)
 
     if (!err)
         err = add_symbols(r);
-    if (!err)
-        qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, compare_symbols);
-    return err;
+    if (err)
+        return err;
+    qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, compare_symbols);
+    find_shared_symbols(r->p);
+    return 0;
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */

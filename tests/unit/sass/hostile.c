@@ -318,9 +318,10 @@ names_cannot_become_statements(void **state)
     text_can_be_parsed();
 }
 
-/* MOV R5, c[0x4][0x0], which is the address of a variable of this name. */
+/* MOV R5, c[0x4][0x0], which is the address of a variable of this name; half of it may be another
+ * one's. */
 static int
-lift_variable(const char *name)
+lift_variable(const char *name, const char *other)
 {
     const uint64_t words[1] = {0};
     Elf64_Rela rel = {0};
@@ -337,18 +338,31 @@ lift_variable(const char *name)
             (Elf64_Sym){.st_info = STT_OBJECT, .st_shndx = (uint16_t)global, .st_size = 8}),
         2);
     (void)make_section(&cubin, ".rela.nv.constant4.k", SHT_RELA, bank, &rel, sizeof rel);
+    if (other)
+        (void)make_symbol(
+            &cubin, other,
+            (Elf64_Sym){
+                .st_info = STT_OBJECT, .st_shndx = (uint16_t)global, .st_value = 4, .st_size = 8});
     return hed_sass_lift(open_cubin(), 0, HED_SASS_FOR_GPU, &text, &why);
 }
 
 static void
 names_of_the_text_are_not_for_variables(void **state)
 {
-    assert_int_equal(lift_variable("heddle_"), HED_ENOTSUP);
+    assert_int_equal(lift_variable("heddle_", NULL), HED_ENOTSUP);
     teardown(state);
     setup(state);
-    assert_int_equal(lift_variable("heddl; trap"), 0);
+    assert_int_equal(lift_variable("heddl; trap", NULL), 0);
     assert_non_null(strstr((const char *)text.data, "heddl__trap+0"));
     text_can_be_parsed();
+}
+
+/* As variables of their own they would not be the same bytes any more. */
+static void
+variables_that_overlap_are_refused_for_a_gpu(void **state)
+{
+    assert_int_equal(lift_variable("a", "b"), HED_ENOTSUP);
+    assert_non_null(strstr(why.text, "shares its bytes"));
 }
 
 /* A kernel that is refused late is not in the module at all. */
@@ -486,6 +500,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(values_that_mean_nothing_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(names_cannot_become_statements, setup, teardown),
     cmocka_unit_test_setup_teardown(names_of_the_text_are_not_for_variables, setup, teardown),
+    cmocka_unit_test_setup_teardown(variables_that_overlap_are_refused_for_a_gpu, setup, teardown),
     cmocka_unit_test_setup_teardown(refused_kernels_leave_no_text, setup, teardown),
     cmocka_unit_test_setup_teardown(parameters_must_not_overlap, setup, teardown),
     cmocka_unit_test_setup_teardown(relocations_behind_the_end_are_refused, setup, teardown),
