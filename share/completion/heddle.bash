@@ -42,7 +42,7 @@ _heddle_value() {
 }
 
 _heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
-    --log --config --set --sticky-launch --print-env --no-preload --inject --help"
+    --log --config --set --sticky-launch --lift --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {
@@ -228,7 +228,7 @@ _heddle_trace() {
 _heddle_fatbin() {
     local cur=$1 prev=$2 options="--sections --json --help"
     if ((COMP_CWORD == 2)); then
-        _heddle_words "list extract info disasm --help" "$cur"
+        _heddle_words "list extract info disasm lift --help" "$cur"
         return
     fi
     case $prev in
@@ -239,6 +239,7 @@ _heddle_fatbin() {
         case ${COMP_WORDS[2]} in
         list) options+=" --kind --arch --entry --kernels" ;;
         disasm) options="--sections --help --kernel --arch --entry" ;;
+        lift) options="--sections --help --kernel --arch --entry --count --module" ;;
         extract) options+=" --kind --arch --entry --output" ;;
         info) options+=" --kernels" ;;
         esac
