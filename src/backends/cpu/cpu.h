@@ -6,6 +6,7 @@
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   exit.c     stops the compiler when the process ends
+ *   exit_order.c  exit handlers of a library that run after ours
  *   show.c     what other processes see of kernels
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
@@ -26,6 +27,7 @@
 #include "ptx/lower/compile.h"
 #include "ptx/run/load.h"
 
+struct dl_phdr_info;
 struct hed_board;
 struct hed_cpu_kernel;
 struct hed_engine;
@@ -117,6 +119,12 @@ int hed_compiler_enter(sigset_t *mask);
 void hed_compiler_leave(int slot, const sigset_t *mask);
 /* In the child of a fork: was the compiler at work? */
 bool hed_compiler_forked(void);
+
+/* ---- exit_order.c ---------------------------------------------------------------------------- */
+
+/* Before every exit handler that this library registers from now on, `before` is called, which may
+ * happen several times. False if the library cannot be made to. */
+bool hed_exit_order(const struct dl_phdr_info *library, void (*before)(void));
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@
  *                                                          for ever; elsewhere: it is asked again
  *               until every one is stopped or has finished
  *
+ * LLVM registers more of them while it compiles; those call stop_at_exit first (exit_order.c).
+ *
  * While LLVM is being loaded, its library registers exit handlers of its own, which would run at
  * once. Before all exit handlers, exit() calls what the thread has registered for its own end:
  *
@@ -62,12 +64,15 @@ on_thread_end(void *arg)
     int expected = NOT_LOADING;
 
     (void)arg;
-    /* Acquire: pairs with the release in hed_compiler_load_end(). A child that was made without our
-     * knowledge does not have the thread that was loading. */
+    /* Acquire: pairs with the release in hed_compiler_load_end() and, while the compiler is loaded,
+     * with that in hed_compiler_load_begin(), which makes loading_process visible. A child that was
+     * made without our knowledge does not have the thread that was loading. */
     while (!atomic_compare_exchange_weak_explicit(&loading, &expected,
                                                   is_main ? NO_MORE_LOADING : NOT_LOADING,
-                                                  memory_order_acquire, memory_order_relaxed)) {
-        if (expected == NO_MORE_LOADING || loading_process != getpid())
+                                                  memory_order_acquire, memory_order_acquire)) {
+        if (expected == NO_MORE_LOADING ||
+            (expected == LOADING &&
+             atomic_load_explicit(&loading_process, memory_order_relaxed) != getpid()))
             return;
         if (expected == LOADING)
             hed_sleep_ns(ASK_AGAIN_NS);
@@ -89,9 +94,10 @@ hed_compiler_load_begin(bool in_background)
 {
     int expected = NOT_LOADING;
 
-    loading_process = getpid();
+    atomic_store_explicit(&loading_process, getpid(), memory_order_relaxed);
+    /* Release: pairs with the acquire in on_thread_end(), which reads loading_process. */
     return atomic_compare_exchange_strong_explicit(&loading, &expected, LOADING,
-                                                   memory_order_relaxed, memory_order_relaxed) ||
+                                                   memory_order_release, memory_order_relaxed) ||
            !in_background;
 }
 
@@ -182,9 +188,9 @@ stop_at_exit(void)
     } while (again);
 }
 
-/* Notes the code of the library that `arg` points into. */
+/* Notes the code of the library that `arg` points into, and orders its exit handlers. */
 static int
-note_code_range(struct dl_phdr_info *info, size_t size, void *arg)
+find_llvm(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -195,7 +201,7 @@ note_code_range(struct dl_phdr_info *info, size_t size, void *arg)
             (uintptr_t)arg < first + p->p_memsz) {
             code_first = first;
             code_end = first + p->p_memsz;
-            return 1;
+            return hed_exit_order(info, stop_at_exit) ? 1 : -1;
         }
     }
     return 0;
@@ -207,7 +213,8 @@ hed_compiler_guard(const struct hed_ptx_compiler *compiler)
     if (process == getpid())
         return true;
     process = getpid();
-    (void)dl_iterate_phdr(note_code_range, (void *)compiler->inside);
+    if (dl_iterate_phdr(find_llvm, (void *)compiler->inside) != 1)
+        hed_debug(CPU, "exit handlers of %s are not in order", compiler->version);
     if (atexit(stop_at_exit) == 0)
         return true;
     hed_warn(CPU, "no memory for the end of the process: kernels are not compiled");
