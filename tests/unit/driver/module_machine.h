@@ -12,6 +12,10 @@
 
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)
 
+/* A launch of one thread, of a kernel without parameters. */
+#define TEXT_LAUNCH(f, k) \
+    fake_call(f, cuLaunchKernel, k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, false)
+
 #define KERNELS_MAX 8192
 
 struct text_code {
