@@ -203,13 +203,24 @@ name_archs(struct hed_program *p, struct hed_bytes fatbin)
     }
 }
 
+/* The machine code of a fat binary that the device would use or, if `takes` is not NULL, that it
+ * is true for. */
+static int
+choose_cubin(const struct opening *o, struct hed_bytes fatbin, bool (*takes)(struct hed_arch arch),
+             struct hed_fatbin_entry *out, struct hed_why *why)
+{
+    const struct hed_choose how = {.device = o->device,
+                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY,
+                                   .takes_cubin = takes};
+
+    return hed_fatbin_choose(fatbin, &how, out, why);
+}
+
 /* Opens PTX of a fat binary, or of the parts that it was linked from: what fits and, if the device
  * would use machine code, else what is for newer devices. NOT_FOUND if there is none. */
 static CUresult
 open_any_ptx(struct opening *o, const struct hed_image *image)
 {
-    const struct hed_choose how = {.device = o->device,
-                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
     const unsigned flags = hed_ptx_only(o->profile);
     CUresult r = open_fatbin_ptx(o, image->bytes, flags);
     struct hed_fatbin_entry e;
@@ -217,7 +228,7 @@ open_any_ptx(struct opening *o, const struct hed_image *image)
 
     if (r == CUDA_ERROR_NOT_FOUND && image->parts)
         r = open_parts(o, image->parts);
-    if (r == CUDA_ERROR_NOT_FOUND && hed_fatbin_choose(image->bytes, &how, &e, &why) == 0 &&
+    if (r == CUDA_ERROR_NOT_FOUND && choose_cubin(o, image->bytes, NULL, &e, &why) == 0 &&
         open_fatbin_ptx(o, image->bytes, flags | HED_CHOOSE_NEWER_PTX) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
     return r;
@@ -228,13 +239,11 @@ open_any_ptx(struct opening *o, const struct hed_image *image)
 static CUresult
 open_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
 {
-    const struct hed_choose how = {.device = o->device,
-                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY,
-                                   .takes_cubin = o->near->executor->takes_cubin};
+    bool (*const takes)(struct hed_arch) = o->near->executor->takes_cubin;
     struct hed_fatbin_entry e;
     struct hed_bytes cubin;
 
-    if (!how.takes_cubin || hed_fatbin_choose(fatbin, &how, &e, o->why) != 0 ||
+    if (!takes || choose_cubin(o, fatbin, takes, &e, o->why) != 0 ||
         hed_fatbin_image(&e, &o->p->arena, &cubin, o->why) != 0)
         return CUDA_ERROR_NOT_FOUND;
     if (e.packing == HED_PACKING_NONE && keep_code(o, &cubin) != 0)
@@ -246,11 +255,9 @@ open_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
 static CUresult
 describe_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
 {
-    const struct hed_choose how = {.device = o->device,
-                                   .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
     struct hed_fatbin_entry e;
     struct hed_bytes cubin;
-    int err = hed_fatbin_choose(fatbin, &how, &e, o->why);
+    int err = choose_cubin(o, fatbin, NULL, &e, o->why);
 
     if (err == HED_ENOTFOUND)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -286,8 +293,8 @@ open_fatbin(struct opening *o, const struct hed_image *image)
     return ptx == CUDA_ERROR_NOT_FOUND ? describe_fatbin_cubin(o, image->bytes) : ptx;
 }
 
-/* A device refuses machine code for others, and programs count on that; but the user may want
- * it. */
+/* A device refuses machine code for others, and programs count on that. With the preference for
+ * machine code, it runs all the same. */
 static CUresult
 open_bare_cubin(struct opening *o, struct hed_bytes cubin)
 {
