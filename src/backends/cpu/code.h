@@ -89,6 +89,10 @@ struct hed_tier_launch {
 bool hed_tier_between(void *arg);
 /* A launch of a kernel in the baseline tier took ns: compiles it soon if it is hot. */
 void hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns);
+/* Takes the kernel to compile next out of the queue, and counts its thread as busy until
+ * hed_tier_done(). NULL if none waits for which there is a thread. Both under the lock. */
+struct hed_cpu_kernel *hed_tier_take(struct hed_tiers *t);
+void hed_tier_done(struct hed_tiers *t, const struct hed_cpu_kernel *k);
 /* What a launch of the kernel runs now. */
 const struct hed_ptx_loaded *hed_tier_loaded(const struct hed_cpu_kernel *k);
 /* The code is closed. True if the caller frees it now; otherwise one of its kernels is being

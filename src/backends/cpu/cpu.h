@@ -40,8 +40,10 @@ struct hed_ptx_module;
 struct hed_tiers {
     struct hed_lock lock; /* guards the other members */
     pthread_cond_t work;
-    pthread_t threads[HED_TIER_THREADS_MAX];
+    pthread_t threads[HED_TIER_THREADS_MAX + 1];
     unsigned most, started, idle;
+    unsigned busy;  /* threads that compile kernels which are not huge */
+    bool busy_huge; /* a thread compiles a huge one */
     bool stopping;
     struct hed_cpu_kernel *first; /* the queue */
 };

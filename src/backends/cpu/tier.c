@@ -10,6 +10,8 @@
  * 1. A kernel is in the queue or being compiled if and only if it is QUEUED.
  * 2. `compiled` is written before the kernel becomes COMPILED, and never changes after that.
  * 3. A code with `compiling` != 0 is not freed; the thread that brings it to 0 frees a closed one.
+ * 4. At most `most` threads compile kernels that are not huge, and at most one more compiles a huge
+ *    one. So a kernel for which LLVM takes minutes delays only others of its kind.
  */
 #include <signal.h>
 #include <string.h>
@@ -27,6 +29,10 @@
 #define HOT_LEAST_NS (5 * HED_NS_PER_MS)
 #define HOT_MOST_NS (100 * HED_NS_PER_MS)
 #define HOT_NS_PER_INSTRUCTION UINT64_C(100000)
+/* Instructions from which on a kernel is huge: LLVM takes 10 seconds or more. */
+#define HUGE_LEAST 5000
+/* What compiling a kernel takes even if it is empty, in instructions. */
+#define BASE_COST 10
 /* The engine's threads keep all cores busy while kernels run, so a thread that ran on idle cores
  * only would never finish. These get about a quarter of a core then. */
 #define NICENESS 5
@@ -62,25 +68,58 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     hed_show_tier(k);
 }
 
-/* The kernel that has cost most so far; NULL if none waits. */
-static struct hed_cpu_kernel *
-take_hottest_locked(struct hed_tiers *t)
+static bool
+is_huge(const struct hed_cpu_kernel *k)
 {
-    struct hed_cpu_kernel **best = &t->first;
+    return k->func->ninsts >= HUGE_LEAST;
+}
 
-    if (!t->first)
-        return NULL;
+/* Is it better to compile a before b? Huge kernels come last. Of the others, those come first whose
+ * launches have taken most for what it costs to compile them. */
+static bool
+comes_before(const struct hed_cpu_kernel *a, const struct hed_cpu_kernel *b)
+{
     /* Relaxed: any recent sum will do. */
+    const double spent_a = (double)atomic_load_explicit(&a->spent_ns, memory_order_relaxed);
+    const double spent_b = (double)atomic_load_explicit(&b->spent_ns, memory_order_relaxed);
+
+    if (is_huge(a) != is_huge(b))
+        return is_huge(b);
+    return spent_a * (BASE_COST + (double)b->func->ninsts) >
+           spent_b * (BASE_COST + (double)a->func->ninsts);
+}
+
+struct hed_cpu_kernel *
+hed_tier_take(struct hed_tiers *t)
+{
+    struct hed_cpu_kernel **best = NULL;
+
     for (struct hed_cpu_kernel **at = &t->first; *at; at = &(*at)->next_hot) {
-        if (atomic_load_explicit(&(*at)->spent_ns, memory_order_relaxed) >
-            atomic_load_explicit(&(*best)->spent_ns, memory_order_relaxed))
+        const bool has_thread = is_huge(*at) ? !t->busy_huge : t->busy < t->most;
+
+        if (has_thread && (!best || comes_before(*at, *best)))
             best = at;
     }
+    if (!best)
+        return NULL;
 
     struct hed_cpu_kernel *k = *best;
 
     *best = k->next_hot;
+    if (is_huge(k))
+        t->busy_huge = true;
+    else
+        t->busy++;
     return k;
+}
+
+void
+hed_tier_done(struct hed_tiers *t, const struct hed_cpu_kernel *k)
+{
+    if (is_huge(k))
+        t->busy_huge = false;
+    else
+        t->busy--;
 }
 
 static void *
@@ -92,7 +131,7 @@ tier_main(void *arg)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     hed_lock(&t->lock);
     while (!t->stopping) {
-        struct hed_cpu_kernel *k = take_hottest_locked(t);
+        struct hed_cpu_kernel *k = hed_tier_take(t);
 
         if (!k) {
             t->idle++;
@@ -107,6 +146,7 @@ tier_main(void *arg)
         hed_unlock(&t->lock);
         compile_hot_kernel(c, k);
         hed_lock(&t->lock);
+        hed_tier_done(t, k);
         if (--code->compiling == 0 && code->closed) {
             hed_unlock(&t->lock);
             hed_code_free(code);
@@ -117,14 +157,15 @@ tier_main(void *arg)
     return NULL;
 }
 
-/* The threads get no signals that are meant for the program. */
+/* One more thread if all are busy. The one beyond `most` starts when a huge kernel is being
+ * compiled. The threads get no signals that are meant for the program. */
 static void
 start_thread_locked(struct hed_cpu *c)
 {
     struct hed_tiers *t = &c->tiers;
     sigset_t all, old;
 
-    if (t->idle || t->started == t->most)
+    if (t->idle || t->started >= t->most + (t->busy_huge ? 1 : 0))
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
