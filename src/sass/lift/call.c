@@ -51,7 +51,7 @@ struct arguments {
     const char *names; /* "a0, a1" */
 };
 
-/* Twins are put together here, where all lanes come by. */
+/* Wide registers are put together here, where all lanes come by. */
 static struct arguments
 fetch_arguments(struct lift *l, const struct callee *f)
 {

@@ -86,7 +86,7 @@ known_register(const struct lift *l, const struct hed_sass_operand *index, uint3
              inst.operands[1].kind != HED_SASS_REG || inst.operands[1].reg != HED_SASS_RZ ||
              last->negate)
         return false;
-    return hed_lift_number(l, last, value);
+    return hed_lift_number(last, value);
 }
 
 /* The addresses of the pool, chosen by a register. */
@@ -181,7 +181,7 @@ hed_lift_load_constant(struct lift *l)
     }
     if (c->kind == HED_SASS_CONST_UREG)
         index = (struct hed_sass_operand){.kind = HED_SASS_UREG, .reg = c->ureg};
-    if (c->kind == HED_SASS_CONST || hed_lift_number(l, &index, &number) ||
+    if (c->kind == HED_SASS_CONST || hed_lift_number(&index, &number) ||
         (c->bank == 4 && known_register(l, &index, &number)))
         put_known(l, d, c->bank, c->value + (int32_t)number, size);
     else if (c->bank == 4 && size == CONST_PAIR)

@@ -170,27 +170,30 @@ write_exit(struct lift *l, const char *pred)
 bool
 hed_lift_transfer(struct lift *l)
 {
-    const char *name = l->inst->name;
-    const bool is_branch = strcmp(name, "BRA") == 0, is_call = l->inst->opcode == 0x944;
-    const bool is_call_by_value = l->inst->opcode == 0x344;
-    const bool is_table = strcmp(name, "BRX") == 0 || strcmp(name, "BRXU") == 0;
-    const bool is_return = strcmp(name, "RET") == 0, is_exit = strcmp(name, "EXIT") == 0;
+    const enum lift_transfer t = hed_lift_transfer_of(l->inst);
     struct condition c;
 
-    if (!is_branch && !is_call && !is_call_by_value && !is_table && !is_return && !is_exit)
+    if (t == LIFT_GOES_ON)
         return false;
-    c = condition_of(l, is_branch);
+    c = condition_of(l, t == LIFT_BRANCHES);
     if (c.never)
         return true;
-    if (is_exit)
-        write_exit(l, c.pred);
-    else if (is_call_by_value)
-        lift_call_by_value(l, &c);
-    else if (is_table)
+    switch (t) {
+    case LIFT_BRANCHES_BY_TABLE:
         lift_table(l, &c);
-    else if (is_return)
+        break;
+    case LIFT_CALLS_BY_VALUE:
+        lift_call_by_value(l, &c);
+        break;
+    case LIFT_RETURNS:
         lift_return(l, &c);
-    else
+        break;
+    case LIFT_ENDS:
+        write_exit(l, c.pred);
+        break;
+    default:
         write_branch(l, c.pred, l->node->next[0]);
+        break;
+    }
     return true;
 }

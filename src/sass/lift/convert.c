@@ -18,7 +18,7 @@ source_of_half(struct lift *l, const struct hed_sass_operand *o)
 {
     const char *low = hed_lift_temp(l, 'h'), *high = hed_lift_temp(l, 'h'), *h, *t;
     uint32_t v;
-    const bool upper = !hed_lift_number(l, o, &v) && hed_sass_bits(l->inst, 60, 1);
+    const bool upper = !hed_lift_number(o, &v) && hed_sass_bits(l->inst, 60, 1);
 
     hed_lift_calc(l, "mov.b32 {%s, %s}, %s", low, high, hed_lift_reg(l, hed_lift_word(l, o)));
     h = upper ? high : low;
@@ -101,7 +101,7 @@ source_of_int(struct lift *l, const struct hed_sass_operand *o, unsigned size)
         return t;
     }
     w = hed_lift_reg(l, hed_lift_word(l, o));
-    if (!hed_lift_number(l, o, &v) && size < BITS32)
+    if (!hed_lift_number(o, &v) && size < BITS32)
         by = (unsigned)hed_sass_bits(l->inst, 60, 2) * (size == BITS8 ? 8 : 16);
     if (by == 0)
         return w;
@@ -230,7 +230,7 @@ hed_lift_f2fp(struct lift *l)
     const char *a, *b;
     uint32_t v;
 
-    if ((round != 0 && round != 3) || (merges && !(hed_lift_number(l, second, &v) && v == 0))) {
+    if ((round != 0 && round != 3) || (merges && !(hed_lift_number(second, &v) && v == 0))) {
         hed_lift_refuse(l, "a form that is not known");
         return;
     }

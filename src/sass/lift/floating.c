@@ -40,7 +40,7 @@ hed_lift_float(struct lift *l, const struct hed_sass_operand *o)
     const char *w;
     uint32_t v;
 
-    if (hed_lift_number(l, o, &v)) {
+    if (hed_lift_number(o, &v)) {
         v = o->absolute ? v & ~SIGN32 : v;
         return hed_lift_text(l, "0f%08" PRIx32, o->negate ? v ^ SIGN32 : v);
     }

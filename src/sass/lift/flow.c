@@ -11,40 +11,34 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-#define NODES_MAX (1u << 16)
-#define EDGES_MAX (1u << 18)
-#define DEPTH_MAX 16u
+#define NODES_MAX (1u << 16)  /* blocks, with copies */
+#define EDGES_MAX (1u << 18)  /* between blocks */
+#define DEPTH_MAX 16u         /* calls inside of calls, until none is copied */
 #define COPIES_FACTOR 4u      /* copies of subroutines may have so many times the code's size */
 #define COPIES_FREE 65536u    /* instructions that are fine in any case */
 #define INDIRECT_TARGETS 0x34 /* in .nv.info */
 #define TABLE_HEAD 12         /* bytes before the targets */
+#define CALL_REL 0x944
+#define CALL_REL_BY_REG 0x344
 
 /* ---- what an instruction does to the flow ---------------------------------------------------- */
 
-enum transfer {
-    GOES_ON,
-    BRANCHES, /* to a target, or goes on if it has a condition */
-    BRANCHES_BY_TABLE,
-    CALLS,
-    CALLS_BY_VALUE, /* any function of the code */
-    RETURNS,
-    ENDS,
-};
-
-static enum transfer
-transfer_of(const struct hed_sass_inst *inst)
+enum lift_transfer
+hed_lift_transfer_of(const struct hed_sass_inst *inst)
 {
     if (strcmp(inst->name, "BRA") == 0)
-        return BRANCHES;
+        return LIFT_BRANCHES;
     if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
-        return BRANCHES_BY_TABLE;
+        return LIFT_BRANCHES_BY_TABLE;
     if (strcmp(inst->name, "CALL") == 0)
-        return inst->opcode == 0x944 ? CALLS : inst->opcode == 0x344 ? CALLS_BY_VALUE : GOES_ON;
+        return inst->opcode == CALL_REL          ? LIFT_CALLS
+               : inst->opcode == CALL_REL_BY_REG ? LIFT_CALLS_BY_VALUE
+                                                 : LIFT_GOES_ON;
     if (strcmp(inst->name, "RET") == 0)
-        return RETURNS;
+        return LIFT_RETURNS;
     if (strcmp(inst->name, "EXIT") == 0)
-        return ENDS;
-    return GOES_ON;
+        return LIFT_ENDS;
+    return LIFT_GOES_ON;
 }
 
 /* Can it happen that it does nothing? */
@@ -172,14 +166,14 @@ mark_begins(struct lift *l)
         if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
             continue;
 
-        const enum transfer t = transfer_of(&inst);
+        const enum lift_transfer t = hed_lift_transfer_of(&inst);
 
-        if (t == GOES_ON)
+        if (t == LIFT_GOES_ON)
             continue;
         f->begins[i + 1] = 1;
-        if (t == BRANCHES_BY_TABLE)
+        if (t == LIFT_BRANCHES_BY_TABLE)
             (void)mark_table(l, i);
-        if (t == BRANCHES || t == CALLS) {
+        if (t == LIFT_BRANCHES || t == LIFT_CALLS) {
             const uint32_t to = hed_lift_target(l, &inst, i);
 
             if (to != LIFT_NONE)
@@ -415,36 +409,36 @@ follow_node(struct flow_maker *m, uint32_t node)
     const uint32_t context = f->nodes[node].context;
     uint32_t i = f->nodes[node].first;
     struct hed_sass_inst inst;
-    enum transfer t = GOES_ON;
+    enum lift_transfer t = LIFT_GOES_ON;
 
     do {
         if (!hed_lift_decode(m->l, i, &inst))
             return;
-        t = transfer_of(&inst);
+        t = hed_lift_transfer_of(&inst);
         i++;
-    } while (t == GOES_ON && i < f->inst_count && !f->begins[i]);
+    } while (t == LIFT_GOES_ON && i < f->inst_count && !f->begins[i]);
     f->nodes[node].end = i;
     m->copied += i - f->nodes[node].first;
     switch (t) {
-    case BRANCHES:
+    case LIFT_BRANCHES:
         add_next(m, node, hed_lift_target(m->l, &inst, i - 1), context);
         break;
-    case BRANCHES_BY_TABLE:
+    case LIFT_BRANCHES_BY_TABLE:
         follow_table(m, node, i - 1);
         break;
-    case CALLS:
+    case LIFT_CALLS:
         follow_call(m, node, &inst, i - 1);
         break;
-    case CALLS_BY_VALUE:
+    case LIFT_CALLS_BY_VALUE:
         follow_call_by_value(m, node, i - 1);
         break;
-    case RETURNS:
+    case LIFT_RETURNS:
         follow_return(m, node);
         break;
     default:
         break;
     }
-    if (t == GOES_ON || is_conditional(&inst)) {
+    if (t == LIFT_GOES_ON || is_conditional(&inst)) {
         add_next(m, node, i, context);
         f->nodes[node].falls = true;
     }
@@ -458,7 +452,8 @@ find_returns(struct flow_maker *m)
 
     for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++)
         if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) == 0 &&
-            (transfer_of(&inst) == CALLS || transfer_of(&inst) == CALLS_BY_VALUE))
+            (hed_lift_transfer_of(&inst) == LIFT_CALLS ||
+             hed_lift_transfer_of(&inst) == LIFT_CALLS_BY_VALUE))
             m->l->flow.returns[m->l->flow.return_count++] = i + 1; /* room for every instruction */
 }
 

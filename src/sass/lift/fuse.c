@@ -14,7 +14,6 @@
  * a comparison where the second one does.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sass/lift/inside.h"
@@ -44,7 +43,7 @@ compared_operands(const struct hed_sass_inst *inst)
     return o;
 }
 
-/* ---- sums ---------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* A sum of two: x + y, perhaps with y subtracted. */
 struct sum {
@@ -55,19 +54,19 @@ struct sum {
 };
 
 static bool
-is_zero(const struct lift *l, const struct hed_sass_operand *o)
+is_zero(const struct hed_sass_operand *o)
 {
     uint32_t v;
 
-    return hed_lift_number(l, o, &v) && v == 0;
+    return hed_lift_number(o, &v) && v == 0;
 }
 
 /* Sorts three sources so that one that is zero comes last; false if none is. */
 static bool
-drop_zero(const struct lift *l, const struct hed_sass_operand *in[3])
+drop_zero(const struct hed_sass_operand *in[3])
 {
     for (unsigned i = 0; i < 3; i++)
-        if (is_zero(l, in[i]) && !in[i]->negate && !in[i]->invert) {
+        if (is_zero(in[i]) && !in[i]->negate && !in[i]->invert) {
             const struct hed_sass_operand *z = in[i];
 
             in[i] = in[2];
@@ -78,9 +77,9 @@ drop_zero(const struct lift *l, const struct hed_sass_operand *in[3])
 }
 
 static bool
-sum_of_sources(const struct lift *l, const struct hed_sass_operand *in[3], struct sum *out)
+sum_of_sources(const struct hed_sass_operand *in[3], struct sum *out)
 {
-    if (!drop_zero(l, in))
+    if (!drop_zero(in))
         return false;
     out->x = *in[0];
     out->y = *in[1];
@@ -106,46 +105,48 @@ is_mad(const struct hed_sass_inst *inst)
 
 /* The low half: a carry goes out, none comes in. */
 static bool
-low_sum(const struct lift *l, struct sum *out)
+low_sum(const struct hed_sass_inst *inst, struct sum *out)
 {
-    const struct hed_sass_operand *in[3] = {hed_lift_operand(l, 1), hed_lift_operand(l, 2),
-                                            hed_lift_operand(l, 3)};
+    const struct hed_sass_operand *in[3] = {hed_lift_inst_operand(inst, 1),
+                                            hed_lift_inst_operand(inst, 2),
+                                            hed_lift_inst_operand(inst, 3)};
 
-    if (!is_add(l->inst) || hed_lift_has(l, "X") || hed_sass_bits(l->inst, 84, 3) != HED_SASS_PT)
+    if (!is_add(inst) || hed_lift_inst_has(inst, "X") || hed_sass_bits(inst, 84, 3) != HED_SASS_PT)
         return false;
-    out->carry = (unsigned)hed_sass_bits(l->inst, 81, 3);
-    out->to = *hed_lift_operand(l, 0);
-    return out->carry != HED_SASS_PT && sum_of_sources(l, in, out);
+    out->carry = (unsigned)hed_sass_bits(inst, 81, 3);
+    out->to = *hed_lift_inst_operand(inst, 0);
+    return out->carry != HED_SASS_PT && sum_of_sources(in, out);
 }
 
 /* The high half: IADD3.X, or IMAD.X with a product that is 0 or a factor of 1. */
 static bool
-high_sum(const struct lift *l, struct sum *out)
+high_sum(const struct hed_sass_inst *inst, struct sum *out)
 {
     static const struct hed_sass_operand zero = {.kind = HED_SASS_HEX};
-    const struct hed_sass_operand *in[3] = {hed_lift_operand(l, 1), hed_lift_operand(l, 2),
-                                            hed_lift_operand(l, 3)};
+    const struct hed_sass_operand *in[3] = {hed_lift_inst_operand(inst, 1),
+                                            hed_lift_inst_operand(inst, 2),
+                                            hed_lift_inst_operand(inst, 3)};
     uint32_t v;
 
-    if (!hed_lift_has(l, "X") || hed_sass_bits(l->inst, 90, 1) ||
-        hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
+    if (!hed_lift_inst_has(inst, "X") || hed_sass_bits(inst, 90, 1) ||
+        hed_sass_bits(inst, 81, 3) != HED_SASS_PT)
         return false;
-    if (is_mad(l->inst) && l->inst->modifier_count) {
-        if (hed_lift_has(l, "WIDE") || hed_lift_has(l, "HI"))
+    if (is_mad(inst) && inst->modifier_count) {
+        if (hed_lift_inst_has(inst, "WIDE") || hed_lift_inst_has(inst, "HI"))
             return false;
-        if (is_zero(l, in[0]) || is_zero(l, in[1]))
+        if (is_zero(in[0]) || is_zero(in[1]))
             in[0] = &zero;
-        else if (!hed_lift_number(l, in[1], &v) || v != 1)
+        else if (!hed_lift_number(in[1], &v) || v != 1)
             return false;
         in[1] = in[2];
         in[2] = &zero;
-    } else if (!is_add(l->inst) || hed_sass_bits(l->inst, 84, 3) != HED_SASS_PT ||
-               hed_sass_bits(l->inst, 77, 3) != HED_SASS_PT || !hed_sass_bits(l->inst, 80, 1)) {
+    } else if (!is_add(inst) || hed_sass_bits(inst, 84, 3) != HED_SASS_PT ||
+               hed_sass_bits(inst, 77, 3) != HED_SASS_PT || !hed_sass_bits(inst, 80, 1)) {
         return false;
     }
-    out->carry = (unsigned)hed_sass_bits(l->inst, 87, 3);
-    out->to = *hed_lift_operand(l, 0);
-    return out->carry != HED_SASS_PT && sum_of_sources(l, in, out);
+    out->carry = (unsigned)hed_sass_bits(inst, 87, 3);
+    out->to = *hed_lift_inst_operand(inst, 0);
+    return out->carry != HED_SASS_PT && sum_of_sources(in, out);
 }
 
 /* Do the two operands make a pair? */
@@ -174,12 +175,6 @@ is_unchanged(const struct lift *l, const struct hed_sass_operand *o, uint32_t si
     if (o->kind == HED_SASS_UREG && o->reg != HED_SASS_URZ)
         return l->written[UNIFORM + o->reg] <= since;
     return true;
-}
-
-static unsigned
-carry_index(const struct lift *l, unsigned carry)
-{
-    return carry + (l->inst->uniform ? 8 : 0);
 }
 
 static bool
@@ -217,34 +212,34 @@ is_lea(const struct hed_sass_inst *inst)
 }
 
 static bool
-read_scaled(const struct lift *l, struct scaled *out)
+read_scaled(const struct hed_sass_inst *inst, struct scaled *out)
 {
-    out->to = *hed_lift_operand(l, 0);
-    out->a = *hed_lift_operand(l, 1);
-    out->b = *hed_lift_operand(l, 2);
-    out->above = *hed_lift_operand(l, 3);
-    out->sign = hed_lift_has(l, "SX32");
-    out->by = (unsigned)hed_sass_bits(l->inst, 75, 5);
+    out->to = *hed_lift_inst_operand(inst, 0);
+    out->a = *hed_lift_inst_operand(inst, 1);
+    out->b = *hed_lift_inst_operand(inst, 2);
+    out->above = *hed_lift_inst_operand(inst, 3);
+    out->sign = hed_lift_inst_has(inst, "SX32");
+    out->by = (unsigned)hed_sass_bits(inst, 75, 5);
     return !out->a.negate && !out->a.invert && !out->b.negate && !out->b.invert;
 }
 
 static bool
-low_scaled(const struct lift *l, struct scaled *out)
+low_scaled(const struct hed_sass_inst *inst, struct scaled *out)
 {
-    if (!is_lea(l->inst) || hed_lift_has(l, "X") || hed_lift_has(l, "HI"))
+    if (!is_lea(inst) || hed_lift_inst_has(inst, "X") || hed_lift_inst_has(inst, "HI"))
         return false;
-    out->carry = (unsigned)hed_sass_bits(l->inst, 81, 3);
-    return out->carry != HED_SASS_PT && read_scaled(l, out);
+    out->carry = (unsigned)hed_sass_bits(inst, 81, 3);
+    return out->carry != HED_SASS_PT && read_scaled(inst, out);
 }
 
 static bool
-high_scaled(const struct lift *l, struct scaled *out)
+high_scaled(const struct hed_sass_inst *inst, struct scaled *out)
 {
-    if (!is_lea(l->inst) || !hed_lift_has(l, "X") || !hed_lift_has(l, "HI") ||
-        hed_sass_bits(l->inst, 90, 1) || hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
+    if (!is_lea(inst) || !hed_lift_inst_has(inst, "X") || !hed_lift_inst_has(inst, "HI") ||
+        hed_sass_bits(inst, 90, 1) || hed_sass_bits(inst, 81, 3) != HED_SASS_PT)
         return false;
-    out->carry = (unsigned)hed_sass_bits(l->inst, 87, 3);
-    return out->carry != HED_SASS_PT && read_scaled(l, out);
+    out->carry = (unsigned)hed_sass_bits(inst, 87, 3);
+    return out->carry != HED_SASS_PT && read_scaled(inst, out);
 }
 
 static bool
@@ -268,19 +263,18 @@ is_compare(const struct hed_sass_inst *inst)
 
 /* The low half has one result and is not combined with anything. */
 static bool
-is_low_compare(const struct lift *l)
+is_low_compare(const struct hed_sass_inst *inst)
 {
-    return is_compare(l->inst) && !hed_lift_has(l, "EX") &&
-           hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT &&
-           hed_sass_bits(l->inst, 84, 3) == HED_SASS_PT && hed_sass_bits(l->inst, 74, 2) == 0 &&
-           hed_sass_bits(l->inst, 87, 4) == HED_SASS_PT;
+    return is_compare(inst) && !hed_lift_inst_has(inst, "EX") &&
+           hed_sass_bits(inst, 81, 3) != HED_SASS_PT && hed_sass_bits(inst, 84, 3) == HED_SASS_PT &&
+           hed_sass_bits(inst, 74, 2) == 0 && hed_sass_bits(inst, 87, 4) == HED_SASS_PT;
 }
 
 static bool
-is_high_compare(const struct lift *l)
+is_high_compare(const struct hed_sass_inst *inst)
 {
-    return is_compare(l->inst) && hed_lift_has(l, "EX") &&
-           hed_sass_bits(l->inst, 68, 3) != HED_SASS_PT && !hed_sass_bits(l->inst, 71, 1);
+    return is_compare(inst) && hed_lift_inst_has(inst, "EX") &&
+           hed_sass_bits(inst, 68, 3) != HED_SASS_PT && !hed_sass_bits(inst, 71, 1);
 }
 
 /* Orders compare the low halves without a sign; for equality it does not matter. */
@@ -305,61 +299,16 @@ have_same_guard(const struct hed_sass_inst *a, const struct hed_sass_inst *b)
 
 /* The predicate by which this instruction could be a high half; 7 if it is none. */
 static unsigned
-link_of(const struct lift *l)
+link_of(const struct hed_sass_inst *inst)
 {
     struct sum sum;
     struct scaled scaled;
 
-    if (is_high_compare(l))
-        return (unsigned)hed_sass_bits(l->inst, 68, 3);
-    if (high_sum(l, &sum))
+    if (is_high_compare(inst))
+        return (unsigned)hed_sass_bits(inst, 68, 3);
+    if (high_sum(inst, &sum))
         return sum.carry;
-    return high_scaled(l, &scaled) ? scaled.carry : HED_SASS_PT;
-}
-
-/* Looks at another instruction as if it were being lifted. */
-static bool
-with_inst(struct lift *l, const struct hed_sass_inst *inst, bool (*fn)(const struct lift *, void *),
-          void *out)
-{
-    const struct hed_sass_inst *now = l->inst;
-    bool is;
-
-    l->inst = inst;
-    is = fn(l, out);
-    l->inst = now;
-    return is;
-}
-
-static bool
-read_low_sum(const struct lift *l, void *out)
-{
-    return low_sum(l, out);
-}
-
-static bool
-read_high_sum(const struct lift *l, void *out)
-{
-    return high_sum(l, out);
-}
-
-static bool
-read_low_scaled(const struct lift *l, void *out)
-{
-    return low_scaled(l, out);
-}
-
-static bool
-read_high_scaled(const struct lift *l, void *out)
-{
-    return high_scaled(l, out);
-}
-
-static bool
-read_low_compare(const struct lift *l, void *out)
-{
-    (void)out;
-    return is_low_compare(l);
+    return high_scaled(inst, &scaled) ? scaled.carry : HED_SASS_PT;
 }
 
 static bool
@@ -371,35 +320,35 @@ completes(struct lift *l, uint32_t at)
 
     if (!hed_lift_decode(l, at, &low) || !have_same_guard(&low, l->inst))
         return false;
-    if (is_high_compare(l))
-        return with_inst(l, &low, read_low_compare, NULL) && compares_fit(l, &low, at);
-    if (high_sum(l, &y))
-        return with_inst(l, &low, read_low_sum, &x) && sums_fit(l, &x, &y, at);
-    return high_scaled(l, &b) && with_inst(l, &low, read_low_scaled, &a) &&
-           scaled_fit(l, &a, &b, at);
+    if (is_high_compare(l->inst))
+        return is_low_compare(&low) && compares_fit(l, &low, at);
+    if (high_sum(l->inst, &y))
+        return low_sum(&low, &x) && sums_fit(l, &x, &y, at);
+    return high_scaled(l->inst, &b) && low_scaled(&low, &a) && scaled_fit(l, &a, &b, at);
 }
 
 void
 hed_lift_note_halves(struct lift *l)
 {
-    const unsigned link = link_of(l);
-    const uint32_t at = link == HED_SASS_PT ? 0 : l->carries[carry_index(l, link)];
+    const unsigned link = link_of(l->inst);
+    const uint32_t at = link == HED_SASS_PT ? 0 : l->carries[lift_pred_bit(link, l->inst->uniform)];
 
     if (at && completes(l, at - 1)) {
         l->fused[l->index].other = at;
         l->fused[at - 1].other = l->index + 1;
-        l->pred_skips[l->index] = (uint16_t)(1u << carry_index(l, link));
+        l->pred_skips[l->index] = (uint16_t)(1u << lift_pred_bit(link, l->inst->uniform));
     }
 }
 
 void
 hed_lift_note_carry(struct lift *l)
 {
+    const unsigned carry = lift_pred_bit((unsigned)hed_sass_bits(l->inst, 81, 3), l->inst->uniform);
     struct sum sum;
     struct scaled scaled;
 
-    if (low_sum(l, &sum) || low_scaled(l, &scaled) || is_low_compare(l))
-        l->carries[carry_index(l, (unsigned)hed_sass_bits(l->inst, 81, 3))] = l->index + 1;
+    if (low_sum(l->inst, &sum) || low_scaled(l->inst, &scaled) || is_low_compare(l->inst))
+        l->carries[carry] = l->index + 1;
 }
 
 /* ---- lifting both halves --------------------------------------------------------------------- */
@@ -410,14 +359,14 @@ join_halves(struct lift *l, const struct hed_sass_operand *low, const struct hed
     uint32_t a, b;
     const char *q, *x, *y;
 
-    if (hed_lift_number(l, low, &a) && hed_lift_number(l, high, &b))
+    if (hed_lift_number(low, &a) && hed_lift_number(high, &b))
         return hed_lift_text(l, "%" PRId64, (int64_t)((uint64_t)b << 32 | a));
     if (are_halves(low, high))
         return hed_lift_u64(l, low);
     x = hed_lift_word(l, low);
     y = hed_lift_word(l, high);
     q = hed_lift_temp(l, 'q');
-    if (is_zero(l, high))
+    if (is_zero(high))
         hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, x);
     else if (hed_lift_has_sign(l, low, high))
         hed_lift_calc(l, "cvt.s64.s32 %s, %s", q, x);
@@ -426,17 +375,22 @@ join_halves(struct lift *l, const struct hed_sass_operand *low, const struct hed
     return q;
 }
 
-/* The sum is made: keeps it for the high half, and writes the low one. `than`: a summand, to find
- * the carry if somebody else reads it. */
+/* The temporary that the high half takes the sum from. */
+static const char *
+sum_temp(struct lift *l)
+{
+    l->fused[l->index].temp = l->temps[1];
+    return hed_lift_temp(l, 'q');
+}
+
+/* The sum is made: writes its low half. `than`: a summand, to find the carry if somebody else reads
+ * it. */
 static void
 write_low(struct lift *l, const char *q, const struct hed_sass_operand *to, const char *than,
           bool subtracts)
 {
     const char *p = hed_lift_def_pred(l, 81);
-    uint32_t number = 0;
 
-    (void)sscanf(q, "%%q%u", &number);
-    l->fused[l->index].temp = number;
     if (p) {
         const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
 
@@ -457,7 +411,7 @@ lift_low_sum(struct lift *l, const struct sum *low, const struct sum *high)
     const char *x = join_halves(l, &low->x, crossed ? &high->y : &high->x);
     const char *y = join_halves(l, &low->y, crossed ? &high->x : &high->y);
     const char *than = hed_lift_word(l, &low->x);
-    const char *q = hed_lift_temp(l, 'q');
+    const char *q = sum_temp(l);
 
     hed_lift_calc(l, "%s %s, %s, %s", low->subtracts ? "sub.s64" : "add.s64", q, x, y);
     write_low(l, q, &low->to, than, low->subtracts);
@@ -467,7 +421,7 @@ static void
 lift_low_scaled(struct lift *l, const struct scaled *low, const struct scaled *high)
 {
     const char *b = join_halves(l, &low->b, &high->b), *than = hed_lift_word(l, &low->b);
-    const char *a, *q = hed_lift_temp(l, 'q');
+    const char *a, *q = sum_temp(l);
 
     if (high->sign || hed_lift_has_sign(l, &low->a, &high->above)) {
         a = hed_lift_word(l, &low->a);
@@ -514,16 +468,16 @@ hed_lift_half(struct lift *l)
     if (!other)
         return false;
     if (is_compare(l->inst)) /* the high half asks for the whole; the low one may still be wanted */
-        return is_low_compare(l) && !l->first_pass && !hed_lift_def_pred(l, 81);
+        return is_low_compare(l->inst) && !l->first_pass && !hed_lift_def_pred(l, 81);
     if (other - 1 < l->index) {
         lift_high(l);
         return true;
     }
     if (!hed_lift_decode(l, other - 1, &second))
         return false;
-    if (low_sum(l, &x) && with_inst(l, &second, read_high_sum, &y))
+    if (low_sum(l->inst, &x) && high_sum(&second, &y))
         lift_low_sum(l, &x, &y);
-    else if (low_scaled(l, &a) && with_inst(l, &second, read_high_scaled, &b))
+    else if (low_scaled(l->inst, &a) && high_scaled(&second, &b))
         lift_low_scaled(l, &a, &b);
     else
         return false;

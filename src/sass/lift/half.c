@@ -36,12 +36,11 @@ source_of_halves(struct lift *l, const struct hed_sass_operand *o)
 }
 
 static bool
-is_half_number(const struct lift *l, const struct hed_sass_operand *o, uint32_t value,
-               bool negative)
+is_half_number(const struct hed_sass_operand *o, uint32_t value, bool negative)
 {
     uint32_t v;
 
-    return hed_lift_number(l, o, &v) && v == value && o->negate == negative;
+    return hed_lift_number(o, &v) && v == value && o->negate == negative;
 }
 
 static bool
@@ -88,7 +87,7 @@ arithmetic_wide(struct lift *l, const char *op, unsigned sources)
     const char *sat = hed_lift_flag(l, "SAT", ".sat"), *in[3] = {"", "", ""};
 
     if (sources == 2 && op[0] == 'a' && !*sat &&
-        is_half_number(l, hed_lift_operand(l, 1), 0, true)) { /* -0 + x: the usual conversion */
+        is_half_number(hed_lift_operand(l, 1), 0, true)) { /* -0 + x: the usual conversion */
         const char *x = widened_half(l, hed_lift_operand(l, 2));
 
         hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), x);
@@ -143,9 +142,9 @@ hed_lift_hfma2(struct lift *l)
         hed_lift_refuse(l, "a predicate that is not known");
         return;
     }
-    if (is_half_number(l, hed_lift_operand(l, 1), 0, true) &&
-        is_half_number(l, hed_lift_operand(l, 2), 0, false) && hed_lift_number(l, c, &v) &&
-        !c->negate && !hed_lift_has(l, "F32")) {
+    if (is_half_number(hed_lift_operand(l, 1), 0, true) &&
+        is_half_number(hed_lift_operand(l, 2), 0, false) && hed_lift_number(c, &v) && !c->negate &&
+        !hed_lift_has(l, "F32")) {
         const char *w = hed_lift_word(l, c);
 
         hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);

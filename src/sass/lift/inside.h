@@ -14,7 +14,7 @@
  *   family files: what instructions mean; table.c says which function lifts which
  *
  * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
- * pair R4, R5 has a twin %d4 (UR4, UR5: %e4) that holds both as one value wherever it is valid.
+ * pair R4, R5 has a wide register %d4 (UR4, UR5: %e4): both as one value, wherever it is valid.
  * %result is what the last BAR.RED answered. Everything else is a temporary that is written once:
  * %t (32 bits), %q (64), %x (predicate), %h (16).
  *
@@ -61,10 +61,10 @@ struct lift_node {
     bool falls;     /* the last of them is reached without a branch */
     uint32_t order; /* position in the text */
     int64_t stack;  /* R1 at its beginning; INT64_MIN if it is not known, INT64_MAX at first */
-    struct lift_pairs gen;  /* twins that are valid at its end */
-    struct lift_pairs kill; /* twins that are not */
-    struct lift_pairs in;   /* twins that are valid at its beginning */
-    uint16_t live;          /* predicates that are read after it: see lift_pred_bit */
+    struct lift_pairs gen;  /* wide registers that are valid at its end */
+    struct lift_pairs kill; /* those that are not */
+    struct lift_pairs in;   /* those that are valid at its beginning */
+    uint16_t live;          /* predicates that are read after it: bits by lift_pred_bit() */
 };
 
 struct lift_context {
@@ -99,7 +99,7 @@ struct lift_flow {
     uint8_t *listed; /* by instruction: scratch of hed_lift_table */
 };
 
-/* What pair.c knows about an instruction: by index. */
+/* What fuse.c knows about an instruction: by index. */
 struct lift_fused {
     uint32_t other; /* 1 + the other half of a 64-bit operation; 0 if there is none */
     uint32_t temp;  /* of the first half: the %q that holds the result */
@@ -148,7 +148,7 @@ struct lift {
     uint32_t temps[4]; /* handed out: t q x h */
 
     /* pair.c */
-    struct lift_pairs valid; /* twins, here */
+    struct lift_pairs valid; /* wide registers, here */
     struct lift_note notes[256 + 64];
     uint32_t written[256 + 64]; /* 1 + the instruction of this block that wrote it last; 0: none */
     struct lift_fused *fused;   /* by instruction */
@@ -167,6 +167,13 @@ struct lift {
     bool exits_early; /* the label LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
+
+/* The number of a predicate among all: P0 to P6, then UP0 from 8 on. */
+static inline unsigned
+lift_pred_bit(unsigned reg, bool uniform)
+{
+    return reg + (uniform ? 8 : 0);
+}
 
 /* ---- kernel.c -------------------------------------------------------------------------------- */
 
@@ -192,6 +199,17 @@ const char *hed_lift_shared_name(struct lift *l);
 /* A place in a variable of the program, as an address: "name+8". */
 const char *hed_lift_variable(struct lift *l, uint32_t var, int64_t offset);
 
+/* What an instruction does to the flow. */
+enum lift_transfer {
+    LIFT_GOES_ON,
+    LIFT_BRANCHES, /* to a target, or goes on if it has a condition */
+    LIFT_BRANCHES_BY_TABLE,
+    LIFT_CALLS,
+    LIFT_CALLS_BY_VALUE, /* any function of the code */
+    LIFT_RETURNS,
+    LIFT_ENDS,
+};
+
 /* ---- control.c ------------------------------------------------------------------------------- */
 
 /* The last instruction of a block: branches, calls, returns. True if it was one. */
@@ -206,6 +224,7 @@ void hed_lift_find_meetings(struct lift *l);
 
 /* HED_ENOTSUP, HED_ELIMIT, HED_ENOMEM. */
 int hed_lift_flow(struct lift *l);
+enum lift_transfer hed_lift_transfer_of(const struct hed_sass_inst *inst);
 /* split.c: copies blocks so that loops have one entry. HED_ENOMEM. */
 int hed_lift_split(struct lift_flow *f);
 /* order.c: sets f->order and the nodes' positions. HED_ENOMEM, HED_ELIMIT. */
@@ -234,18 +253,20 @@ const char *hed_lift_temp(struct lift *l, char kind);
 
 /* Is this modifier written? */
 bool hed_lift_has(const struct lift *l, const char *word);
+bool hed_lift_inst_has(const struct hed_sass_inst *inst, const char *word);
 
 /* Operand n without predicates: 0 is usually the destination. Never NULL: what is not there reads
  * as RZ. */
 const struct hed_sass_operand *hed_lift_operand(const struct lift *l, unsigned n);
+const struct hed_sass_operand *hed_lift_inst_operand(const struct hed_sass_inst *inst, unsigned n);
 
 /* A source of 32 bits as a register or a number, with its sign: integers, floats (bits), and the
  * bare word. */
 const char *hed_lift_u32(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_f32(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_word(struct lift *l, const struct hed_sass_operand *o);
-/* Is it the number 0, whatever the kind? Then *value is what it is otherwise. */
-bool hed_lift_number(const struct lift *l, const struct hed_sass_operand *o, uint32_t *value);
+/* Is the operand a number that is known here? RZ is 0. *value is set without looking at its sign. */
+bool hed_lift_number(const struct hed_sass_operand *o, uint32_t *value);
 
 /* A constant of 4 or 8 bytes in a bank. */
 const char *hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes);
@@ -303,14 +324,14 @@ const char *hed_lift_u64(struct lift *l, const struct hed_sass_operand *o);
 /* The same for the pair that begins with register n of a group. */
 const char *hed_lift_u64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
 /* Is the pair of ordinary registers that begins with register n of a group there as one value? */
-bool hed_lift_has_twin(const struct lift *l, const struct hed_sass_operand *o, unsigned n);
+bool hed_lift_has_wide(const struct lift *l, const struct hed_sass_operand *o, unsigned n);
 /* The place of a 64-bit result; after it is written, end64 splits it. */
 const char *hed_lift_def64(struct lift *l, const struct hed_sass_operand *o);
 void hed_lift_end64(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_def64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
 void hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
 
-/* A register was written: its twin is not valid any more. reg counts R, then UR from 256. */
+/* A register was written: the wide register is not valid any more. reg counts R, then UR from 256. */
 void hed_lift_wrote(struct lift *l, unsigned reg);
 /* A register was set to this source, without a change. */
 void hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,

@@ -7,11 +7,11 @@
 #include "sass/lift/inside.h"
 
 static bool
-is_zero_source(const struct lift *l, const struct hed_sass_operand *o)
+is_zero_source(const struct hed_sass_operand *o)
 {
     uint32_t v;
 
-    return hed_lift_number(l, o, &v) && v == 0 && !o->invert;
+    return hed_lift_number(o, &v) && v == 0 && !o->invert;
 }
 
 static const char *
@@ -53,7 +53,7 @@ add_wide(struct lift *l, const struct hed_sass_operand *const in[3], bool extend
         struct hed_sass_operand o = *in[i];
         const char *q;
 
-        if (is_zero_source(l, &o) && !o.negate)
+        if (is_zero_source(&o) && !o.negate)
             continue;
         ones += o.negate;
         o.invert |= o.negate;
@@ -113,7 +113,7 @@ add_narrow(struct lift *l, const struct hed_sass_operand *const in[3], bool exte
         for (unsigned i = 0; i < 3; i++) {
             struct hed_sass_operand o = *in[i];
 
-            if (o.negate != (pass == 1) || (is_zero_source(l, &o) && !o.negate))
+            if (o.negate != (pass == 1) || (is_zero_source(&o) && !o.negate))
                 continue;
             o.negate = false;
             sum = plus(l, sum, hed_lift_u32(l, &o), pass == 1);
@@ -132,7 +132,7 @@ static bool
 wants_carry(const struct lift *l, unsigned bit)
 {
     const unsigned reg = (unsigned)hed_sass_bits(l->inst, bit, 3);
-    const unsigned n = reg + (l->inst->uniform ? 8 : 0);
+    const unsigned n = lift_pred_bit(reg, l->inst->uniform);
 
     return reg != HED_SASS_PT && (l->first_pass || (l->pred_live[l->index] >> n & 1));
 }
@@ -163,7 +163,7 @@ mad_low(struct lift *l)
 {
     const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2),
                                   *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
-    const bool no_product = is_zero_source(l, a) || is_zero_source(l, b);
+    const bool no_product = is_zero_source(a) || is_zero_source(b);
     const bool extended = hed_lift_has(l, "X");
     int shift = -1; /* the product is only that */
     uint32_t v;
@@ -176,7 +176,7 @@ mad_low(struct lift *l)
         hed_lift_moved(l, d, c);
         return;
     }
-    if (!extended && is_zero_source(l, c) && hed_lift_number(l, b, &v) && v == 1) {
+    if (!extended && is_zero_source(c) && hed_lift_number(b, &v) && v == 1) {
         const char *w = hed_lift_word(l, a);
 
         hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);
@@ -184,13 +184,13 @@ mad_low(struct lift *l)
         return;
     }
 
-    const char *addend = is_zero_source(l, c) && !c->negate ? "0" : hed_lift_u32(l, c);
+    const char *addend = is_zero_source(c) && !c->negate ? "0" : hed_lift_u32(l, c);
 
     if (no_product) {
         sum = addend;
-    } else if (hed_lift_number(l, b, &v) && v == 1) {
+    } else if (hed_lift_number(b, &v) && v == 1) {
         sum = plus(l, hed_lift_word(l, a), addend, false);
-    } else if (hed_lift_number(l, b, &v) && v && (v & (v - 1)) == 0 && strcmp(addend, "0") == 0) {
+    } else if (hed_lift_number(b, &v) && v && (v & (v - 1)) == 0 && strcmp(addend, "0") == 0) {
         sum = hed_lift_temp(l, 't');
         hed_lift_calc(l, "shl.b32 %s, %s, %d", sum, hed_lift_word(l, a), __builtin_ctz(v));
         shift = !extended ? __builtin_ctz(v) : -1;
@@ -395,15 +395,15 @@ shift_narrow(struct lift *l)
     const bool right = hed_lift_has(l, "R"), high = hed_lift_has(l, "HI");
     const bool wraps = hed_lift_has(l, "W");
     uint32_t n = 0;
-    const bool known = hed_lift_number(l, by, &n);
+    const bool known = hed_lift_number(by, &n);
     const char *op = NULL, *x;
 
     if (wraps && !known)
         return false;
-    if (right && high && is_zero_source(l, a)) {
+    if (right && high && is_zero_source(a)) {
         op = hed_lift_has(l, "S32") ? "shr.s32" : "shr.u32";
         x = hed_lift_word(l, c);
-    } else if (!right && !high && is_zero_source(l, c)) {
+    } else if (!right && !high && is_zero_source(c)) {
         op = "shl.b32";
         x = hed_lift_word(l, a);
     } else {
@@ -446,7 +446,7 @@ note_shifted_pair(struct lift *l)
     uint32_t n;
 
     if (!hed_lift_has(l, "R") && hed_lift_has(l, "HI") && c->kind == a->kind &&
-        c->reg == a->reg + 1 && hed_lift_number(l, hed_lift_operand(l, 2), &n) && n < 32)
+        c->reg == a->reg + 1 && hed_lift_number(hed_lift_operand(l, 2), &n) && n < 32)
         hed_lift_shifted(l, hed_lift_operand(l, 0), a, n, true);
 }
 

@@ -80,7 +80,7 @@ begin_guard(struct lift *l)
     l->guarded = inst->guard != HED_SASS_PT;
     if (!l->guarded)
         return;
-    l->pred_uses[l->index] |= (uint16_t)(1u << (inst->guard + (inst->uniform ? 8 : 0)));
+    l->pred_uses[l->index] |= (uint16_t)(1u << lift_pred_bit(inst->guard, inst->uniform));
     for (unsigned i = 0; i < inst->operand_count; i++) {
         const struct hed_sass_operand *o = &inst->operands[i];
 
@@ -114,7 +114,7 @@ stack_after(const struct lift *l, int64_t before)
     }
     if (strcmp(l->inst->name, "IADD3") == 0 && before != INT64_MIN &&
         hed_lift_operand(l, 1)->kind == HED_SASS_REG && hed_lift_operand(l, 1)->reg == 1 &&
-        hed_lift_number(l, hed_lift_operand(l, 2), &v) &&
+        hed_lift_number(hed_lift_operand(l, 2), &v) &&
         hed_lift_operand(l, 3)->kind == HED_SASS_REG && hed_lift_operand(l, 3)->reg == HED_SASS_RZ)
         return (int64_t)(uint32_t)((uint32_t)before + v);
     return INT64_MIN;
@@ -242,9 +242,10 @@ may_walk(struct lift *l, uint64_t *work)
     return false;
 }
 
-/* A twin is valid at the beginning of a block if it is at the end of all blocks before it. */
+/* A wide register is valid at the beginning of a block if it is at the end of all blocks before
+ * it. */
 static void
-find_valid_twins(struct lift *l)
+find_valid_wides(struct lift *l)
 {
     struct lift_flow *f = &l->flow;
     uint64_t work = 0;
@@ -339,7 +340,7 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
     hed_buf_init(&body, ptx->ceiling);
     learn_blocks(l, &body);
     if (!l->err) {
-        find_valid_twins(l);
+        find_valid_wides(l);
         find_live_preds(l);
     }
     for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++)

@@ -351,7 +351,7 @@ hed_lift_preds_to_reg(struct lift *l)
 
         if (!(mask >> i & 1))
             continue;
-        l->pred_uses[l->index] |= (uint16_t)(1u << (i + (uniform ? 8 : 0)));
+        l->pred_uses[l->index] |= (uint16_t)(1u << lift_pred_bit(i, uniform));
         hed_lift_calc(l, "selp.b32 %s, 0x%x, 0, %%%c%u", t, 1u << (i + by), uniform ? 'v' : 'p', i);
         hed_lift_calc(l, "or.b32 %s, %s, %s", next, sum, t);
         sum = next;

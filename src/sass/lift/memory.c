@@ -283,7 +283,7 @@ put_store(struct lift *l, const char *st, unsigned size, const char *at)
 
     if (size <= SIZE_WORD) {
         hed_lift_put(l, "%s.%s [%s], %s", st, types[size], at, hed_lift_nth(l, s, 0));
-    } else if (hed_lift_has_twin(l, s, 0) && (size == SIZE_PAIR || hed_lift_has_twin(l, s, 2))) {
+    } else if (hed_lift_has_wide(l, s, 0) && (size == SIZE_PAIR || hed_lift_has_wide(l, s, 2))) {
         const char *q = hed_lift_u64_nth(l, s, 0);
 
         if (size == SIZE_PAIR)

@@ -1,12 +1,12 @@
 /* Pairs of registers as 64-bit values. See inside.h.
  *
  * Addresses are computed in halves. Whoever looks for rows of memory wants to see one value. So
- * every pair has a twin, a 64-bit register that is kept up to date: a 64-bit result goes to the
- * twin and is split; a pair that is read and has no valid twin is put together in it. Where the
- * twin is valid at the beginning of a block is found between the two passes (kernel.c).
+ * every pair has a wide register of 64 bits that is kept up to date: a 64-bit result goes to the
+ * wide register and is split; a pair that is read is put together in it if it is not valid. Where
+ * it is valid at the beginning of a block is found between the two passes (kernel.c).
  *
  * Halves are often made one by one. A note says what a register holds; when the notes of both
- * registers say that they are halves of one value, the twin gets that value:
+ * registers say that they are halves of one value, the wide register gets that value:
  *
  *   MOV R4, c[0x0][0x160]   MOV R5, c[0x0][0x164]       a constant of 64 bits
  *   SHF.R.S32.HI R5, RZ, 0x1f, R4                       R4 with its sign
@@ -20,7 +20,7 @@
 
 #define UNIFORM 256 /* where UR begin among all registers */
 
-/* ---- twins ----------------------------------------------------------------------------------- */
+/* ---- wide registers -------------------------------------------------------------------------- */
 
 static unsigned
 pair_of(unsigned reg)
@@ -46,7 +46,7 @@ pair_set(struct lift_pairs *p, unsigned pair, bool value)
 }
 
 static void
-twin_becomes(struct lift *l, unsigned pair, bool valid)
+wide_becomes(struct lift *l, unsigned pair, bool valid)
 {
     pair_set(&l->valid, pair, valid);
     pair_set(&l->node->gen, pair, valid);
@@ -56,7 +56,7 @@ twin_becomes(struct lift *l, unsigned pair, bool valid)
 void
 hed_lift_wrote(struct lift *l, unsigned reg)
 {
-    twin_becomes(l, pair_of(reg), false);
+    wide_becomes(l, pair_of(reg), false);
     l->notes[reg].kind = 0;
     l->written[reg] = l->index + 1;
     if (reg == 1)
@@ -64,7 +64,7 @@ hed_lift_wrote(struct lift *l, unsigned reg)
 }
 
 static const char *
-twin_name(struct lift *l, unsigned reg)
+wide_name(struct lift *l, unsigned reg)
 {
     return reg >= UNIFORM ? hed_lift_text(l, "%%e%u", reg - UNIFORM)
                           : hed_lift_text(l, "%%d%u", reg);
@@ -81,13 +81,13 @@ static const char *
 read_pair(struct lift *l, unsigned reg)
 {
     const char *low = reg_name(l, reg), *high = reg_name(l, reg + 1);
-    const char *q = reg % 2 ? hed_lift_temp(l, 'q') : twin_name(l, reg);
+    const char *q = reg % 2 ? hed_lift_temp(l, 'q') : wide_name(l, reg);
 
     if (reg % 2 == 0 && pair_test(&l->valid, pair_of(reg)) && !l->first_pass)
         return q;
     hed_lift_calc(l, "mov.b64 %s, {%s, %s}", q, low, high);
     if (reg % 2 == 0)
-        twin_becomes(l, pair_of(reg), true);
+        wide_becomes(l, pair_of(reg), true);
     return q;
 }
 
@@ -109,7 +109,7 @@ group_begins(struct lift *l, const struct hed_sass_operand *o, unsigned n, unsig
 }
 
 bool
-hed_lift_has_twin(const struct lift *l, const struct hed_sass_operand *o, unsigned n)
+hed_lift_has_wide(const struct lift *l, const struct hed_sass_operand *o, unsigned n)
 {
     const unsigned reg = o->reg + n;
 
@@ -151,10 +151,10 @@ hed_lift_def64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
         return hed_lift_temp(l, 'q');
     if (reg % 2)
         hed_lift_refuse(l, "a pair that begins with an odd register");
-    return twin_name(l, reg);
+    return wide_name(l, reg);
 }
 
-/* A guarded result is in the twin and in the halves, or in neither: the twin stays what it was. */
+/* A guarded result is in the wide register and in the halves, or in neither: what was valid stays so. */
 void
 hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
 {
@@ -165,11 +165,11 @@ hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
         return;
 
     hed_lift_put(l, "mov.b64 {%s, %s}, %s", reg_name(l, reg), reg_name(l, reg + 1),
-                 twin_name(l, reg));
+                 wide_name(l, reg));
     hed_lift_wrote(l, reg);
     hed_lift_wrote(l, reg + 1);
     if (!l->guarded) {
-        twin_becomes(l, pair_of(reg), true);
+        wide_becomes(l, pair_of(reg), true);
     } else {
         l->valid = before;
         l->node->gen = gen;
@@ -227,7 +227,7 @@ are_same_value(const struct lift_note *a, const struct lift_note *b)
            a->written == b->written && !a->high && b->high;
 }
 
-/* Writes the value that both notes of a pair are halves of to its twin. */
+/* Writes the value that both notes of a pair are halves of to its wide register. */
 static void
 write_noted(struct lift *l, unsigned low)
 {
@@ -247,12 +247,12 @@ write_noted(struct lift *l, unsigned low)
     default:
         return;
     }
-    d = twin_name(l, low);
+    d = wide_name(l, low);
     if (n->kind == LIFT_NOTE_SHIFTED)
         hed_lift_calc(l, "shl.b64 %s, %s, %u", d, q, n->by);
     else
         hed_lift_calc(l, "mov.b64 %s, %s", d, q);
-    twin_becomes(l, pair_of(low), true);
+    wide_becomes(l, pair_of(low), true);
 }
 
 static void
@@ -315,8 +315,8 @@ hed_lift_is_sign(struct lift *l, const struct hed_sass_operand *to,
     l->notes[sign] =
         (struct lift_note){.kind = LIFT_NOTE_SIGN, .key = reg, .written = l->written[reg]};
     if (reg % 2 == 0 && sign == reg + 1) {
-        hed_lift_calc(l, "cvt.s64.s32 %s, %s", twin_name(l, reg), reg_name(l, reg));
-        twin_becomes(l, pair_of(reg), true);
+        hed_lift_calc(l, "cvt.s64.s32 %s, %s", wide_name(l, reg), reg_name(l, reg));
+        wide_becomes(l, pair_of(reg), true);
     }
 }
 

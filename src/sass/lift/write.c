@@ -112,12 +112,18 @@ hed_lift_temp(struct lift *l, char kind)
 }
 
 bool
-hed_lift_has(const struct lift *l, const char *word)
+hed_lift_inst_has(const struct hed_sass_inst *inst, const char *word)
 {
-    for (unsigned i = 0; i < l->inst->modifier_count; i++)
-        if (l->inst->modifiers[i].word && strcmp(l->inst->modifiers[i].word, word) == 0)
+    for (unsigned i = 0; i < inst->modifier_count; i++)
+        if (inst->modifiers[i].word && strcmp(inst->modifiers[i].word, word) == 0)
             return true;
     return false;
+}
+
+bool
+hed_lift_has(const struct lift *l, const char *word)
+{
+    return hed_lift_inst_has(l->inst, word);
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -129,18 +135,24 @@ is_predicate(const struct hed_sass_operand *o)
 }
 
 const struct hed_sass_operand *
-hed_lift_operand(const struct lift *l, unsigned n)
+hed_lift_inst_operand(const struct hed_sass_inst *inst, unsigned n)
 {
     static const struct hed_sass_operand zero = {
         .kind = HED_SASS_REG, .reg = HED_SASS_RZ, .ureg = HED_SASS_URZ, .choice = {"", 0}};
 
-    for (unsigned i = 0; i < l->inst->operand_count; i++) {
-        if (is_predicate(&l->inst->operands[i]))
+    for (unsigned i = 0; i < inst->operand_count; i++) {
+        if (is_predicate(&inst->operands[i]))
             continue;
         if (n-- == 0)
-            return &l->inst->operands[i];
+            return &inst->operands[i];
     }
     return &zero;
+}
+
+const struct hed_sass_operand *
+hed_lift_operand(const struct lift *l, unsigned n)
+{
+    return hed_lift_inst_operand(l->inst, n);
 }
 
 /* A word of bank 0 that is not a parameter. */
@@ -379,9 +391,8 @@ hed_lift_word(struct lift *l, const struct hed_sass_operand *o)
 }
 
 bool
-hed_lift_number(const struct lift *l, const struct hed_sass_operand *o, uint32_t *value)
+hed_lift_number(const struct hed_sass_operand *o, uint32_t *value)
 {
-    (void)l;
     *value = (uint32_t)o->value;
     switch (o->kind) {
     case HED_SASS_REG:
@@ -479,12 +490,6 @@ is_uniform_pred(const struct lift *l, unsigned bit)
     return l->inst->uniform;
 }
 
-static unsigned
-pred_bit(unsigned reg, bool uniform)
-{
-    return reg + (uniform ? 8 : 0);
-}
-
 const char *
 hed_lift_pred(struct lift *l, unsigned bit, bool *constant)
 {
@@ -496,7 +501,7 @@ hed_lift_pred(struct lift *l, unsigned bit, bool *constant)
     *constant = !inverted;
     if (reg == HED_SASS_PT)
         return NULL;
-    l->pred_uses[l->index] |= (uint16_t)(1u << pred_bit(reg, uniform));
+    l->pred_uses[l->index] |= (uint16_t)(1u << lift_pred_bit(reg, uniform));
     p = hed_lift_text(l, uniform ? "%%v%u" : "%%p%u", reg);
     if (!inverted)
         return p;
@@ -523,7 +528,7 @@ hed_lift_def_pred(struct lift *l, unsigned bit)
 {
     const unsigned reg = (unsigned)hed_sass_bits(l->inst, bit, 3);
     const bool uniform = is_uniform_pred(l, bit);
-    const unsigned n = pred_bit(reg, uniform);
+    const unsigned n = lift_pred_bit(reg, uniform);
 
     if (reg == HED_SASS_PT)
         return NULL;
