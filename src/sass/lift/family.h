@@ -7,7 +7,6 @@ struct lift;
 void hed_lift_add3(struct lift *l);
 void hed_lift_mad(struct lift *l);
 void hed_lift_lea(struct lift *l);
-void hed_lift_shift(struct lift *l);
 void hed_lift_min_max(struct lift *l);
 void hed_lift_abs(struct lift *l);
 void hed_lift_dot(struct lift *l);
@@ -15,6 +14,9 @@ void hed_lift_difference(struct lift *l);
 void hed_lift_differences(struct lift *l);
 void hed_lift_narrow(struct lift *l);
 void hed_lift_clamp(struct lift *l);
+
+/* shift.c */
+void hed_lift_shift(struct lift *l);
 
 /* logic.c */
 void hed_lift_move(struct lift *l);

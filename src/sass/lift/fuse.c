@@ -53,20 +53,12 @@ struct sum {
     struct hed_sass_operand to;
 };
 
-static bool
-is_zero(const struct hed_sass_operand *o)
-{
-    uint32_t v;
-
-    return hed_lift_number(o, &v) && v == 0;
-}
-
 /* Sorts three sources so that one that is zero comes last; false if none is. */
 static bool
 drop_zero(const struct hed_sass_operand *in[3])
 {
     for (unsigned i = 0; i < 3; i++)
-        if (is_zero(in[i]) && !in[i]->negate && !in[i]->invert) {
+        if (hed_lift_is_zero(in[i]) && !in[i]->negate && !in[i]->invert) {
             const struct hed_sass_operand *z = in[i];
 
             in[i] = in[2];
@@ -134,7 +126,7 @@ high_sum(const struct hed_sass_inst *inst, struct sum *out)
     if (is_mad(inst) && inst->modifier_count) {
         if (hed_lift_inst_has(inst, "WIDE") || hed_lift_inst_has(inst, "HI"))
             return false;
-        if (is_zero(in[0]) || is_zero(in[1]))
+        if (hed_lift_is_zero(in[0]) || hed_lift_is_zero(in[1]))
             in[0] = &zero;
         else if (!hed_lift_number(in[1], &v) || v != 1)
             return false;
@@ -366,7 +358,7 @@ join_halves(struct lift *l, const struct hed_sass_operand *low, const struct hed
     x = hed_lift_word(l, low);
     y = hed_lift_word(l, high);
     q = hed_lift_temp(l, 'q');
-    if (is_zero(high))
+    if (hed_lift_is_zero(high))
         hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, x);
     else if (hed_lift_has_sign(l, low, high))
         hed_lift_calc(l, "cvt.s64.s32 %s, %s", q, x);

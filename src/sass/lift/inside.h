@@ -265,8 +265,9 @@ const struct hed_sass_operand *hed_lift_inst_operand(const struct hed_sass_inst 
 const char *hed_lift_u32(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_f32(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_word(struct lift *l, const struct hed_sass_operand *o);
-/* Is the operand a number that is known here? RZ is 0. *value is set without looking at its sign. */
+/* Is the operand a number that is known here? RZ is 0. *value is the number without its sign. */
 bool hed_lift_number(const struct hed_sass_operand *o, uint32_t *value);
+bool hed_lift_is_zero(const struct hed_sass_operand *o);
 
 /* A constant of 4 or 8 bytes in a bank. */
 const char *hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes);
@@ -331,7 +332,8 @@ void hed_lift_end64(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_def64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
 void hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n);
 
-/* A register was written: the wide register is not valid any more. reg counts R, then UR from 256. */
+/* A register was written: its wide register is not valid any more. reg counts R, then UR from
+ * 256. */
 void hed_lift_wrote(struct lift *l, unsigned reg);
 /* A register was set to this source, without a change. */
 void hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,

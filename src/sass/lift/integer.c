@@ -1,18 +1,8 @@
 /* Integer arithmetic. See inside.h for the rules. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sass/lift/family.h"
 #include "sass/lift/inside.h"
-
-static bool
-is_zero_source(const struct hed_sass_operand *o)
-{
-    uint32_t v;
-
-    return hed_lift_number(o, &v) && v == 0 && !o->invert;
-}
 
 static const char *
 widened(struct lift *l, const char *word)
@@ -53,7 +43,7 @@ add_wide(struct lift *l, const struct hed_sass_operand *const in[3], bool extend
         struct hed_sass_operand o = *in[i];
         const char *q;
 
-        if (is_zero_source(&o) && !o.negate)
+        if (hed_lift_is_zero(&o) && !o.negate)
             continue;
         ones += o.negate;
         o.invert |= o.negate;
@@ -113,7 +103,7 @@ add_narrow(struct lift *l, const struct hed_sass_operand *const in[3], bool exte
         for (unsigned i = 0; i < 3; i++) {
             struct hed_sass_operand o = *in[i];
 
-            if (o.negate != (pass == 1) || (is_zero_source(&o) && !o.negate))
+            if (o.negate != (pass == 1) || (hed_lift_is_zero(&o) && !o.negate))
                 continue;
             o.negate = false;
             sum = plus(l, sum, hed_lift_u32(l, &o), pass == 1);
@@ -163,7 +153,7 @@ mad_low(struct lift *l)
 {
     const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2),
                                   *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
-    const bool no_product = is_zero_source(a) || is_zero_source(b);
+    const bool no_product = hed_lift_is_zero(a) || hed_lift_is_zero(b);
     const bool extended = hed_lift_has(l, "X");
     int shift = -1; /* the product is only that */
     uint32_t v;
@@ -176,7 +166,7 @@ mad_low(struct lift *l)
         hed_lift_moved(l, d, c);
         return;
     }
-    if (!extended && is_zero_source(c) && hed_lift_number(b, &v) && v == 1) {
+    if (!extended && hed_lift_is_zero(c) && hed_lift_number(b, &v) && v == 1) {
         const char *w = hed_lift_word(l, a);
 
         hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);
@@ -184,7 +174,7 @@ mad_low(struct lift *l)
         return;
     }
 
-    const char *addend = is_zero_source(c) && !c->negate ? "0" : hed_lift_u32(l, c);
+    const char *addend = hed_lift_is_zero(c) && !c->negate ? "0" : hed_lift_u32(l, c);
 
     if (no_product) {
         sum = addend;
@@ -376,114 +366,6 @@ hed_lift_lea(struct lift *l)
     if (carry)
         hed_lift_put(l, "setp.ne.u32 %s, %s, 0", carry, high);
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low);
-}
-
-/* ---- SHF ------------------------------------------------------------------------------------- */
-
-static bool
-is_wide_shift(const struct lift *l)
-{
-    return hed_lift_has(l, "U64") || hed_lift_has(l, "S64");
-}
-
-/* The shifts that PTX has: of one word, or a funnel of two. */
-static bool
-shift_narrow(struct lift *l)
-{
-    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *by = hed_lift_operand(l, 2),
-                                  *c = hed_lift_operand(l, 3), *d = hed_lift_operand(l, 0);
-    const bool right = hed_lift_has(l, "R"), high = hed_lift_has(l, "HI");
-    const bool wraps = hed_lift_has(l, "W");
-    uint32_t n = 0;
-    const bool known = hed_lift_number(by, &n);
-    const char *op = NULL, *x;
-
-    if (wraps && !known)
-        return false;
-    if (right && high && is_zero_source(a)) {
-        op = hed_lift_has(l, "S32") ? "shr.s32" : "shr.u32";
-        x = hed_lift_word(l, c);
-    } else if (!right && !high && is_zero_source(c)) {
-        op = "shl.b32";
-        x = hed_lift_word(l, a);
-    } else {
-        return false;
-    }
-
-    const char *amount = wraps ? hed_lift_text(l, "%u", n & 31) : hed_lift_word(l, by);
-
-    hed_lift_put(l, "%s %s, %s, %s", op, hed_lift_def(l, d), x, amount);
-    if (known && n == 31 && strcmp(op, "shr.s32") == 0)
-        hed_lift_is_sign(l, d, c);
-    else if (known && n < 32 && !right)
-        hed_lift_shifted(l, d, a, n, false);
-    return true;
-}
-
-static bool
-shift_funnel(struct lift *l)
-{
-    const bool right = hed_lift_has(l, "R"), high = hed_lift_has(l, "HI");
-    const char *a, *c, *by;
-
-    /* The word of 64 bits that PTX's funnel gives. */
-    if (right == high)
-        return false;
-    a = hed_lift_word(l, hed_lift_operand(l, 1));
-    by = hed_lift_word(l, hed_lift_operand(l, 2));
-    c = hed_lift_word(l, hed_lift_operand(l, 3));
-    hed_lift_put(l, "shf.%s.%s.b32 %s, %s, %s, %s", right ? "r" : "l",
-                 hed_lift_has(l, "W") ? "wrap" : "clamp", hed_lift_def(l, hed_lift_operand(l, 0)),
-                 a, c, by);
-    return true;
-}
-
-/* The upper half of a pair that is shifted left. */
-static void
-note_shifted_pair(struct lift *l)
-{
-    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *c = hed_lift_operand(l, 3);
-    uint32_t n;
-
-    if (!hed_lift_has(l, "R") && hed_lift_has(l, "HI") && c->kind == a->kind &&
-        c->reg == a->reg + 1 && hed_lift_number(hed_lift_operand(l, 2), &n) && n < 32)
-        hed_lift_shifted(l, hed_lift_operand(l, 0), a, n, true);
-}
-
-/* Any other: 64 bits, shifted, and one word of the result. */
-static void
-shift_pair(struct lift *l)
-{
-    const bool right = hed_lift_has(l, "R"), wide = is_wide_shift(l);
-    const bool is_signed = hed_lift_has(l, "S64") || hed_lift_has(l, "S32");
-    const char *a = hed_lift_word(l, hed_lift_operand(l, 1));
-    const char *by = hed_lift_word(l, hed_lift_operand(l, 2));
-    const char *c = hed_lift_word(l, hed_lift_operand(l, 3));
-    const char *q = hed_lift_temp(l, 'q'), *r = hed_lift_temp(l, 'q');
-    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
-    const char *amount = hed_lift_temp(l, 't');
-
-    hed_lift_calc(l, "mov.b64 %s, {%s, %s}", q, a, c);
-    if (hed_lift_has(l, "W"))
-        hed_lift_calc(l, "and.b32 %s, %s, %u", amount, by, wide ? 63u : 31u);
-    else
-        hed_lift_calc(l, "min.u32 %s, %s, %u", amount, by, wide ? 64u : 32u);
-    hed_lift_calc(l, "%s %s, %s, %s",
-                  !right      ? "shl.b64"
-                  : is_signed ? "shr.s64"
-                              : "shr.u64",
-                  r, q, amount);
-    hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, r);
-    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)),
-                 hed_lift_has(l, "HI") ? high : low);
-    note_shifted_pair(l);
-}
-
-void
-hed_lift_shift(struct lift *l)
-{
-    if (is_wide_shift(l) || (!shift_narrow(l) && !shift_funnel(l)))
-        shift_pair(l);
 }
 
 /* ---- others ---------------------------------------------------------------------------------- */

@@ -154,7 +154,8 @@ hed_lift_def64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
     return wide_name(l, reg);
 }
 
-/* A guarded result is in the wide register and in the halves, or in neither: what was valid stays so. */
+/* A guarded result is in the wide register and in the halves, or in neither: what was valid stays
+ * so. */
 void
 hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
 {

@@ -409,6 +409,14 @@ hed_lift_number(const struct hed_sass_operand *o, uint32_t *value)
     }
 }
 
+bool
+hed_lift_is_zero(const struct hed_sass_operand *o)
+{
+    uint32_t v;
+
+    return hed_lift_number(o, &v) && v == 0 && !o->invert;
+}
+
 const char *
 hed_lift_u32(struct lift *l, const struct hed_sass_operand *o)
 {
