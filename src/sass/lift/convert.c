@@ -39,18 +39,11 @@ source_of_half(struct lift *l, const struct hed_sass_operand *o)
 static const char *
 source_of_float(struct lift *l, const struct hed_sass_operand *o, unsigned size)
 {
-    const char *q, *t;
-
     if (size == BITS16)
         return source_of_half(l, o);
     if (size == BITS32)
         return hed_lift_reg(l, hed_lift_f32(l, o));
-    q = hed_lift_double(l, o);
-    if (q[0] == '%')
-        return q;
-    t = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "mov.f64 %s, %s", t, q);
-    return t;
+    return hed_lift_reg64(l, hed_lift_double(l, o));
 }
 
 /* Writes "OP result, source" to where a value of that size goes; a half goes to the lower half of a
@@ -92,14 +85,8 @@ source_of_int(struct lift *l, const struct hed_sass_operand *o, unsigned size)
     unsigned by = 0;
     uint32_t v;
 
-    if (size == BITS64) {
-        w = hed_lift_u64(l, o);
-        if (w[0] == '%')
-            return w;
-        t = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "mov.b64 %s, %s", t, w);
-        return t;
-    }
+    if (size == BITS64)
+        return hed_lift_reg64(l, hed_lift_u64(l, o));
     w = hed_lift_reg(l, hed_lift_word(l, o));
     if (!hed_lift_number(o, &v) && size < BITS32)
         by = (unsigned)hed_sass_bits(l->inst, 60, 2) * (size == BITS8 ? 8 : 16);

@@ -35,6 +35,18 @@ hed_lift_reg(struct lift *l, const char *text)
 }
 
 const char *
+hed_lift_reg64(struct lift *l, const char *text)
+{
+    const char *q;
+
+    if (is_register(text))
+        return text;
+    q = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "%s %s, %s", text[1] == 'd' ? "mov.f64" : "mov.b64", q, text);
+    return q;
+}
+
+const char *
 hed_lift_float(struct lift *l, const struct hed_sass_operand *o)
 {
     const char *w;

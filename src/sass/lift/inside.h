@@ -309,8 +309,9 @@ void hed_lift_compared(struct lift *l, const char *x, const char *second, unsign
  * pair. */
 const char *hed_lift_float(struct lift *l, const struct hed_sass_operand *o);
 const char *hed_lift_double(struct lift *l, const struct hed_sass_operand *o);
-/* Any text of an operand as a register of 32 bits. */
+/* Any text of an operand as a register: of 32 bits, of 64. */
 const char *hed_lift_reg(struct lift *l, const char *text);
+const char *hed_lift_reg64(struct lift *l, const char *text);
 /* The rounding at 78: "rn", ...; "" or a modifier of PTX if the instruction has it. */
 const char *hed_lift_round(const struct lift *l);
 const char *hed_lift_flag(const struct lift *l, const char *word, const char *ptx);

@@ -46,13 +46,8 @@ open_text(const char *text)
 {
     const struct hed_code_source source = {
         .data = text, .size = strlen(text), .device = 86, .arch = 75};
-    struct hed_code *code = NULL;
-    struct hed_why why = {""};
 
-    if (hed_cpu_open(&cpu, &source, &code, NULL, &why) != 0)
-        print_error("%s\n", why.text);
-    assert_non_null(code);
-    return code;
+    return open_source(&source);
 }
 
 struct add_params {

@@ -44,6 +44,18 @@ teardown_cpu(void **state)
     return 0;
 }
 
+static inline struct hed_code *
+open_source(const struct hed_code_source *source)
+{
+    struct hed_code *code = NULL;
+    struct hed_why why = {""};
+
+    if (hed_cpu_open(&cpu, source, &code, NULL, &why) != 0)
+        print_error("%s\n", why.text);
+    assert_non_null(code);
+    return code;
+}
+
 /* Compiles before the first launch, as near/ does. */
 static inline CUresult
 prepare_and_launch(const struct hed_launch *l, struct hed_why *why)

@@ -11,13 +11,8 @@ open_bytes(struct hed_bytes b)
 {
     const struct hed_code_source source = {
         .kind = HED_CODE_CUBIN, .data = b.data, .size = b.size, .device = 80, .arch = 80};
-    struct hed_code *code = NULL;
-    struct hed_why why = {""};
 
-    if (hed_cpu_open(&cpu, &source, &code, NULL, &why) != 0)
-        print_error("%s\n", why.text);
-    assert_non_null(code);
-    return code;
+    return open_source(&source);
 }
 
 static struct hed_code *
