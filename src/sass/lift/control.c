@@ -89,9 +89,9 @@ static void
 write_branch(struct lift *l, const char *pred, uint32_t node)
 {
     if (pred)
-        hed_lift_calc(l, "@%s bra L%u", pred, l->flow.nodes[node].order);
+        hed_lift_calc(l, "@%s bra heddle_L%u", pred, l->flow.nodes[node].order);
     else
-        hed_lift_calc(l, "bra L%u", l->flow.nodes[node].order);
+        hed_lift_calc(l, "bra heddle_L%u", l->flow.nodes[node].order);
 }
 
 /* A branch to the node whose number the register holds: compares it with each. */
@@ -102,7 +102,7 @@ branch_by_value(struct lift *l, const struct condition *c, const char *value,
     const struct lift_node *n = l->node;
 
     if (c->pred) /* the node that follows is the last one */
-        hed_lift_calc(l, "@%s%s bra L%u", c->pred[0] == '!' ? "" : "!",
+        hed_lift_calc(l, "@%s%s bra heddle_L%u", c->pred[0] == '!' ? "" : "!",
                       c->pred[0] == '!' ? c->pred + 1 : c->pred,
                       l->flow.nodes[n->next[n->next_count - 1]].order);
     for (uint32_t i = 0; i < count && i < n->next_count; i++) {
@@ -159,7 +159,7 @@ write_exit(struct lift *l, const char *pred)
 {
     if (pred && l->use == HED_SASS_FOR_CPU) {
         l->exits_early = true;
-        hed_lift_calc(l, "@%s bra LX", pred);
+        hed_lift_calc(l, "@%s bra heddle_LX", pred);
     } else if (pred) {
         hed_lift_calc(l, "@%s exit", pred);
     } else {

@@ -164,7 +164,7 @@ struct lift {
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
 
-    bool exits_early; /* the label LX is needed */
+    bool exits_early; /* the label heddle_LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
 

@@ -188,7 +188,7 @@ lift_block(struct lift *l, uint32_t n)
     if (l->stack_unknown || l->node->stack == INT64_MAX)
         l->node->stack = INT64_MIN;
     hed_lift_begin_block(l);
-    hed_buf_addf(l->out, "L%u:\n", l->node->order);
+    hed_buf_addf(l->out, "heddle_L%u:\n", l->node->order);
     for (uint32_t i = l->node->first; i < l->node->end && !l->err; i++)
         lift_inst(l, i);
     if (l->first_pass) {
@@ -199,7 +199,7 @@ lift_block(struct lift *l, uint32_t n)
         const uint32_t to = l->flow.nodes[l->node->next[l->node->next_count - 1]].order;
 
         if (to != l->node->order + 1)
-            hed_buf_addf(l->out, "\tbra L%u;\n", to);
+            hed_buf_addf(l->out, "\tbra heddle_L%u;\n", to);
     }
 }
 
@@ -346,7 +346,7 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
     for (uint32_t i = 0; i < l->flow.node_count && !l->err; i++)
         lift_block(l, l->flow.order[i]);
     if (l->exits_early)
-        hed_buf_addf(&body, "LX:\n\texit;\n");
+        hed_buf_addf(&body, "heddle_LX:\n\texit;\n");
     if (!l->err && body.err)
         l->err = body.err;
     if (!l->err)

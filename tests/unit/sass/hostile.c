@@ -355,6 +355,11 @@ names_of_the_text_are_not_for_variables(void **state)
     assert_int_equal(lift_variable("heddl; trap", NULL), 0);
     assert_non_null(strstr((const char *)text.data, "heddl__trap+0"));
     text_can_be_parsed();
+    teardown(state);
+    setup(state);
+    assert_int_equal(lift_variable("L0", NULL), 0);
+    assert_non_null(strstr((const char *)text.data, "L0+0"));
+    assert_null(strstr((const char *)text.data, "\nL0:"));
 }
 
 /* As variables of their own they would not be the same bytes any more. */
