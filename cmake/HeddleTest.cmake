@@ -123,9 +123,13 @@ function(heddle_unit_test name)
     # HED_UNIT_MAIN compares this with the size of the table: no test can escape the regex.
     target_compile_definitions(unit_${name} PRIVATE HED_UNIT_COUNT=${count})
 
+    set(timeout "") # a keyword without a value is not for newer versions of CMake
+    if(arg_TIMEOUT)
+        set(timeout TIMEOUT ${arg_TIMEOUT})
+    endif()
     foreach(test ${tests})
         heddle_program_test(unit.${name}.${test} LABELS unit COMMAND unit_${name} ${test}
-                            ENV ${arg_ENV} TIMEOUT ${arg_TIMEOUT})
+                            ENV ${arg_ENV} ${timeout})
     endforeach()
     heddle_leaks_test(unit.${name} COMMAND unit_${name} ENV ${arg_ENV})
 endfunction()

@@ -73,10 +73,9 @@ hed_plugin_open(const char *kind, const char *name, const struct hed_layer_type 
     }
     (void)snprintf(path, sizeof path, "%s/%.16s-%.32s.so", folder, kind, name);
     if (access(path, F_OK) != 0) {
-        hed_why_set(why,
-                    "there is no %s, because this heddle was built without the %s '%s' (cpu needs "
-                    "LLVM)",
-                    path, kind, name);
+        hed_why_set(why, "there is no %s: this heddle was built without the %s '%s'%s", path, kind,
+                    name,
+                    strcmp(name, "cpu") == 0 ? "; install libjansson-dev and build it again" : "");
         return HED_ENOTFOUND;
     }
 
