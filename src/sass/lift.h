@@ -41,9 +41,11 @@ struct hed_sass_symbol {
     bool shared;  /* another one has some of its bytes, too */
 };
 
-/* Eight bytes of a piece that hold the address of a byte in a piece. */
+/* Eight bytes of a piece that hold the address of a byte in a piece, or one of code, which is the
+ * number `addend`. */
+#define HED_SASS_NUMBER UINT32_MAX
 struct hed_sass_pointer {
-    uint32_t var, to;
+    uint32_t var, to; /* to: NUMBER if it is a number */
     uint64_t at;
     int64_t addend;
 };

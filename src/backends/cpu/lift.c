@@ -160,7 +160,8 @@ hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresse
 
     for (uint32_t i = 0; i < p->pointer_count; i++) {
         const struct hed_sass_pointer *x = &p->pointers[i];
-        const uint64_t value = addresses[x->to] + (uint64_t)x->addend;
+        const uint64_t to = x->to == HED_SASS_NUMBER ? 0 : addresses[x->to];
+        const uint64_t value = to + (uint64_t)x->addend;
 
         if (addresses[x->var] && hed_range_fits(x->at, sizeof value, p->vars[x->var].size))
             memcpy((unsigned char *)(uintptr_t)addresses[x->var] + x->at, &value, sizeof value);

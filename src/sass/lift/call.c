@@ -146,21 +146,42 @@ call_by_value(struct lift *l, const struct hed_sass_operand *to)
         count++;
         x = hed_lift_temp(l, 'x');
         others = hed_lift_temp(l, 'x');
-        hed_lift_calc(l, "setp.eq.and.u32 %s, %s, %u, %s", x, value, a->index * 16 + 16, rest);
-        hed_lift_calc(l, "setp.ne.and.u32 %s, %s, %u, %s", others, value, a->index * 16 + 16, rest);
+        hed_lift_calc(l, "setp.eq.and.u32 %s, %s, %u, %s", x, value, LIFT_FUNCTION_NUMBER(a->index),
+                      rest);
+        hed_lift_calc(l, "setp.ne.and.u32 %s, %s, %u, %s", others, value,
+                      LIFT_FUNCTION_NUMBER(a->index), rest);
         write_call_if(l, f, x);
         rest = others;
     }
-    if (count == 0)
+    if (count == 0 && !l->code.taken_count)
         hed_lift_refuse(l, "a call of a function that is not known");
     hed_lift_calc(l, "@%s trap", rest);
+}
+
+/* A function that the cubin does not have. */
+static void
+call_by_name(struct lift *l, const struct lift_address *a)
+{
+    const struct callee *f = a->kind == LIFT_FUNCTION ? find_callee(a->name) : NULL;
+
+    if (!f)
+        hed_lift_refuse(
+            l, hed_lift_text(l, "a call of '%.*s'", (int)a->name.size, (const char *)a->name.data));
+    else
+        write_call_if(l, f, guard_of(l));
 }
 
 void
 hed_lift_call(struct lift *l)
 {
     const struct hed_sass_operand *to = hed_lift_operand(l, 0);
+    const struct lift_patch *patch = hed_lift_patch(&l->code, l->index);
     bool constant;
+
+    if (patch && !hed_lift_pred(l, 87, &constant) && constant) {
+        call_by_name(l, &patch->to);
+        return;
+    }
 
     if (to->kind != HED_SASS_REG || hed_lift_pred(l, 87, &constant) || !constant) {
         hed_lift_refuse(l, "a call of a function that is not known");
@@ -168,18 +189,12 @@ hed_lift_call(struct lift *l)
     }
 
     const struct lift_note *n = &l->notes[to->reg];
-    const char *guard = guard_of(l);
 
-    if (n->kind == LIFT_NOTE_LOADED && n->key >> 20 == 4 &&
+    if (!l->code.taken_count && n->kind == LIFT_NOTE_LOADED && n->key >> 20 == 4 &&
         l->written[to->reg] == l->written[to->reg + 1]) {
         const struct lift_address a = hed_lift_address(&l->code.pool, n->key & 0xfffff);
-        const struct callee *f = a.kind == LIFT_FUNCTION ? find_callee(a.name) : NULL;
 
-        if (!f)
-            hed_lift_refuse(l, hed_lift_text(l, "a call of '%.*s'", (int)a.name.size,
-                                             (const char *)a.name.data));
-        else
-            write_call_if(l, f, guard);
+        call_by_name(l, &a);
         return;
     }
     call_by_value(l, to);

@@ -76,8 +76,8 @@ known_register(const struct lift *l, const struct hed_sass_operand *index, uint3
     const struct hed_sass_operand *last;
     struct hed_sass_inst inst;
 
-    if (!p || hed_sass_decode(p, &inst) != 0 || inst.guard != HED_SASS_PT || inst.guard_not ||
-        inst.operand_count == 0)
+    if (!p || hed_lift_patch(&l->code, at - 1) || hed_sass_decode(p, &inst) != 0 ||
+        inst.guard != HED_SASS_PT || inst.guard_not || inst.operand_count == 0)
         return false;
     last = &inst.operands[inst.operand_count - 1];
     if (strcmp(inst.name, "MOV") == 0 && inst.operand_count > 1)
@@ -131,6 +131,8 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
         if (!name && l->code.kernel->param_bytes)
             name = hed_lift_text(l, "heddle_param0+%" PRId64, at);
     } else if (bank == 2 && l->code.literals.bytes.size) {
+        if (l->use == HED_SASS_FOR_GPU && l->code.literals.count)
+            hed_lift_refuse(l, "addresses among constants");
         name = l->use == HED_SASS_FOR_CPU && l->code.literals.var != LIFT_NONE
                    ? hed_lift_variable(l, l->code.literals.var, offset)
                    : hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sass/lift/family.h"
 #include "sass/lift/inside.h"
 
 /* What a transfer depends on: the guard and a predicate. */
@@ -94,10 +95,27 @@ write_branch(struct lift *l, const char *pred, uint32_t node)
         hed_lift_calc(l, "bra heddle_L%u", l->flow.nodes[node].order);
 }
 
-/* A branch to the node whose number the register holds: compares it with each. */
+/* Compares a register with the numbers of places, and branches to the one that it is. */
 static void
-branch_by_value(struct lift *l, const struct condition *c, const char *value,
-                const uint32_t *places, uint32_t count, uint32_t bias)
+branch_to_equal(struct lift *l, const char *value, const uint32_t *places, uint32_t count,
+                bool by_address, uint32_t bias)
+{
+    const struct lift_node *n = l->node;
+
+    for (uint32_t i = 0; i < count && i < n->next_count; i++) {
+        const uint32_t place =
+            by_address ? hed_lift_place_number(&l->code, places[i]) : places[i] * HED_SASS_BYTES;
+        const char *x = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value, place - bias);
+        write_branch(l, x, n->next[i]);
+        l->text_used = 0; /* nothing of an earlier comparison is needed; value is a copy */
+    }
+}
+
+/* Goes to the node that follows, where a condition does not hold. */
+static void
+skip_unless(struct lift *l, const struct condition *c)
 {
     const struct lift_node *n = l->node;
 
@@ -105,13 +123,14 @@ branch_by_value(struct lift *l, const struct condition *c, const char *value,
         hed_lift_calc(l, "@%s%s bra heddle_L%u", c->pred[0] == '!' ? "" : "!",
                       c->pred[0] == '!' ? c->pred + 1 : c->pred,
                       l->flow.nodes[n->next[n->next_count - 1]].order);
-    for (uint32_t i = 0; i < count && i < n->next_count; i++) {
-        const char *x = hed_lift_temp(l, 'x');
+}
 
-        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value, places[i] * HED_SASS_BYTES - bias);
-        write_branch(l, x, n->next[i]);
-        l->text_used = 0; /* nothing of an earlier comparison is needed; value is copied below */
-    }
+static void
+branch_by_value(struct lift *l, const struct condition *c, const char *value,
+                const uint32_t *places, uint32_t count, bool by_address, uint32_t bias)
+{
+    skip_unless(l, c);
+    branch_to_equal(l, value, places, count, by_address, bias);
     hed_lift_calc(l, "trap");
 }
 
@@ -124,7 +143,7 @@ lift_table(struct lift *l, const struct condition *c)
     char value[16];
 
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, at));
-    branch_by_value(l, c, value, targets, count, bias);
+    branch_by_value(l, c, value, targets, count, false, bias);
     free(targets);
 }
 
@@ -133,23 +152,47 @@ lift_call_by_value(struct lift *l, const struct condition *c)
 {
     const struct hed_sass_operand *at = hed_lift_operand(l, 0), *by = hed_lift_operand(l, 1);
     const uint32_t bias = (l->index + 1) * HED_SASS_BYTES + (uint32_t)by->value;
+    uint32_t count;
+    const uint32_t *places = hed_lift_callees(l, l->index, false, &count);
     char value[16];
 
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, at));
-    branch_by_value(l, c, value, l->flow.functions, l->flow.function_count, bias);
+    branch_by_value(l, c, value, places, count, false, bias);
+}
+
+/* What is none of the functions of the cubin may be one of the system. */
+static void
+lift_call_by_address(struct lift *l, const struct condition *c)
+{
+    uint32_t count;
+    const uint32_t *places = hed_lift_callees(l, l->index, true, &count);
+    char value[16];
+
+    (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
+    skip_unless(l, c);
+    branch_to_equal(l, value, places, count, true, 0);
+    hed_lift_call(l);
 }
 
 static void
 lift_return(struct lift *l, const struct condition *c)
 {
+    const bool by_address = hed_lift_is_absolute(l->inst);
+    const struct hed_sass_operand *by = hed_lift_operand(l, 1);
+    const uint32_t *places;
+    uint32_t count, bias;
     char value[16];
 
     if (!l->flow.by_value) {
         write_branch(l, c->pred, l->node->next[0]);
         return;
     }
+    /* An offset in the section counts from its beginning, whatever the instruction adds to its own
+     * place. */
+    bias = by_address ? (uint32_t)by->value : hed_lift_piece(&l->code, l->index)->base;
+    places = hed_lift_returns(l, l->index, by_address, &count);
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
-    branch_by_value(l, c, value, l->flow.returns, l->flow.return_count, 0);
+    branch_by_value(l, c, value, places, count, by_address, bias);
 }
 
 /* On our CPU a branch to the end, as compilers write it: code for warps is faster than with an exit
@@ -170,7 +213,7 @@ write_exit(struct lift *l, const char *pred)
 bool
 hed_lift_transfer(struct lift *l)
 {
-    const enum lift_transfer t = hed_lift_transfer_of(l->inst);
+    const enum lift_transfer t = hed_lift_transfer_of(l, l->inst);
     struct condition c;
 
     if (t == LIFT_GOES_ON)
@@ -184,6 +227,9 @@ hed_lift_transfer(struct lift *l)
         break;
     case LIFT_CALLS_BY_VALUE:
         lift_call_by_value(l, &c);
+        break;
+    case LIFT_CALLS_BY_ADDRESS:
+        lift_call_by_address(l, &c);
         break;
     case LIFT_RETURNS:
         lift_return(l, &c);

@@ -142,7 +142,8 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
 
     for (uint64_t i = 0; i < s->size / 8 && !b->err; i++) {
         const struct hed_sass_pointer *q = noted_pointer(p, s->var, s->at + i * 8);
-        const struct hed_sass_symbol *to = q ? symbol_at(p, q->to, q->addend) : NULL;
+        const bool is_number = q && q->to == HED_SASS_NUMBER;
+        const struct hed_sass_symbol *to = q && !is_number ? symbol_at(p, q->to, q->addend) : NULL;
         const uint8_t *word = hed_bytes_at(init, s->at + i * 8, 8);
 
         hed_buf_addf(b, "%s", i ? "," : "");
@@ -150,6 +151,8 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
             hed_buf_addf(b, "generic(");
             write_name(b, to->name);
             hed_buf_addf(b, ")+%" PRId64, q->addend - (int64_t)to->at);
+        } else if (is_number) {
+            hed_buf_addf(b, "%" PRId64, q->addend);
         } else {
             hed_buf_addf(b, "%" PRIu64, word ? hed_load_u64(word) : 0);
         }

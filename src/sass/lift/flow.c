@@ -11,34 +11,55 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-#define NODES_MAX (1u << 16)  /* blocks, with copies */
-#define EDGES_MAX (1u << 18)  /* between blocks */
-#define DEPTH_MAX 16u         /* calls inside of calls, until none is copied */
-#define COPIES_FACTOR 4u      /* copies of subroutines may have so many times the code's size */
-#define COPIES_FREE 65536u    /* instructions that are fine in any case */
-#define INDIRECT_TARGETS 0x34 /* in .nv.info */
-#define TABLE_HEAD 12         /* bytes before the targets */
+#define NODES_MAX (1u << 16) /* blocks, with copies */
+#define EDGES_MAX (1u << 18) /* between blocks */
+#define DEPTH_MAX 16u        /* calls inside of calls, until none is copied */
+#define COPIES_FACTOR 4u     /* copies of subroutines may have so many times the code's size */
+#define COPIES_FREE 65536u   /* instructions that are fine in any case */
 #define CALL_REL 0x944
 #define CALL_REL_BY_REG 0x344
+#define CALL_ABS_BY_REG 0x343
 
 /* ---- what an instruction does to the flow ---------------------------------------------------- */
 
+static enum lift_transfer
+call_of(const struct lift *l, const struct hed_sass_inst *inst)
+{
+    switch (inst->opcode) {
+    case CALL_REL:
+        return LIFT_CALLS;
+    case CALL_REL_BY_REG:
+        return LIFT_CALLS_BY_VALUE;
+    case CALL_ABS_BY_REG: /* system functions, unless the cubin has others */
+        return l->code.taken_count ? LIFT_CALLS_BY_ADDRESS : LIFT_GOES_ON;
+    default:
+        return LIFT_GOES_ON;
+    }
+}
+
 enum lift_transfer
-hed_lift_transfer_of(const struct hed_sass_inst *inst)
+hed_lift_transfer_of(const struct lift *l, const struct hed_sass_inst *inst)
 {
     if (strcmp(inst->name, "BRA") == 0)
         return LIFT_BRANCHES;
     if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
         return LIFT_BRANCHES_BY_TABLE;
     if (strcmp(inst->name, "CALL") == 0)
-        return inst->opcode == CALL_REL          ? LIFT_CALLS
-               : inst->opcode == CALL_REL_BY_REG ? LIFT_CALLS_BY_VALUE
-                                                 : LIFT_GOES_ON;
+        return call_of(l, inst);
     if (strcmp(inst->name, "RET") == 0)
         return LIFT_RETURNS;
     if (strcmp(inst->name, "EXIT") == 0)
         return LIFT_ENDS;
     return LIFT_GOES_ON;
+}
+
+bool
+hed_lift_is_absolute(const struct hed_sass_inst *inst)
+{
+    for (unsigned i = 0; i < inst->modifier_count; i++)
+        if (inst->modifiers[i].word && strcmp(inst->modifiers[i].word, "ABS") == 0)
+            return true;
+    return false;
 }
 
 /* Can it happen that it does nothing? */
@@ -59,84 +80,6 @@ hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t
         at / HED_SASS_BYTES >= l->flow.inst_count)
         return LIFT_NONE;
     return (uint32_t)(at / HED_SASS_BYTES);
-}
-
-/* ---- tables of indirect branches ------------------------------------------------------------- */
-
-/* One record can describe several branches: place, 0, count, targets, each of 32 bits. Only counts
- * them while there is no room. */
-static int
-add_tables(void *arg, uint8_t attribute, struct hed_bytes v)
-{
-    struct lift_flow *f = arg;
-    uint64_t at = 0;
-
-    while (attribute == INDIRECT_TARGETS && hed_bytes_has(v, at, TABLE_HEAD)) {
-        const uint64_t count = hed_load_u32(v.data + at + 8);
-
-        if (!hed_bytes_has(v, at + TABLE_HEAD, count * 4))
-            return HED_EFORMAT;
-        if (f->tables)
-            f->tables[f->table_count] = (struct lift_table){
-                hed_load_u32(v.data + at), hed_bytes_cut(v, at + TABLE_HEAD, count * 4)};
-        f->table_count++;
-        at += TABLE_HEAD + count * 4;
-    }
-    return 0;
-}
-
-static int
-compare_tables(const void *a, const void *b)
-{
-    const struct lift_table *x = a, *y = b;
-
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-/* Records that cannot be read are as good as none: the branches are refused. */
-static int
-read_tables(struct lift *l)
-{
-    struct lift_flow *f = &l->flow;
-
-    if (hed_cubin_info_each(l->code.info, add_tables, f) != 0 || !f->table_count) {
-        f->table_count = 0;
-        return 0;
-    }
-    f->tables = malloc(f->table_count * sizeof *f->tables);
-    if (!f->tables)
-        return HED_ENOMEM;
-    f->table_count = 0;
-    (void)hed_cubin_info_each(l->code.info, add_tables, f);
-    qsort(f->tables, f->table_count, sizeof *f->tables, compare_tables);
-    return 0;
-}
-
-uint32_t *
-hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count)
-{
-    const struct lift_flow *f = &l->flow;
-    const struct lift_table key = {.at = index * HED_SASS_BYTES};
-    const struct lift_table *t =
-        f->table_count ? bsearch(&key, f->tables, f->table_count, sizeof key, compare_tables)
-                       : NULL;
-    uint32_t *targets;
-
-    *count = 0;
-    if (!t || !t->targets.size)
-        return NULL;
-    targets = malloc(t->targets.size);
-    for (size_t i = 0; targets && i < t->targets.size / 4; i++) {
-        const uint32_t at = hed_load_u32(t->targets.data + i * 4), to = at / HED_SASS_BYTES;
-
-        if (at % HED_SASS_BYTES || to >= f->inst_count || f->listed[to])
-            continue;
-        f->listed[to] = 1;
-        targets[(*count)++] = to;
-    }
-    for (uint32_t i = 0; i < *count; i++)
-        f->listed[targets[i]] = 0;
-    return targets;
 }
 
 /* ---- where blocks begin ---------------------------------------------------------------------- */
@@ -162,11 +105,15 @@ mark_begins(struct lift *l)
     f->begins[0] = 1;
     for (uint32_t i = 0; i < f->function_count; i++)
         f->begins[f->functions[i]] = 1;
+    for (uint32_t i = 0; i < l->code.taken_count; i++)
+        f->begins[l->code.taken[i]] = 1;
+    for (uint32_t i = 1; i < l->code.piece_count; i++)
+        f->begins[l->code.pieces[i].base / HED_SASS_BYTES] = 1;
     for (uint32_t i = 0; i < f->inst_count; i++) {
         if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
             continue;
 
-        const enum lift_transfer t = hed_lift_transfer_of(&inst);
+        const enum lift_transfer t = hed_lift_transfer_of(l, &inst);
 
         if (t == LIFT_GOES_ON)
             continue;
@@ -313,6 +260,15 @@ add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
     f->nodes[node].next[f->nodes[node].next_count++] = to;
 }
 
+/* Only calls and returns leave the section that an instruction is in. */
+static uint32_t
+stay_inside(const struct lift *l, uint32_t from, uint32_t to)
+{
+    return to < l->flow.inst_count && hed_lift_piece(&l->code, from) == hed_lift_piece(&l->code, to)
+               ? to
+               : LIFT_NONE;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* A call is followed once in each context, so the context is new. */
@@ -352,36 +308,82 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
         add_next(m, node, to, add_context(m, context, to, index + 1));
 }
 
+/* The first of the places that is not before an instruction. */
+static uint32_t
+first_place(const uint32_t *all, uint32_t count, uint32_t index)
+{
+    uint32_t low = 0;
+
+    while (low < count) {
+        const uint32_t middle = low + (count - low) / 2;
+
+        if (all[middle] < index)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* Those of the places that are in the same piece as an instruction. They are sorted. */
+static const uint32_t *
+places_of_piece(const struct lift *l, uint32_t index, const uint32_t *all, uint32_t *count)
+{
+    const struct lift_piece *p = hed_lift_piece(&l->code, index);
+    const uint32_t first = p->base / HED_SASS_BYTES, end = first + p->size / HED_SASS_BYTES;
+    const uint32_t at = first_place(all, *count, first);
+
+    *count = first_place(all, *count, end) - at;
+    return all + at;
+}
+
+const uint32_t *
+hed_lift_callees(const struct lift *l, uint32_t index, bool by_address, uint32_t *count)
+{
+    *count = by_address ? l->code.taken_count : l->flow.function_count;
+    return by_address ? l->code.taken : places_of_piece(l, index, l->flow.functions, count);
+}
+
+const uint32_t *
+hed_lift_returns(const struct lift *l, uint32_t index, bool by_address, uint32_t *count)
+{
+    *count = l->flow.return_count;
+    return by_address ? l->flow.returns : places_of_piece(l, index, l->flow.returns, count);
+}
+
 /* The register says which function; a copy of each is made, as for other calls. */
 static void
-follow_call_by_value(struct flow_maker *m, uint32_t node, uint32_t index)
+follow_call_by_value(struct flow_maker *m, uint32_t node, uint32_t index, bool by_address)
 {
     struct lift_flow *f = &m->l->flow;
     const uint32_t context = f->nodes[node].context;
+    uint32_t count;
+    const uint32_t *to = hed_lift_callees(m->l, index, by_address, &count);
 
     f->calls_by_value = true;
-    for (uint32_t i = 0; i < f->function_count && !m->l->err; i++) {
-        const uint32_t to = f->functions[i];
-
-        add_next(m, node, to, f->by_value ? 0 : add_context(m, context, to, index + 1));
-    }
+    for (uint32_t i = 0; i < count && !m->l->err; i++)
+        add_next(m, node, to[i], f->by_value ? 0 : add_context(m, context, to[i], index + 1));
 }
 
 static void
-follow_return(struct flow_maker *m, uint32_t node)
+follow_return(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *inst)
 {
     struct lift_flow *f = &m->l->flow;
     const struct lift_context *c = &f->contexts[f->nodes[node].context];
 
     if (f->by_value) {
-        for (uint32_t i = 0; i < f->return_count; i++)
-            add_next(m, node, f->returns[i], 0);
+        uint32_t count;
+        const uint32_t *to =
+            hed_lift_returns(m->l, f->nodes[node].end - 1, hed_lift_is_absolute(inst), &count);
+
+        for (uint32_t i = 0; i < count; i++)
+            add_next(m, node, to[i], 0);
     } else if (f->nodes[node].context == 0) {
         m->l->err = HED_ENOTSUP;
         hed_why_set(m->l->why, "machine code: a return from the kernel itself at 0x%x",
                     (f->nodes[node].end - 1) * HED_SASS_BYTES);
     } else {
-        add_next(m, node, c->back, c->parent);
+        add_next(m, node, stay_inside(m->l, c->back - 1, c->back), c->parent);
     }
 }
 
@@ -393,7 +395,7 @@ follow_table(struct flow_maker *m, uint32_t node, uint32_t index)
     uint32_t count, *targets = hed_lift_table(m->l, index, &count);
 
     for (uint32_t i = 0; i < count; i++)
-        add_next(m, node, targets[i], m->l->flow.nodes[node].context);
+        add_next(m, node, stay_inside(m->l, index, targets[i]), m->l->flow.nodes[node].context);
     free(targets);
     if (!count) {
         m->l->err = HED_ENOTSUP;
@@ -414,14 +416,14 @@ follow_node(struct flow_maker *m, uint32_t node)
     do {
         if (!hed_lift_decode(m->l, i, &inst))
             return;
-        t = hed_lift_transfer_of(&inst);
+        t = hed_lift_transfer_of(m->l, &inst);
         i++;
     } while (t == LIFT_GOES_ON && i < f->inst_count && !f->begins[i]);
     f->nodes[node].end = i;
     m->copied += i - f->nodes[node].first;
     switch (t) {
     case LIFT_BRANCHES:
-        add_next(m, node, hed_lift_target(m->l, &inst, i - 1), context);
+        add_next(m, node, stay_inside(m->l, i - 1, hed_lift_target(m->l, &inst, i - 1)), context);
         break;
     case LIFT_BRANCHES_BY_TABLE:
         follow_table(m, node, i - 1);
@@ -430,16 +432,18 @@ follow_node(struct flow_maker *m, uint32_t node)
         follow_call(m, node, &inst, i - 1);
         break;
     case LIFT_CALLS_BY_VALUE:
-        follow_call_by_value(m, node, i - 1);
+    case LIFT_CALLS_BY_ADDRESS:
+        follow_call_by_value(m, node, i - 1, t == LIFT_CALLS_BY_ADDRESS);
         break;
     case LIFT_RETURNS:
-        follow_return(m, node);
+        follow_return(m, node, &inst);
         break;
     default:
         break;
     }
-    if (t == LIFT_GOES_ON || is_conditional(&inst)) {
-        add_next(m, node, i, context);
+    /* A call by address may be that of a system function. */
+    if (t == LIFT_GOES_ON || t == LIFT_CALLS_BY_ADDRESS || is_conditional(&inst)) {
+        add_next(m, node, stay_inside(m->l, i - 1, i), context);
         f->nodes[node].falls = true;
     }
 }
@@ -450,11 +454,15 @@ find_returns(struct flow_maker *m)
 {
     struct hed_sass_inst inst;
 
-    for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++)
-        if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) == 0 &&
-            (hed_lift_transfer_of(&inst) == LIFT_CALLS ||
-             hed_lift_transfer_of(&inst) == LIFT_CALLS_BY_VALUE))
+    for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++) {
+        if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
+            continue;
+
+        const enum lift_transfer t = hed_lift_transfer_of(m->l, &inst);
+
+        if (t == LIFT_CALLS || t == LIFT_CALLS_BY_VALUE || t == LIFT_CALLS_BY_ADDRESS)
             m->l->flow.returns[m->l->flow.return_count++] = i + 1; /* room for every instruction */
+    }
 }
 
 static void
@@ -516,13 +524,14 @@ hed_lift_flow(struct lift *l)
     f->contexts = calloc(16, sizeof *f->contexts);
     f->context_room = 16;
     f->context_count = 1;
-    f->functions = hed_lift_functions(l->program, &l->code, &f->function_count);
     f->listed = calloc((size_t)f->inst_count + 1, 1);
-    if (!f->begins || !f->returns || !f->contexts || !f->functions || !f->listed)
+    if (!f->begins || !f->returns || !f->contexts || !f->listed)
         return HED_ENOMEM;
 
-    int err = read_tables(l);
+    int err = hed_lift_find_functions(l);
 
+    if (!err)
+        err = hed_lift_read_tables(l);
     if (err)
         return err;
     mark_begins(l);

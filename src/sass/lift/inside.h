@@ -1,5 +1,6 @@
 /* Inside the lifter: one kernel at a time.
  *
+ *   targets.c  where branches and calls through registers can go
  *   flow.c     blocks of machine code, subroutines repeated for each call
  *   split.c    copies blocks, so that every loop has one entry
  *   order.c    puts them into an order in which loops are contiguous and joins come after what
@@ -76,7 +77,8 @@ struct lift_context {
 
 /* The targets of an indirect branch, as .nv.info lists them. */
 struct lift_table {
-    uint32_t at; /* the branch, in bytes */
+    uint32_t at;   /* the branch, in bytes */
+    uint32_t base; /* where its piece begins: targets count from there */
     struct hed_bytes targets;
 };
 
@@ -91,7 +93,7 @@ struct lift_flow {
     uint8_t *begins;     /* by instruction: a block begins here */
     uint32_t *returns;   /* instructions after calls, by value */
     uint32_t return_count;
-    uint32_t *functions; /* instructions at which functions begin */
+    uint32_t *functions; /* instructions at which functions begin, sorted; not those of pieces */
     uint32_t function_count;
     uint32_t inst_count;
     struct lift_table *tables; /* by place */
@@ -205,7 +207,8 @@ enum lift_transfer {
     LIFT_BRANCHES, /* to a target, or goes on if it has a condition */
     LIFT_BRANCHES_BY_TABLE,
     LIFT_CALLS,
-    LIFT_CALLS_BY_VALUE, /* any function of the code */
+    LIFT_CALLS_BY_VALUE,   /* any function of the same section, by its offset */
+    LIFT_CALLS_BY_ADDRESS, /* any function whose address is known somewhere, or one of the system */
     LIFT_RETURNS,
     LIFT_ENDS,
 };
@@ -224,7 +227,7 @@ void hed_lift_find_meetings(struct lift *l);
 
 /* HED_ENOTSUP, HED_ELIMIT, HED_ENOMEM. */
 int hed_lift_flow(struct lift *l);
-enum lift_transfer hed_lift_transfer_of(const struct hed_sass_inst *inst);
+enum lift_transfer hed_lift_transfer_of(const struct lift *l, const struct hed_sass_inst *inst);
 /* split.c: copies blocks so that loops have one entry. HED_ENOMEM. */
 int hed_lift_split(struct lift_flow *f);
 /* order.c: sets f->order and the nodes' positions. HED_ENOMEM, HED_ELIMIT. */
@@ -232,6 +235,20 @@ int hed_lift_order(struct lift_flow *f);
 void hed_lift_flow_fini(struct lift_flow *f);
 /* The instruction that a branch goes to; LIFT_NONE if it is outside of the code. */
 uint32_t hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index);
+/* The functions that a call through a register can reach, and the places behind calls that a return
+ * can go to: instructions. Those in the same piece, or all that have an address. */
+const uint32_t *hed_lift_callees(const struct lift *l, uint32_t index, bool by_address,
+                                 uint32_t *count);
+const uint32_t *hed_lift_returns(const struct lift *l, uint32_t index, bool by_address,
+                                 uint32_t *count);
+/* Does a call or a return go to an address, not to an offset in its section? */
+bool hed_lift_is_absolute(const struct hed_sass_inst *inst);
+
+/* ---- targets.c ------------------------------------------------------------------------------- */
+
+/* Set f->tables and f->functions. HED_ENOMEM. */
+int hed_lift_read_tables(struct lift *l);
+int hed_lift_find_functions(struct lift *l);
 /* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
  * caller frees. NULL if there are none. */
 uint32_t *hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count);
@@ -271,6 +288,9 @@ bool hed_lift_is_zero(const struct hed_sass_operand *o);
 
 /* A constant of 4 or 8 bytes in a bank. */
 const char *hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes);
+
+/* The half of an address that the instruction has in place of a number; NULL if it has none. */
+const char *hed_lift_patched(struct lift *l);
 
 /* The place of a 32-bit result: a register, or a temporary if nobody wants it. */
 const char *hed_lift_def(struct lift *l, const struct hed_sass_operand *o);

@@ -356,6 +356,15 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
     hed_buf_fini(&body);
 }
 
+/* Linkers that cannot say how much recursion needs write all ones. */
+static uint32_t
+stack_size(const struct hed_cubin_kernel *k)
+{
+    const uint64_t stack = (k->stack == UINT32_MAX ? 0 : k->stack) + (uint64_t)k->local;
+
+    return (uint32_t)hed_round_up(stack < STACK_MAX ? stack : STACK_MAX, STACK_ALIGN);
+}
+
 static int
 lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
           bool in_module, struct hed_buf *ptx, struct hed_why *why)
@@ -373,12 +382,11 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
     hed_buf_init(&l->statements, STATEMENTS_MAX);
     l->err = hed_lift_find_code(program, kernel, &l->code, why);
     if (!l->err) {
-        const uint64_t stack = l->code.kernel->stack + l->code.kernel->local;
-
-        l->local = (uint32_t)hed_round_up(stack < STACK_MAX ? stack : STACK_MAX, STACK_ALIGN);
+        l->local = stack_size(l->code.kernel);
         l->err = hed_lift_flow(l);
     }
-    if (!l->err && (l->flow.by_value || l->flow.calls_by_value))
+    l->stack_unknown = l->flow.by_value; /* a return would bring it to all places behind calls */
+    if (!l->err && (l->flow.by_value || l->flow.calls_by_value || l->code.piece_count > 1))
         l->local += SPARE_STACK;
     if (!l->err && !alloc_tables(l))
         l->err = HED_ENOMEM;
@@ -388,6 +396,7 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
     err = l->err;
     hed_buf_fini(&l->statements);
     hed_lift_flow_fini(&l->flow);
+    hed_lift_code_fini(&l->code);
     free(l->fused);
     free(l->pred_uses);
     free(l->pred_defs);

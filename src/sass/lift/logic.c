@@ -15,10 +15,11 @@ void
 hed_lift_move(struct lift *l)
 {
     const struct hed_sass_operand *d = hed_lift_operand(l, 0), *s = hed_lift_operand(l, 1);
-    const char *w = hed_lift_word(l, s);
+    const char *half = hed_lift_patched(l), *w = half ? half : hed_lift_word(l, s);
 
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), w);
-    hed_lift_moved(l, d, s);
+    if (!half)
+        hed_lift_moved(l, d, s);
 }
 
 void

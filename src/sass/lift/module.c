@@ -11,10 +11,6 @@
 #include "base/err.h"
 #include "sass/sass.h"
 
-#define R_CUDA_64 2
-#define R_CUDA_G64 4 /* a generic address; addresses of variables are generic */
-#define R_CUDA_YIELD_OPCODE9_0 68
-#define R_CUDA_YIELD_CLEAR_PRED4_87 69
 #define SYMBOL_MANAGED 4 /* in st_other */
 #define SECTION_ALIGN 256
 #define NAME_MAX_BYTES 64
@@ -201,123 +197,6 @@ read_variables(struct module_reader *r)
     return 0;
 }
 
-/* ---- addresses ------------------------------------------------------------------------------- */
-
-static struct lift_address
-referent_of(const struct module_reader *r, uint32_t symbol, int64_t addend)
-{
-    struct lift_address a = {.kind = LIFT_UNKNOWN, .index = symbol, .addend = addend};
-    struct hed_elf_symbol s;
-
-    if (!module_symbol(r->m, symbol, &s))
-        return a;
-    a.name = s.name;
-    if (s.section == SHN_UNDEF) {
-        a.kind = LIFT_FUNCTION;
-    } else if (s.section < r->m->elf.count && r->m->var_of_section[s.section]) {
-        const uint32_t var = r->m->var_of_section[s.section] - 1;
-
-        a.kind = LIFT_VARIABLE;
-        a.index = r->m->managed[symbol] ? r->m->managed[symbol] - 1 : var;
-        if (a.index == var)
-            a.addend = (int64_t)((uint64_t)addend + s.value);
-    }
-    return a;
-}
-
-static bool
-is_address_section(const struct module_reader *r, uint32_t section)
-{
-    struct hed_elf_section s;
-
-    return hed_elf_file_section(&r->m->elf, section, &s) &&
-           (hed_elf_section_begins(&s, ".nv.constant") || is_variables(&s));
-}
-
-/* One relocation of a section. */
-static bool
-read_address(struct module_reader *r, const struct hed_elf_section *rel, uint64_t i,
-             struct lift_address *out)
-{
-    const size_t size = rel->type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-    const uint8_t *p = hed_bytes_at(rel->bytes, i * size, size);
-    struct hed_elf_section target;
-    Elf64_Rela x = {0};
-
-    if (!p || !hed_elf_file_section(&r->m->elf, rel->info, &target))
-        return false;
-    memcpy(&x, p, size);
-
-    const uint8_t *place = hed_bytes_at(target.bytes, x.r_offset, 8);
-
-    if (rel->type == SHT_REL && place)
-        x.r_addend = (int64_t)hed_load_u64(place);
-    *out = referent_of(r, (uint32_t)ELF64_R_SYM(x.r_info), x.r_addend);
-    out->at = x.r_offset;
-    if ((ELF64_R_TYPE(x.r_info) != R_CUDA_64 && ELF64_R_TYPE(x.r_info) != R_CUDA_G64) ||
-        !hed_range_fits(x.r_offset, 8, target.size))
-        out->kind = LIFT_UNKNOWN;
-    return true;
-}
-
-static void
-add_addresses(struct module_reader *r, const struct hed_elf_section *rel, uint64_t room)
-{
-    const uint32_t var = r->m->var_of_section[rel->info];
-    struct lift_address a;
-
-    for (uint64_t i = 0; r->m->address_count < room && read_address(r, rel, i, &a); i++) {
-        a.section = rel->info;
-        r->m->addresses[r->m->address_count++] = a;
-        if (var && a.kind == LIFT_VARIABLE)
-            r->p->pointers[r->p->pointer_count++] = (struct hed_sass_pointer){
-                .var = var - 1, .to = a.index, .at = a.at, .addend = a.addend};
-    }
-}
-
-static int
-compare_addresses(const void *a, const void *b)
-{
-    const struct lift_address *x = a, *y = b;
-
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-static int
-compare_pointers(const void *a, const void *b)
-{
-    const struct hed_sass_pointer *x = a, *y = b;
-
-    if (x->var != y->var)
-        return x->var < y->var ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-static int
-read_addresses(struct module_reader *r)
-{
-    struct hed_elf_section s;
-    uint64_t n = 0;
-
-    for (uint32_t i = 0; i < r->m->elf.count; i++)
-        if (hed_elf_file_section(&r->m->elf, i, &s) && (s.type == SHT_REL || s.type == SHT_RELA) &&
-            is_address_section(r, s.info))
-            n += s.bytes.size / sizeof(Elf64_Rel);
-    r->m->addresses = alloc_cleared(r, n, sizeof(struct lift_address));
-    r->p->pointers = alloc_cleared(r, n, sizeof(struct hed_sass_pointer));
-    if (!r->m->addresses || !r->p->pointers)
-        return HED_ELIMIT;
-    for (uint32_t i = 0; i < r->m->elf.count; i++)
-        if (hed_elf_file_section(&r->m->elf, i, &s) && (s.type == SHT_REL || s.type == SHT_RELA) &&
-            is_address_section(r, s.info))
-            add_addresses(r, &s, n);
-    qsort(r->m->addresses, r->m->address_count, sizeof *r->m->addresses, compare_addresses);
-    qsort(r->p->pointers, r->p->pointer_count, sizeof *r->p->pointers, compare_pointers);
-    return 0;
-}
-
 /* ---- a module -------------------------------------------------------------------------------- */
 
 bool
@@ -348,7 +227,7 @@ read_module(struct module_reader *r, struct hed_bytes cubin)
             r->m->symbols = s;
     }
     err = read_variables(r);
-    return err ? err : read_addresses(r);
+    return err ? err : hed_lift_read_addresses(r->p, r->arena, r->why);
 }
 
 int
@@ -381,68 +260,13 @@ is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes n
            memcmp(s->name.data + n, name.data, name.size) == 0;
 }
 
-/* The first address at a place of a section or behind it. */
-static uint32_t
-first_address(const struct lift_address *all, uint32_t count, uint32_t section, uint64_t at)
-{
-    const struct lift_address key = {.section = section, .at = at};
-    uint32_t low = 0;
-
-    while (low < count) {
-        const uint32_t middle = low + (count - low) / 2;
-
-        if (compare_addresses(&all[middle], &key) < 0)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
-}
-
 static struct lift_bank
 bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes bytes, uint32_t var)
 {
-    const uint32_t first = first_address(m->addresses, m->address_count, section, 0);
-    const uint32_t end = first_address(m->addresses, m->address_count, section + 1, 0);
+    struct lift_bank b = {.bytes = bytes, .var = var, .section = section};
 
-    return (struct lift_bank){.bytes = bytes,
-                              .var = var,
-                              .section = section,
-                              .addresses = &m->addresses[first],
-                              .count = end - first};
-}
-
-/* A cubin that has not been linked may have relocations in its code. Hints when to switch to
- * another warp do not matter; others are a linker's business. */
-static int
-check_relocations(const struct lift_module *m, uint32_t text, struct hed_why *why)
-{
-    uint64_t left = m->elf.bytes.size; /* sections that share their bytes could have more */
-    struct hed_elf_section s;
-
-    for (uint32_t i = 0; i < m->elf.count; i++) {
-        if (!hed_elf_file_section(&m->elf, i, &s) || s.info != text ||
-            (s.type != SHT_REL && s.type != SHT_RELA))
-            continue;
-
-        const size_t size = s.type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-
-        if (s.bytes.size > left) {
-            hed_why_set(why, "the relocations of the cubin overlap");
-            return HED_EFORMAT;
-        }
-        left -= s.bytes.size;
-        for (size_t at = 0; at + size <= s.bytes.size; at += size) {
-            const uint32_t type = hed_load_u32(s.bytes.data + at + offsetof(Elf64_Rel, r_info));
-
-            if (type != R_CUDA_YIELD_OPCODE9_0 && type != R_CUDA_YIELD_CLEAR_PRED4_87) {
-                hed_why_set(
-                    why, "machine code: a relocation of type %u: the cubin has to be linked", type);
-                return HED_ENOTSUP;
-            }
-        }
-    }
-    return 0;
+    b.addresses = hed_lift_addresses(m, section, &b.count);
+    return b;
 }
 
 int
@@ -451,7 +275,9 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
 {
     const struct lift_module *m = p->inside;
     struct hed_elf_section s;
+    uint32_t section = 0;
 
+    *out = (struct lift_code){0};
     if (kernel >= p->cubin.kernel_count)
         return HED_EINVAL;
     *out = (struct lift_code){.kernel = &p->cubin.kernels[kernel],
@@ -461,46 +287,17 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
         if (!hed_elf_file_section(&m->elf, i, &s))
             continue;
         if (is_named(&s, ".text.", out->name)) {
-            out->section = i;
+            section = i;
             out->bytes = hed_bytes_cut(s.bytes, 0, s.bytes.size / HED_SASS_BYTES * HED_SASS_BYTES);
-        } else if (is_named(&s, ".nv.info.", out->name))
-            out->info = s.bytes;
-        else if (is_named(&s, ".nv.constant2.", out->name) ||
-                 (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
+        } else if (is_named(&s, ".nv.constant2.", out->name) ||
+                   (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
             out->literals = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
         else if (is_named(&s, ".nv.constant4.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
             out->pool = bank_of_section(m, i, s.bytes, UINT32_MAX);
     }
     if (out->bytes.size)
-        return check_relocations(m, out->section, why);
+        return hed_lift_link(p, section, out, why);
     hed_why_set(why, "the cubin has no code for this kernel");
     return HED_ENOTFOUND;
-}
-
-uint32_t *
-hed_lift_functions(const struct hed_sass_program *p, const struct lift_code *code, uint32_t *count)
-{
-    const struct lift_module *m = p->inside;
-    const uint32_t symbols = hed_elf_file_symbols(&m->symbols);
-    uint32_t *all = malloc(((size_t)symbols + 1) * sizeof *all);
-    struct hed_elf_symbol s;
-
-    *count = 0;
-    for (uint32_t i = 0; all && i < symbols; i++)
-        if (module_symbol(m, i, &s) && ELF64_ST_TYPE(s.info) == STT_FUNC &&
-            s.section == code->section && s.value && s.value % HED_SASS_BYTES == 0 &&
-            s.value < code->bytes.size)
-            all[(*count)++] = (uint32_t)(s.value / HED_SASS_BYTES);
-    return all;
-}
-
-struct lift_address
-hed_lift_address(const struct lift_bank *bank, uint64_t offset)
-{
-    const uint32_t i = first_address(bank->addresses, bank->count, bank->section, offset);
-
-    if (i < bank->count && bank->addresses[i].at == offset)
-        return bank->addresses[i];
-    return (struct lift_address){.kind = LIFT_NUMBER, .at = offset};
 }

@@ -363,6 +363,7 @@ hed_lift_own_place(struct lift *l)
 {
     const struct hed_sass_operand *d = hed_lift_operand(l, 0);
 
-    hed_lift_put(l, "mov.b32 %s, 0x%x", hed_lift_def_nth(l, d, 0), l->index * HED_SASS_BYTES);
+    hed_lift_put(l, "mov.b32 %s, 0x%x", hed_lift_def_nth(l, d, 0),
+                 hed_lift_place_number(&l->code, l->index));
     hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, 1));
 }

@@ -323,29 +323,47 @@ known_constant(struct lift *l, const struct lift_bank *bank, int64_t offset, uns
                       : hed_lift_text(l, "0x%x", hed_load_u32(p));
 }
 
+/* All of an address, or a half of it. Calls compare functions with the same numbers. */
 static const char *
-pooled_constant(struct lift *l, int64_t offset, unsigned bytes)
+address_text(struct lift *l, const struct lift_address *a, unsigned bytes, bool high)
 {
-    const int64_t base = offset & ~INT64_C(7);
-    const struct lift_address a = hed_lift_address(&l->code.pool, (uint64_t)base);
-    const char *q = NULL;
+    const char *q;
 
-    switch (a.kind) {
-    case LIFT_NUMBER:
-        return known_constant(l, &l->code.pool, offset, bytes);
-    case LIFT_FUNCTION: /* a call compares it with the same number */
-        q = hed_lift_text(l, "%u", a.index * 16 + 16);
-        return bytes == 8 || base == offset ? q : "0";
-    case LIFT_VARIABLE: {
+    switch (a->kind) {
+    case LIFT_FUNCTION:
+        return bytes == 8 || !high ? hed_lift_text(l, "%u", LIFT_FUNCTION_NUMBER(a->index)) : "0";
+    case LIFT_CODE:
+        return bytes == 8 || !high
+                   ? hed_lift_text(
+                         l, "%u",
+                         hed_lift_code_number(l->program->inside, a->index, (uint64_t)a->addend))
+                   : "0";
+    case LIFT_VARIABLE:
         q = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "mov.u64 %s, %s", q, hed_lift_variable(l, a.index, a.addend));
-        break;
-    }
+        hed_lift_calc(l, "mov.u64 %s, %s", q, hed_lift_variable(l, a->index, a->addend));
+        return bytes == 8 ? q : half_of(l, q, high);
     default:
-        hed_lift_refuse(l, "the address of a function");
+        hed_lift_refuse(l, "an address that is not known");
         return "0";
     }
-    return bytes == 8 ? q : half_of(l, q, offset != base);
+}
+
+static const char *
+pooled_constant(struct lift *l, const struct lift_bank *bank, int64_t offset, unsigned bytes)
+{
+    const int64_t base = offset & ~INT64_C(7);
+    const struct lift_address a = hed_lift_address(bank, (uint64_t)base);
+
+    return a.kind == LIFT_NUMBER ? known_constant(l, bank, offset, bytes)
+                                 : address_text(l, &a, bytes, offset != base);
+}
+
+const char *
+hed_lift_patched(struct lift *l)
+{
+    const struct lift_patch *p = hed_lift_patch(&l->code, l->index);
+
+    return p ? address_text(l, &p->to, 4, p->to.how == LIFT_HIGH) : NULL;
 }
 
 const char *
@@ -357,7 +375,7 @@ hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes)
     case 0:
         return bank0(l, offset, bytes);
     case 2:
-        return known_constant(l, &l->code.literals, offset, bytes);
+        return pooled_constant(l, &l->code.literals, offset, bytes);
     case 3:
         if (l->code.constants == LIFT_NONE)
             break;
@@ -366,7 +384,7 @@ hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes)
                       hed_lift_variable(l, l->code.constants, offset));
         return t;
     case 4:
-        return pooled_constant(l, offset, bytes);
+        return pooled_constant(l, &l->code.pool, offset, bytes);
     default:
         break;
     }

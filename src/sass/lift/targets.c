@@ -1,0 +1,145 @@
+/* Where branches and calls through registers can go: .nv.info lists targets, symbols name
+ * functions. See inside.h.
+ */
+#include <elf.h>
+#include <stdlib.h>
+
+#include "sass/lift/inside.h"
+
+#define INDIRECT_TARGETS 0x34 /* in .nv.info */
+#define TABLE_HEAD 12         /* bytes before the targets */
+
+/* ---- branches -------------------------------------------------------------------------------- */
+
+struct table_reader {
+    struct lift_flow *flow;
+    uint32_t base; /* of the piece that the records are about */
+};
+
+/* One record can describe several branches: place, 0, count, targets, each of 32 bits. Only counts
+ * them while there is no room. */
+static int
+add_tables(void *arg, uint8_t attribute, struct hed_bytes v)
+{
+    const struct table_reader *r = arg;
+    struct lift_flow *f = r->flow;
+    uint64_t at = 0;
+
+    while (attribute == INDIRECT_TARGETS && hed_bytes_has(v, at, TABLE_HEAD)) {
+        const uint64_t count = hed_load_u32(v.data + at + 8);
+
+        if (!hed_bytes_has(v, at + TABLE_HEAD, count * 4))
+            return HED_EFORMAT;
+        if (f->tables)
+            f->tables[f->table_count] =
+                (struct lift_table){.at = r->base + hed_load_u32(v.data + at),
+                                    .base = r->base,
+                                    .targets = hed_bytes_cut(v, at + TABLE_HEAD, count * 4)};
+        f->table_count++;
+        at += TABLE_HEAD + count * 4;
+    }
+    return 0;
+}
+
+static int
+compare_tables(const void *a, const void *b)
+{
+    const struct lift_table *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Records that cannot be read are as good as none: the branches are refused. */
+static void
+add_tables_of_pieces(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+
+    f->table_count = 0;
+    for (uint32_t i = 0; i < l->code.piece_count; i++) {
+        struct table_reader r = {f, l->code.pieces[i].base};
+        const uint32_t before = f->table_count;
+
+        if (hed_cubin_info_each(l->code.pieces[i].info, add_tables, &r) != 0)
+            f->table_count = before;
+    }
+}
+
+int
+hed_lift_read_tables(struct lift *l)
+{
+    struct lift_flow *f = &l->flow;
+
+    add_tables_of_pieces(l);
+    if (!f->table_count)
+        return 0;
+    f->tables = malloc(f->table_count * sizeof *f->tables);
+    if (!f->tables)
+        return HED_ENOMEM;
+    add_tables_of_pieces(l);
+    qsort(f->tables, f->table_count, sizeof *f->tables, compare_tables);
+    return 0;
+}
+
+uint32_t *
+hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count)
+{
+    const struct lift_flow *f = &l->flow;
+    const struct lift_table key = {.at = index * HED_SASS_BYTES};
+    const struct lift_table *t =
+        f->table_count ? bsearch(&key, f->tables, f->table_count, sizeof key, compare_tables)
+                       : NULL;
+    uint32_t *targets;
+
+    *count = 0;
+    if (!t || !t->targets.size)
+        return NULL;
+    targets = malloc(t->targets.size);
+    for (size_t i = 0; targets && i < t->targets.size / 4; i++) {
+        const uint64_t at = t->base + (uint64_t)hed_load_u32(t->targets.data + i * 4);
+        const uint64_t to = at / HED_SASS_BYTES;
+
+        if (at % HED_SASS_BYTES || to >= f->inst_count || f->listed[to])
+            continue;
+        f->listed[to] = 1;
+        targets[(*count)++] = (uint32_t)to;
+    }
+    for (uint32_t i = 0; i < *count; i++)
+        f->listed[targets[i]] = 0;
+    return targets;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static int
+compare_functions(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int
+hed_lift_find_functions(struct lift *l)
+{
+    const struct lift_module *m = l->program->inside;
+    const uint32_t symbols = hed_elf_file_symbols(&m->symbols);
+    struct lift_flow *f = &l->flow;
+    struct hed_elf_symbol s;
+
+    f->functions = malloc(((size_t)symbols + 1) * sizeof *f->functions);
+    if (!f->functions)
+        return HED_ENOMEM;
+    for (uint32_t i = 0; i < symbols; i++) {
+        if (!hed_elf_file_symbol(&m->symbols, &m->strings, i, &s))
+            continue;
+
+        const struct lift_piece *p = hed_lift_piece_of_section(&l->code, s.section);
+
+        if (p && ELF64_ST_TYPE(s.info) == STT_FUNC && s.value && s.value % HED_SASS_BYTES == 0 &&
+            s.value < p->size)
+            f->functions[f->function_count++] = (p->base + (uint32_t)s.value) / HED_SASS_BYTES;
+    }
+    qsort(f->functions, f->function_count, sizeof *f->functions, compare_functions);
+    return 0;
+}
