@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -61,15 +62,18 @@ def package_version(name):
 class Programs:
     """The contestants' programs. pocl is None where OpenCL cannot be compiled."""
 
-    def __init__(self, build, update_ptx=False, committed_ptx=False):
+    def __init__(self, build, update_ptx=False, committed_ptx=False, both=False):
         self.build = build
         self.folder = os.path.join(build, "bench", "cpu")
         self.compiler = find_compiler()
         self.nvcc = None if committed_ptx else find_nvcc()
         self.ptx = os.path.join(HERE, "ptx")
         os.makedirs(self.folder, exist_ok=True)
+        if both and (update_ptx or not self.nvcc):
+            sys.exit("--both needs nvcc, and goes neither with --committed-ptx nor --update-ptx")
         if self.nvcc:
-            self.make_ptx(self.ptx if update_ptx else os.path.join(self.folder, "ptx"))
+            self.make_ptx(self.ptx if update_ptx else
+                          os.path.join(self.folder, "both" if both else "ptx"), both)
         self.probe = self.compile("probe", ["probe.c"])
         self.plain = self.compile("plain", self.with_cases("plain.c"), ["-lm"])
         self.heddle = self.compile(
@@ -83,15 +87,18 @@ class Programs:
     def with_cases(own):
         return [own, "main.c", "job.c", "busiest.c"] + [f"cases/{name}.c" for name in FILES]
 
-    def make_ptx(self, folder):
+    def make_ptx(self, folder, both):
+        """Makes PTX, or fat binaries with PTX and machine code."""
+        kind = ["-fatbin", f"-gencode=arch={ARCH},code=[{ARCH},{ARCH.replace('compute', 'sm')}]"]
+        if not both:
+            kind = ["-ptx", f"-arch={ARCH}"]
         os.makedirs(folder, exist_ok=True)
         for name in FILES:
             source = os.path.join(HERE, "kernels", name + ".cl")
             target = os.path.join(folder, name + ".ptx")
             common = os.path.join(HERE, "kernels", "dialect.cl")
             if not newer(target, [source, common]):
-                subprocess.run([self.nvcc, "-ptx", f"-arch={ARCH}", "-x", "cu", source,
-                                "-o", target], check=True)
+                subprocess.run([self.nvcc, *kind, "-x", "cu", source, "-o", target], check=True)
         self.ptx = folder
 
     def compile(self, name, sources, more=()):

@@ -20,6 +20,11 @@ class Contestant:
         self.env = env
         self.cache_variable = cache_variable
 
+    def without(self, variable, value):
+        """The same contestant, except that the variable is not set if it has this value."""
+        env = {k: v for k, v in self.env.items() if (k, v) != (variable, value)}
+        return Contestant(self.name, self.program, env, self.cache_variable)
+
     def run(self, scratch, case, seconds, *more, threads=1, cache=None):
         """The program's figures for a case, or None with a message when it fails."""
         env = dict(os.environ, **self.env)

@@ -153,8 +153,7 @@ add_fatbin(struct link *l, struct hed_bytes fatbin)
 {
     const struct hed_profile *p = &l->device->info.profile;
     const struct hed_choose how = {.device = (uint32_t)(10 * p->major + p->minor),
-                                   .flags = HED_CHOOSE_PTX_ONLY | HED_CHOOSE_64BIT_ONLY |
-                                            (p->accepts_newer_ptx ? HED_CHOOSE_NEWER_PTX : 0)};
+                                   .flags = hed_ptx_only(p)};
     struct hed_fatbin_entry e;
     struct hed_bytes text;
     struct hed_why why;

@@ -4,10 +4,9 @@
  *        ╲─ choose, unpack ─────────────> cubin ──── if it is taken ──╱
  *                                               ╲─── else: described, cannot run
  *
- * If an image has both, the setting cpu_code decides; hed_near.prefers. If a device would use
- * machine code because the PTX is for newer devices, the PTX runs all the same: NVIDIA's libraries
- * have machine code for each device and PTX for the newest. Machine code that the executor does not
- * take is described, so that everything but a launch succeeds.
+ * The order in which the code of a fat binary is tried depends on the setting cpu_code
+ * (hed_near.prefers); see `ways`. Machine code that the executor does not take is described, so
+ * that everything but a launch succeeds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +122,8 @@ takes_cubin(const struct opening *o, struct hed_arch arch)
 
 /* ---- fat binaries ---------------------------------------------------------------------------- */
 
+#define FITTING_PTX (HED_CHOOSE_PTX_ONLY | HED_CHOOSE_64BIT_ONLY)
+
 /* Is it worth trying other code of the same fat binary? */
 static bool
 worth_another(CUresult r)
@@ -216,39 +217,52 @@ choose_cubin(const struct opening *o, struct hed_bytes fatbin, bool (*takes)(str
     return hed_fatbin_choose(fatbin, &how, out, why);
 }
 
-/* Opens PTX of a fat binary, or of the parts that it was linked from: what fits and, if the device
- * would use machine code, else what is for newer devices. NOT_FOUND if there is none. */
+/* Opens PTX that a driver would compile for the device, of a fat binary or of the parts that it was
+ * linked from. */
 static CUresult
-open_any_ptx(struct opening *o, const struct hed_image *image)
+open_fitting_ptx(struct opening *o, const struct hed_image *image)
 {
-    const unsigned flags = hed_ptx_only(o->profile);
-    CUresult r = open_fatbin_ptx(o, image->bytes, flags);
-    struct hed_fatbin_entry e;
-    struct hed_why why;
+    const CUresult r = open_fatbin_ptx(o, image->bytes, FITTING_PTX);
 
-    if (r == CUDA_ERROR_NOT_FOUND && image->parts)
-        r = open_parts(o, image->parts);
-    if (r == CUDA_ERROR_NOT_FOUND && choose_cubin(o, image->bytes, NULL, &e, &why) == 0 &&
-        open_fatbin_ptx(o, image->bytes, flags | HED_CHOOSE_NEWER_PTX) == CUDA_SUCCESS)
-        return CUDA_SUCCESS;
-    return r;
+    return r == CUDA_ERROR_NOT_FOUND && image->parts ? open_parts(o, image->parts) : r;
 }
 
-/* Opens machine code of a fat binary so that its kernels run: what the device would use, else what
- * the executor takes. NOT_FOUND if there is none. */
+/* Opens PTX for newer devices if there is none that fits and the profile accepts it, or if a device
+ * would use machine code of the image: NVIDIA's libraries have machine code for each device and PTX
+ * for the newest. Such an image loads in any case. */
 static CUresult
-open_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
+open_newer_ptx(struct opening *o, const struct hed_image *image)
+{
+    const struct hed_choose fitting = {.device = o->device, .flags = FITTING_PTX};
+    struct hed_fatbin_entry e;
+    struct hed_why why;
+    const bool loads = choose_cubin(o, image->bytes, NULL, &e, &why) == 0;
+
+    if (hed_fatbin_choose(image->bytes, &fitting, &e, &why) == 0 ||
+        (!loads && !o->profile->accepts_newer_ptx))
+        return CUDA_ERROR_NOT_FOUND;
+
+    const CUresult r = open_fatbin_ptx(o, image->bytes, FITTING_PTX | HED_CHOOSE_NEWER_PTX);
+
+    return loads && worth_another(r) ? CUDA_ERROR_NOT_FOUND : r;
+}
+
+/* Opens machine code of a fat binary so that its kernels run: what is made for the device, else
+ * what the device would run, else what the executor takes. */
+static CUresult
+open_fatbin_cubin(struct opening *o, const struct hed_image *image)
 {
     bool (*const takes)(struct hed_arch) = o->near->executor->takes_cubin;
     struct hed_fatbin_entry e;
     struct hed_bytes cubin;
+    struct hed_why why;
 
-    if (!takes || choose_cubin(o, fatbin, takes, &e, o->why) != 0 ||
-        hed_fatbin_image(&e, &o->p->arena, &cubin, o->why) != 0)
+    if (!takes || choose_cubin(o, image->bytes, takes, &e, &why) != 0 ||
+        hed_fatbin_image(&e, &o->p->arena, &cubin, &why) != 0)
         return CUDA_ERROR_NOT_FOUND;
     if (e.packing == HED_PACKING_NONE && keep_code(o, &cubin) != 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    name_archs(o->p, fatbin);
+    name_archs(o->p, image->bytes);
     return open_cubin(o, cubin, e.arch);
 }
 
@@ -267,30 +281,39 @@ describe_fatbin_cubin(struct opening *o, struct hed_bytes fatbin)
     return err == 0 ? open_described_cubin(o, cubin) : hed_image_result(err);
 }
 
-/* `auto` is `ptx` for now: fewer kernels can run from machine code. */
-static bool
-prefers_cubin(const struct opening *o)
-{
-    return o->near->prefers == HED_NEAR_SASS;
-}
+/* The ways to open a fat binary, best first; ADR 30 says why. A way answers NOT_FOUND if the image
+ * has no such code, or none that the executor takes. */
+#define WAYS 3
+
+typedef CUresult (*open_fn)(struct opening *o, const struct hed_image *image);
+
+static const open_fn ways[][WAYS] = {
+    [HED_NEAR_AUTO] = {open_fitting_ptx, open_newer_ptx, open_fatbin_cubin},
+    [HED_NEAR_PTX] = {open_fitting_ptx, open_newer_ptx, open_fatbin_cubin},
+    [HED_NEAR_SASS] = {open_fatbin_cubin, open_fitting_ptx, open_newer_ptx},
+};
 
 static CUresult
 open_fatbin(struct opening *o, const struct hed_image *image)
 {
-    CUresult r = CUDA_ERROR_NOT_FOUND, ptx;
+    CUresult first = CUDA_ERROR_NOT_FOUND;
+    struct hed_why why;
 
-    if (prefers_cubin(o))
-        r = open_fatbin_cubin(o, image->bytes);
-    if (r != CUDA_ERROR_NOT_FOUND)
-        return r;
-    ptx = open_any_ptx(o, image);
-    if (ptx != CUDA_ERROR_NOT_FOUND && !worth_another(ptx))
-        return ptx;
-    if (!prefers_cubin(o))
-        r = open_fatbin_cubin(o, image->bytes);
-    if (r != CUDA_ERROR_NOT_FOUND)
-        return r;
-    return ptx == CUDA_ERROR_NOT_FOUND ? describe_fatbin_cubin(o, image->bytes) : ptx;
+    for (int i = 0; i < WAYS; i++) {
+        const CUresult r = ways[o->near->prefers][i](o, image);
+
+        if (r == CUDA_SUCCESS || (r != CUDA_ERROR_NOT_FOUND && !worth_another(r)))
+            return r;
+        /* What is wrong with the code that was wanted most is what the user can mend. */
+        if (r != CUDA_ERROR_NOT_FOUND && first == CUDA_ERROR_NOT_FOUND) {
+            first = r;
+            why = *o->why;
+        }
+    }
+    if (first == CUDA_ERROR_NOT_FOUND)
+        return describe_fatbin_cubin(o, image->bytes);
+    *o->why = why;
+    return first;
 }
 
 /* A device refuses machine code for others, and programs count on that. With the preference for
@@ -306,7 +329,8 @@ open_bare_cubin(struct opening *o, struct hed_bytes cubin)
     if (err != 0)
         return hed_image_result(err);
     (void)hed_str_copy(o->p->archs, sizeof o->p->archs, hed_arch_text(arch, "sm_", text));
-    if (!hed_arch_runs(arch, o->device) && !(takes_cubin(o, arch) && prefers_cubin(o))) {
+    if (!hed_arch_runs(arch, o->device) &&
+        !(takes_cubin(o, arch) && o->near->prefers == HED_NEAR_SASS)) {
         hed_why_set(o->why, "machine code for %s does not run on sm_%u", o->p->archs, o->device);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }

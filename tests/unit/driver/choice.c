@@ -51,40 +51,138 @@ chosen(struct fake *f, const char *words)
     return text;
 }
 
-static void
-ptx_comes_first_unless_the_user_says_otherwise(void **state)
-{
-    static const enum hed_near_prefers those[] = {HED_NEAR_AUTO, HED_NEAR_PTX};
-
-    for (int i = 0; i < 2; i++) {
-        struct fake *f = started(those[i]);
-
-        assert_string_equal(chosen(f, "sm_90 compute_80"), "compute_80");
-        assert_string_equal(chosen(f, "sm_90 compute_120"), "compute_120");
-        fake_free(f);
-    }
-}
+/* The device is an sm_90. `newer` says whether its profile accepts PTX for newer ones. */
+struct choice {
+    const char *words, *chosen;
+};
 
 static void
-machine_code_comes_first_on_request(void **state)
+assert_choices(enum hed_near_prefers prefers, bool newer, const struct choice *c, size_t count)
 {
-    struct fake *f = started(HED_NEAR_SASS);
+    struct fake *f = started(prefers);
 
-    assert_string_equal(chosen(f, "sm_90 compute_80"), "sm_90");
-    assert_string_equal(chosen(f, "sm_80 compute_90"), "sm_80");
-    assert_string_equal(chosen(f, "sm_75 compute_80"), "compute_80");
+    f->driver->devices[0].info.profile.accepts_newer_ptx = newer;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(chosen(f, c[i].words), c[i].chosen) != 0)
+            fail_msg("%s: %s, not %s", c[i].words, chosen(f, c[i].words), c[i].chosen);
     fake_free(f);
 }
 
+#define ASSERT_CHOICES(prefers, newer, ...)                                             \
+    do {                                                                                \
+        static const struct choice these[] = {__VA_ARGS__};                             \
+                                                                                        \
+        assert_choices(HED_NEAR_##prefers, newer, these, sizeof these / sizeof *these); \
+    } while (0)
+
 static void
-machine_code_runs_if_there_is_no_ptx(void **state)
+ptx_that_fits_comes_before_machine_code(void **state)
+{
+    ASSERT_CHOICES(AUTO, false, {"sm_90 compute_80", "compute_80"},
+                   {"sm_90 compute_75 compute_80 compute_120", "compute_80"},
+                   {"sm_86 compute_90", "compute_90"});
+}
+
+static void
+ptx_for_newer_devices_runs_in_place_of_machine_code_that_fits(void **state)
+{
+    ASSERT_CHOICES(AUTO, false, {"sm_90 compute_100 compute_120", "compute_100"},
+                   {"sm_80 compute_120", "sm_80"}, {"compute_120", "error 209"});
+}
+
+static void
+a_profile_can_accept_ptx_for_newer_devices(void **state)
+{
+    ASSERT_CHOICES(AUTO, true, {"sm_80 compute_120", "compute_120"},
+                   {"compute_100 compute_120", "compute_100"}, {"sm_80", "sm_80"});
+}
+
+static void
+exact_machine_code_comes_before_what_is_compatible(void **state)
 {
     struct fake *f = started(HED_NEAR_AUTO);
 
     assert_string_equal(chosen(f, "sm_80 sm_90"), "sm_90");
-    assert_string_equal(chosen(f, "sm_80 sm_86 sm_75"), "sm_86");
-    assert_string_equal(chosen(f, "sm_86 compute_120"), "sm_86");
-    assert_string_equal(chosen(f, "sm_75"), "error 209");
+    f->driver->devices[0].info.profile.major = 8;
+    f->driver->devices[0].info.profile.minor = 6;
+    assert_string_equal(chosen(f, "sm_80 sm_86 sm_89 sm_90"), "sm_86");
+    f->driver->devices[0].info.profile.minor = 8;
+    assert_string_equal(chosen(f, "sm_80 sm_86 sm_89 sm_90"), "sm_86");
+    fake_free(f);
+}
+
+static void
+any_machine_code_that_is_taken_is_the_last_resort(void **state)
+{
+    ASSERT_CHOICES(AUTO, false, {"sm_80 sm_86 sm_75", "sm_86"}, {"sm_86 compute_120", "sm_86"},
+                   {"sm_75", "error 209"});
+}
+
+static void
+the_user_can_prefer_ptx(void **state)
+{
+    ASSERT_CHOICES(PTX, false, {"sm_90 compute_80", "compute_80"},
+                   {"sm_90 compute_120", "compute_120"}, {"sm_86", "sm_86"});
+}
+
+static void
+the_user_can_prefer_machine_code(void **state)
+{
+    ASSERT_CHOICES(SASS, false, {"sm_90 compute_80", "sm_90"}, {"sm_80 compute_90", "sm_80"},
+                   {"sm_75 compute_80", "compute_80"}, {"sm_75", "error 209"});
+}
+
+static void
+code_that_cannot_be_read_is_passed_over(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    struct make image;
+    CUmodule m = NULL;
+
+    make_begin(&image);
+    make_ptx(&image, 80, PTX_HEAD "BAD\n");
+    make_entry(&image, HED_FATBIN_CUBIN, 80, HED_FATBIN_64BIT);
+    ok(fake_call(f, cuModuleLoadData, &m, image.data));
+    assert_int_equal(text_kind, HED_CODE_CUBIN);
+    fake_free(f);
+}
+
+/* The reason is that of the PTX, although machine code was looked for afterwards. */
+static void
+the_reason_is_that_of_the_code_that_was_wanted_most(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    char log[256] = "";
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    struct make image;
+    CUmodule m = NULL;
+
+    make_begin(&image);
+    make_ptx(&image, 80, PTX_HEAD "BAD\n");
+    make_entry(&image, HED_FATBIN_CUBIN, 75, HED_FATBIN_64BIT);
+    assert_int_equal(fake_call(f, cuModuleLoadDataEx, &m, image.data, 2, options, values),
+                     CUDA_ERROR_INVALID_PTX);
+    assert_non_null(strstr(log, "BAD is no instruction"));
+    fake_free(f);
+}
+
+static void
+an_image_without_usable_code_is_refused_with_what_it_has(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    char log[256] = "";
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    struct make image;
+    CUmodule m = NULL;
+
+    make_begin(&image);
+    make_entry(&image, HED_FATBIN_CUBIN, 75, HED_FATBIN_64BIT);
+    make_ptx(&image, 120, text_ptx);
+    assert_int_equal(fake_call(f, cuModuleLoadDataEx, &m, image.data, 2, options, values),
+                     CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_string_equal(log, "no image for sm_90 among: sm_75 compute_120\n");
     fake_free(f);
 }
 
@@ -124,9 +222,16 @@ a_variable_can_be_a_part_of_another(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(ptx_comes_first_unless_the_user_says_otherwise),
-    cmocka_unit_test(machine_code_comes_first_on_request),
-    cmocka_unit_test(machine_code_runs_if_there_is_no_ptx),
+    cmocka_unit_test(ptx_that_fits_comes_before_machine_code),
+    cmocka_unit_test(ptx_for_newer_devices_runs_in_place_of_machine_code_that_fits),
+    cmocka_unit_test(a_profile_can_accept_ptx_for_newer_devices),
+    cmocka_unit_test(exact_machine_code_comes_before_what_is_compatible),
+    cmocka_unit_test(any_machine_code_that_is_taken_is_the_last_resort),
+    cmocka_unit_test(the_user_can_prefer_ptx),
+    cmocka_unit_test(the_user_can_prefer_machine_code),
+    cmocka_unit_test(code_that_cannot_be_read_is_passed_over),
+    cmocka_unit_test(the_reason_is_that_of_the_code_that_was_wanted_most),
+    cmocka_unit_test(an_image_without_usable_code_is_refused_with_what_it_has),
     cmocka_unit_test(a_bare_cubin_runs_if_the_device_would_run_it),
     cmocka_unit_test(a_variable_can_be_a_part_of_another),
 };
