@@ -16,6 +16,7 @@ struct hed_why;
 
 #define HED_PROFILE_ATTRIBUTES 160 /* CUdevice_attribute numbers; 13.0 ends at 147 */
 #define HED_PROFILE_DEVICES_MAX HED_PROFILES_MAX
+#define HED_CLUSTERS_FROM 9 /* major compute capability of devices with clusters of blocks */
 
 struct hed_profile {
     char name[96];                                              /* "NVIDIA H100 80GB HBM3" */

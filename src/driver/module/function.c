@@ -8,7 +8,6 @@
 
 #define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
 #define LARGEST_CLUSTER 16 /* if the program allows it */
-#define CLUSTERS_FROM 9    /* major compute capability */
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
@@ -462,7 +461,7 @@ blocks_at_once(const struct hed_function *f, const CUlaunchConfig *config)
     const struct hed_profile *p = hed_function_profile(f);
     const uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
 
-    if (p->major < CLUSTERS_FROM || threads > 1024)
+    if (p->major < HED_CLUSTERS_FROM || threads > 1024)
         return 0;
     return blocks_that_fit(f, (uint32_t)threads, config->sharedMemBytes) *
            hed_profile_number(p, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);

@@ -17,7 +17,6 @@
 #define ATTRIBUTES_MAX 64  /* in one launch */
 #define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
 #define LARGEST_CLUSTER 16 /* if the program allows it */
-#define CLUSTERS_FROM 9    /* major compute capability */
 #define MEM_SYNC_DOMAINS 4
 
 static bool
@@ -127,7 +126,7 @@ default_cluster(const struct hed_function *f, struct hed_launch *l)
 }
 
 static CUresult
-check_cluster(const struct hed_function *f, const struct hed_launch *l)
+check_cluster(struct hed_function *f, const struct hed_launch *l)
 {
     const uint64_t blocks = (uint64_t)l->cluster[0] * l->cluster[1] * l->cluster[2];
     const bool large =
@@ -135,7 +134,7 @@ check_cluster(const struct hed_function *f, const struct hed_launch *l)
 
     if (blocks <= 1)
         return CUDA_SUCCESS;
-    if (hed_function_profile(f)->major < CLUSTERS_FROM)
+    if (hed_function_profile(f)->major < HED_CLUSTERS_FROM)
         return CUDA_ERROR_INVALID_VALUE;
     if (blocks > (large ? LARGEST_CLUSTER : PORTABLE_CLUSTER))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -143,14 +142,15 @@ check_cluster(const struct hed_function *f, const struct hed_launch *l)
         if (l->grid[i] % l->cluster[i] != 0)
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (!f->module->driver->machine->clusters) {
-        hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernelEx, "a launch with clusters");
+        hed_stats_add(&hed_stats.unsupported_calls, 1);
+        hed_function_refused(f, CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks are not supported");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     return CUDA_SUCCESS;
 }
 
 CUresult
-hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
+hed_launch_attributes(struct hed_function *f, struct hed_launch *l,
                       const CUlaunchAttribute *attributes, unsigned count)
 {
     CUresult r = CUDA_SUCCESS;

@@ -260,13 +260,19 @@ hed_function_or_kernel(struct hed_layer *self, CUfunction handle, struct hed_fun
 
 /* Advice for a kernel that cannot run here. */
 static const char *
-advice_for(CUresult r)
+advice_for(const struct hed_function *f, CUresult r)
 {
+    const bool has_ptx = strstr(f->module->program->archs, "compute_") != NULL;
+
     switch (r) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
+        if (has_ptx && hed_function_kernel(f)->has_code)
+            return " Let its PTX run (HEDDLE_CPU_CODE=ptx, --gpu cpu), or run it on a GPU.";
         return " Build the program with PTX (nvcc -gencode arch=compute_80,code=compute_80), or "
                "run it on a GPU.";
     case CUDA_ERROR_NOT_SUPPORTED:
+        if (hed_function_profile(f)->major >= HED_CLUSTERS_FROM)
+            return " Choose an older device (--gpu cpu:a100), or run it on a GPU.";
         return " Build the program for an older architecture, or run it on a GPU.";
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
         return " Install heddle with its compiler, compiler-llvm.so.";
@@ -275,9 +281,8 @@ advice_for(CUresult r)
     }
 }
 
-/* Logs once why a kernel cannot run: programs try again, and libraries try hundreds of times. */
-static void
-log_refusal(struct hed_function *f, CUresult r, const char *why)
+void
+hed_function_refused(struct hed_function *f, CUresult r, const char *why)
 {
     const char *archs = f->module->program->archs;
     char name[HED_DEMANGLED_MAX];
@@ -288,7 +293,7 @@ log_refusal(struct hed_function *f, CUresult r, const char *why)
         return;
     (void)snprintf(text, sizeof text, "%s%s%s%s: kernel %s cannot run here.%s", why,
                    archs[0] ? " (" : "", archs, archs[0] ? ")" : "",
-                   hed_demangle(hed_function_kernel(f)->name, name, sizeof name), advice_for(r));
+                   hed_demangle(hed_function_kernel(f)->name, name, sizeof name), advice_for(f, r));
     hed_error(DRIVER, "%s", text);
     hed_logs_tell(CU_LOG_LEVEL_ERROR, text);
 }
@@ -302,11 +307,12 @@ load_function(struct hed_function *f, const uint32_t *block)
     struct hed_why why = {"the GPU that runs the program refused it"};
 
     if (!hed_function_kernel(f)->has_code) {
-        log_refusal(f, CUDA_ERROR_NO_BINARY_FOR_GPU,
-                    strstr(f->module->program->archs, "compute_")
-                        ? "the module has machine code for real GPUs, and PTX that cannot be "
-                          "compiled here"
-                        : "the module has machine code for real GPUs only, and no PTX");
+        hed_function_refused(
+            f, CUDA_ERROR_NO_BINARY_FOR_GPU,
+            strstr(f->module->program->archs, "compute_")
+                ? "the module has machine code for real GPUs, and PTX that cannot be "
+                  "compiled here"
+                : "the module has machine code for real GPUs only, and no PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
@@ -316,7 +322,7 @@ load_function(struct hed_function *f, const uint32_t *block)
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
     else
-        log_refusal(f, r, why.text);
+        hed_function_refused(f, r, why.text);
     return r;
 }
 

@@ -143,6 +143,10 @@ uint32_t hed_dynamic_shared_max(const struct hed_code_kernel *k, const struct he
  * `block` has the dimensions of the blocks that will be launched; NULL if they are not known. */
 CUresult hed_function_prepare(struct hed_function *f, const uint32_t *block);
 
+/* Logs why a launch is refused, once per function: programs try again, and libraries try hundreds
+ * of times. */
+void hed_function_refused(struct hed_function *f, CUresult r, const char *why);
+
 /* ---- launch.c -------------------------------------------------------------------------------- */
 
 /* Makes work of kind HED_WORK_KERNEL from the parameters of a launch or a node: makes the checks

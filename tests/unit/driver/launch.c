@@ -268,19 +268,24 @@ loading_a_function_compiles_it_once(void **state)
     fake_free(l.f);
 }
 
-/* Launches a kernel that cannot run three times; the log goes to text. */
+static CUresult
+launch_plainly(struct loaded *l)
+{
+    return LAUNCH((*l), l->k[NONE], 1, 1, 1, 1, 1, 1, 0, NULL, NULL);
+}
+
+/* Makes a launch that is refused three times; the log goes to text. */
 static void
-launch_refused(struct loaded *l, char *text, size_t size)
+launch_refused(struct loaded *l, CUresult (*launch)(struct loaded *l), char *text, size_t size)
 {
     const int before = dup(STDERR_FILENO);
     int fds[2];
 
     assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
-    assert_int_equal(hed_log_setup("driver=error", NULL), 0);
+    assert_int_equal(hed_log_setup("warn", NULL), 0);
     (void)dup2(fds[1], STDERR_FILENO);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(LAUNCH((*l), l->k[NONE], 1, 1, 1, 1, 1, 1, 0, NULL, NULL),
-                         CUDA_ERROR_NOT_SUPPORTED);
+        assert_int_equal(launch(l), CUDA_ERROR_NOT_SUPPORTED);
     (void)dup2(before, STDERR_FILENO);
     assert_int_equal(hed_log_setup(NULL, NULL), 0);
 
@@ -292,19 +297,25 @@ launch_refused(struct loaded *l, char *text, size_t size)
     close(before);
 }
 
+/* The log is one line, with this text. */
+static void
+assert_one_line(const char *log, const char *text)
+{
+    assert_non_null(strstr(log, text));
+    assert_ptr_equal(strchr(log, '\n'), strrchr(log, '\n'));
+}
+
 static void
 a_kernel_that_cannot_run_is_named_once(void **state)
 {
     struct loaded l = loaded();
     char text[2048];
-    const char *line;
 
     l.f->prepare_result = CUDA_ERROR_NOT_SUPPORTED;
-    launch_refused(&l, text, sizeof text);
-    line = strstr(text, "not today: kernel ");
-    assert_non_null(line);
-    assert_non_null(strstr(line, "cannot run here. Build the program for an older"));
-    assert_null(strstr(line + 1, "not today"));
+    l.f->driver->devices[0].info.profile.major = 8;
+    launch_refused(&l, launch_plainly, text, sizeof text);
+    assert_one_line(text,
+                    "not today: kernel k_none cannot run here. Build the program for an older");
     fake_free(l.f);
 }
 
@@ -468,6 +479,26 @@ clusters_are_checked(void **state)
     fake_free(l.f);
 }
 
+static CUresult
+launch_pair(struct loaded *l)
+{
+    return launch_cluster(l, 2, 2);
+}
+
+static void
+a_kernel_that_needs_clusters_is_named_once(void **state)
+{
+    struct loaded l = loaded();
+    char text[2048];
+
+    l.f->near.machine.clusters = false;
+    launch_refused(&l, launch_pair, text, sizeof text);
+    assert_one_line(text,
+                    "error driver: clusters of blocks are not supported: kernel k_none cannot "
+                    "run here. Choose an older device (--gpu cpu:a100), or run it on a GPU.");
+    fake_free(l.f);
+}
+
 static void
 attributes_of_a_launch_are_checked(void **state)
 {
@@ -552,6 +583,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_best_block_is_found),
     cmocka_unit_test(shared_memory_that_is_left_is_told),
     cmocka_unit_test(clusters_are_checked),
+    cmocka_unit_test(a_kernel_that_needs_clusters_is_named_once),
     cmocka_unit_test(attributes_of_a_launch_are_checked),
     cmocka_unit_test(a_cooperative_grid_must_fit),
     cmocka_unit_test(a_completion_event_is_recorded),
