@@ -539,22 +539,24 @@ is_broadcast(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 static struct hed_uniform
 together_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
-    /* The mask is the last operand; the old forms have none. */
-    const unsigned mask = i->form->op == HED_PTX_OP_SHFL ? 4 : 2;
+    const unsigned op = i->form->op;
+    /* The mask is the last operand; the old forms and barriers have none. */
+    const unsigned mask = op == HED_PTX_OP_SHFL || op == HED_PTX_OP_BARRIER_RED ? 4 : 2;
 
     for (unsigned k = 1; k < i->noperands; k++)
         if (hed_uniform_operand(u, &i->operands[k]).kind == HED_UNKNOWN)
             return unknown;
     if (i->noperands > mask && hed_uniform_operand(u, &i->operands[mask]).kind != HED_UNIFORM)
         return varies;
-    return i->form->op != HED_PTX_OP_SHFL || is_broadcast(u, i) ? uniform : varies;
+    return op != HED_PTX_OP_SHFL || is_broadcast(u, i) ? uniform : varies;
 }
 
 bool
 hed_uniform_is_together(const struct hed_ptx_inst *i)
 {
     return i->form->op == HED_PTX_OP_VOTE || i->form->op == HED_PTX_OP_REDUX ||
-           i->form->op == HED_PTX_OP_SHFL || i->form->op == HED_PTX_OP_ACTIVEMASK;
+           i->form->op == HED_PTX_OP_SHFL || i->form->op == HED_PTX_OP_ACTIVEMASK ||
+           i->form->op == HED_PTX_OP_BARRIER_RED;
 }
 
 struct hed_uniform

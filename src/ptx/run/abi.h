@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 6
+#define HED_PTX_ABI 7
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
@@ -45,12 +45,20 @@ struct hed_ptx_grid {
     const void *program; /* of the baseline tier: struct hed_interp; else NULL */
 };
 
+/* Threads at a barrier that reduces. */
+struct hed_ptx_votes {
+    uint32_t count, trues;
+};
+
 /* One block. The runner's own data follows. */
 struct hed_ptx_block {
     const struct hed_ptx_grid *grid;
     unsigned char *shared; /* aligned to 1024 */
     uint32_t ctaid[3];
     uint32_t smid;
+    /* Of a kernel that is cut at barriers, for its own use: those that come to a barrier in this
+     * round, and those that came in the last one. */
+    struct hed_ptx_votes coming, came;
 };
 
 /* One strand. The runner's own data follows. */

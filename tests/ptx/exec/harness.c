@@ -82,14 +82,31 @@ hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, u
     hed_rt_barrier(s, id, threads, arriving);
 }
 
+/* All strands of the block have come to a barrier. */
+static void
+end_round(struct hed_ptx_block *b)
+{
+    b->came = b->coming;
+    b->coming = (struct hed_ptx_votes){0};
+}
+
 uint32_t
 hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
                       uint32_t trues, uint32_t op)
 {
-    (void)s;
+    struct hed_ptx_block *b = s->block;
+
     (void)id;
     (void)threads;
-    return op == HED_RT_POPC ? trues : op == HED_RT_OR ? trues > 0 : trues == arriving;
+    b->coming.count += arriving;
+    b->coming.trues += trues;
+    if (running->stack)
+        fiber_wait();
+    else
+        end_round(b);
+    return op == HED_RT_POPC ? b->came.trues
+           : op == HED_RT_OR ? b->came.trues > 0
+                             : b->came.trues == b->came.count;
 }
 
 uint32_t
@@ -344,6 +361,7 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
             err = fibers[i].err;
             any = any || !fibers[i].done;
         }
+        end_round(b);
     }
     for (unsigned i = 0; i < count; i++)
         free(fibers[i].stack);

@@ -203,6 +203,27 @@ make_store(struct random_kernel *k)
                 RANDOM_THREADS * (RANDOM_OWN + (slot + place * 6) * 16), regs);
 }
 
+/* A barrier of all threads, at which they may also count predicates. */
+static void
+make_barrier(struct random_kernel *k)
+{
+    char p[24];
+
+    switch (random_pick(k, 6)) {
+    case 0:
+        random_condition(k, p);
+        random_line(k, "bar.red.popc.u32 %%r%u, 0, %s;", random_pick(k, 8), p);
+        break;
+    case 1:
+        random_condition(k, p);
+        random_line(k, "bar.red.%s.pred %%p%u, 0, %s;", random_pick(k, 2) ? "and" : "or",
+                    random_pick(k, 4), p);
+        break;
+    default:
+        random_line(k, "bar.sync 0;");
+    }
+}
+
 /* All threads write their words, and read each other's. */
 static void
 make_meeting(struct random_kernel *k)
@@ -214,13 +235,13 @@ make_meeting(struct random_kernel *k)
     random_line(k, "mov.u32 %%s6, sh; mad.lo.u32 %%s7, %%l, 16, %%s6;");
     random_line(k, "st.shared.%s [%%s7+%u], %s;", types[t], t < 3 ? random_pick(k, 4) * 4 : 0,
                 regs[t]);
-    random_line(k, "bar.sync 0;");
+    make_barrier(k);
     if (random_pick(k, 2))
         random_line(k, "add.u32 %%s5, %%l, %u; and.b32 %%s5, %%s5, 127;", random_pick(k, 128));
     else
         random_line(k, "and.b32 %%s5, %%r%u, 127;", random_pick(k, 8));
     random_line(k, "mad.lo.u32 %%s7, %%s5, 16, %%s6; ld.shared.%s %s, [%%s7];", types[u], regs[u]);
-    random_line(k, "bar.sync 0;");
+    make_barrier(k);
 }
 
 /* ---- control flow ---------------------------------------------------------------------------- */

@@ -177,6 +177,17 @@ static const struct kernel kernels[] = {
      "setp.ge.u32 %p3, %r12, 5; @%p3 bra M; add.u32 %r9, %r9, 1; M: bar.sync 0;\n"
      "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; L: add.u32 %r4, %r4, 1; st.global.u32 [%rd3], %r4;\n"
      "setp.le.u32 %p1, %r4, %r3; @%p1 bra L; ret; }\n"},
+    {"a count of predicates at barriers", true,
+     "ld.global.u32 %r3, [%rd5]; setp.gt.u32 %p1, %r3, 50; setp.gt.u32 %p2, %r3, 300;\n"
+     "mov.u32 %r4, 0; mov.u32 %r5, 0; L: bar.red.popc.u32 %r6, 0, %p1; add.u32 %r4, %r4, %r6;\n"
+     "add.u32 %r5, %r5, 1; setp.ge.u32 %p3, %r5, 3; bar.red.and.pred %p4, 0, %p3;\n"
+     "@!%p4 bra L; bar.red.or.pred %p5, 0, %p1; bar.red.or.pred %p6, 0, %p2;\n"
+     "bar.red.and.pred %p7, 0, !%p2; @%p5 add.u32 %r4, %r4, 1000; @%p6 add.u32 %r4, %r4, 5000;\n"
+     "@%p7 add.u32 %r4, %r4, 20000; st.global.u32 [%rd3], %r4; ret; }\n"},
+    {"a count at barriers to which some warps do not come", true,
+     "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.red.popc.u32 %r3, 0, !%p1;\n"
+     "bar.red.and.pred %p2, 0, !%p1; selp.u32 %r4, 100, 0, %p2; add.u32 %r3, %r3, %r4;\n"
+     "st.global.u32 [%rd3], %r3; END: ret; }\n"},
     {"warps that end before others wait", true,
      "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.sync 0; st.global.u32 [%rd3], %r1;\n"
      "END: ret; }\n"},
@@ -198,7 +209,8 @@ run_kernel(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in
                                        .threads = launches[l].threads,
                                        .width = launches[l].width,
                                        .params = &params,
-                                       .size = sizeof(params)};
+                                       .size = sizeof(params),
+                                       .meets = k->meets && tier == EXEC_BASELINE};
     char text[8192];
     struct exec e;
 
@@ -248,6 +260,54 @@ all_tiers_leave_the_same_memory(void **state)
     free(other);
 }
 
+/* What each thread gets that counts three times how many words are over 50. */
+static uint32_t
+want_count(const uint32_t *in, unsigned n)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        count += in[i] > 50;
+    return 3 * count + (count ? 1000 : 0) + 20000;
+}
+
+/* What thread `own` of a block of n threads leaves in word t of a kernel in which threads meet. */
+static uint32_t
+want_word(const struct kernel *k, const uint32_t *in, unsigned t, unsigned n)
+{
+    const unsigned own = t % n, first = t - own;
+    uint32_t want = 0;
+
+    if (strstr(k->name, "below"))
+        return own == 0 ? 55 : t - 1;
+    if (strstr(k->name, "live"))
+        return 1 + (in[t] > 50 ? 10 : 0) + (in[3] > 5 ? 100 : 0) + in[t] + in[3];
+    if (strstr(k->name, "last"))
+        return (t & 3) + 1;
+    if (strstr(k->name, "do not come"))
+        return own < 32 ? 100 + (n < 32 ? n : 32) : 0xcccccccc;
+    if (strstr(k->name, "predicates"))
+        return want_count(in + first, n);
+    if (strstr(k->name, "end"))
+        return own < 32 ? t : 0xcccccccc;
+    for (unsigned i = 0; i < n; i++)
+        want += in[first + i];
+    return want + (strstr(k->name, "tree") ? own : 0);
+}
+
+static void
+check_meeting(const struct kernel *k, enum exec_tier tier, unsigned l, uint32_t *in, uint32_t *out)
+{
+    const unsigned n = launches[l].threads;
+
+    run_kernel(k, tier, l, in, out);
+    for (unsigned t = 0; t < n * launches[l].blocks; t++)
+        if (out[t] != want_word(k, in, t, n))
+            fail_msg("%s, %u threads of width %u%s: word %u is %u, not %u", k->name, n,
+                     launches[l].width, tier == EXEC_BASELINE ? ", baseline tier" : "", t, out[t],
+                     want_word(k, in, t, n));
+}
+
 /* Where threads meet, the results are known. */
 static void
 barriers_cut_a_kernel(void **state)
@@ -260,29 +320,8 @@ barriers_cut_a_kernel(void **state)
         in[i] = i * 2654435761u >> 24;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         for (unsigned l = 0; kernels[i].meets && l < sizeof(launches) / sizeof(launches[0]); l++) {
-            const unsigned n = launches[l].threads;
-
-            run_kernel(&kernels[i], EXEC_COMPILED, l, in, out);
-            for (unsigned t = 0; t < n * launches[l].blocks; t++) {
-                const unsigned own = t % n, block = t / n;
-                uint32_t want = 0;
-
-                if (strstr(kernels[i].name, "below"))
-                    want = own == 0 ? 55 : t - 1;
-                else if (strstr(kernels[i].name, "live"))
-                    want = 1 + (in[t] > 50 ? 10 : 0) + (in[3] > 5 ? 100 : 0) + in[t] + in[3];
-                else if (strstr(kernels[i].name, "last"))
-                    want = (t & 3) + 1;
-                else if (strstr(kernels[i].name, "end"))
-                    want = own < 32 ? t : 0xcccccccc;
-                else
-                    for (unsigned k = 0; k < n; k++)
-                        want += in[block * n + k];
-                want += strstr(kernels[i].name, "tree") ? own : 0;
-                if (out[t] != want)
-                    fail_msg("%s, %u threads of width %u: word %u is %u, not %u", kernels[i].name,
-                             n, launches[l].width, t, out[t], want);
-            }
+            check_meeting(&kernels[i], EXEC_COMPILED, l, in, out);
+            check_meeting(&kernels[i], EXEC_BASELINE, l, in, out);
         }
     }
     free(in);

@@ -65,13 +65,17 @@ hed_mask_make_block(struct hed_lower *l, uint32_t b)
     m->block = b;
     hed_mask_begin_block(l, b);
     for (uint32_t i = 0; i < block->ninsts && !l->err; i++) {
-        if (m->is_cut && hed_masks_is_barrier(block->insts[i])) {
+        const bool cuts = m->is_cut && hed_masks_is_barrier(block->insts[i]);
+
+        m->index = i;
+        if (cuts)
             hed_mask_settle_late(l);
-            hed_mask_cut(l, b, i);
-        } else {
+        else
             hed_mask_note_late(l, block->insts[i]);
+        if (cuts && block->insts[i]->form->op == HED_PTX_OP_BARRIER_SYNC)
+            hed_mask_cut(l, b, i);
+        else
             hed_mask_inst(l, block->insts[i]);
-        }
     }
     hed_mask_settle_late(l);
     if (!l->err)
@@ -306,7 +310,7 @@ const struct hed_lower_shape hed_lower_mask = {
     .once = hed_mask_once,
     .barrier = hed_lower_warp_barrier,
     .barrier_arrive = hed_lower_warp_barrier_arrive,
-    .barrier_reduce = hed_lower_warp_barrier_reduce,
+    .barrier_reduce = hed_mask_barrier_reduce,
     .shfl = hed_lower_warp_shfl,
     .vote = hed_lower_warp_vote,
     .match = hed_lower_warp_match,

@@ -65,7 +65,7 @@ struct mask {
     LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
     LLVMValueRef *waiting;     /* by block: i32 slot, the lanes that wait to enter */
     LLVMBasicBlockRef end;     /* no lane is left */
-    uint32_t block;            /* that is being made */
+    uint32_t block, index;     /* the block and its instruction that are being made */
     enum hed_uniform_way way;  /* of the instruction that is being made */
     unsigned row;              /* with HED_PER_ROW */
     LLVMValueRef guard;        /* i1, one lane: a guard that is the same for all; or NULL */
@@ -150,6 +150,10 @@ bool hed_mask_may_be_cut(const struct hed_lower *l);
 void hed_mask_prepare_cuts(struct hed_lower *l);
 /* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
 void hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i);
+
+/* The shape's barrier_reduce, which cuts a kernel that may be cut. */
+LLVMValueRef hed_mask_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads,
+                                     LLVMValueRef predicate, enum hed_rt_reduce op);
 
 /* solo.c */
 void hed_mask_make_solo(struct hed_lower *l, uint32_t loop);

@@ -10,8 +10,11 @@
  * Numbers that follow from parameters and positions are made again rather than kept: that is
  * cheaper, and LLVM knows more about them than about a word from memory.
  *
- * Cut are kernels whose barriers are all "bar.sync 0", where no lane waits elsewhere. Others wait
- * at their barriers on stacks of their own, as in the warp shape.
+ * Cut are kernels whose barriers are all "bar.sync 0" or "bar.red 0", where no lane waits
+ * elsewhere. Others wait at their barriers on stacks of their own, as in the warp shape.
+ *
+ * At a bar.red each warp adds its lanes to block->coming. When all warps have come, run.c makes
+ * that block->came, from which they take the result.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,9 +32,11 @@
 static bool
 is_plain_barrier(const struct mask *m, const struct hed_ptx_inst *i)
 {
-    const struct hed_ptx_operand *id = &i->operands[0];
+    const bool reduces = i->form->op == HED_PTX_OP_BARRIER_RED;
+    const struct hed_ptx_operand *id = &i->operands[reduces ? 1 : 0];
 
-    if (i->form->op != HED_PTX_OP_BARRIER_SYNC || i->noperands != 1 || i->guard)
+    if ((i->form->op != HED_PTX_OP_BARRIER_SYNC && !reduces) || i->noperands != (reduces ? 3 : 1) ||
+        i->guard)
         return false;
     if (id->kind == HED_PTX_OPERAND_REG)
         return m->uniforms.values[id->reg->id].is_constant &&
@@ -301,6 +306,61 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     (void)move_values(l, frame, live, false);
     l->info.frame = (uint32_t)hed_max(l->info.frame, m->variables + size);
     free(live);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+static LLVMValueRef
+votes_at(struct hed_lower *l, size_t votes, size_t member)
+{
+    return hed_lower_at(l, l->function->block, (int64_t)(votes + member));
+}
+
+static void
+add_votes(struct hed_lower *l, size_t member, LLVMValueRef lanes)
+{
+    LLVMValueRef at = votes_at(l, offsetof(struct hed_ptx_block, coming), member);
+    LLVMValueRef n = hed_lower_intrinsic(l, "llvm.ctpop", l->i32, &lanes, 1);
+
+    LLVMBuildStore(l->b, LLVMBuildAdd(l->b, LLVMBuildLoad2(l->b, l->i32, at, ""), n, ""), at);
+}
+
+/* What the block has found out: i32. */
+static LLVMValueRef
+read_votes(struct hed_lower *l, enum hed_rt_reduce op)
+{
+    const size_t came = offsetof(struct hed_ptx_block, came);
+    LLVMValueRef count =
+        LLVMBuildLoad2(l->b, l->i32, votes_at(l, came, offsetof(struct hed_ptx_votes, count)), "");
+    LLVMValueRef trues =
+        LLVMBuildLoad2(l->b, l->i32, votes_at(l, came, offsetof(struct hed_ptx_votes, trues)), "");
+
+    if (op == HED_RT_POPC)
+        return trues;
+    return LLVMBuildZExt(l->b,
+                         op == HED_RT_AND ? LLVMBuildICmp(l->b, LLVMIntEQ, trues, count, "")
+                                          : LLVMBuildIsNotNull(l->b, trues, ""),
+                         l->i32, "");
+}
+
+LLVMValueRef
+hed_mask_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads,
+                        LLVMValueRef predicate, enum hed_rt_reduce op)
+{
+    struct mask *m = hed_mask_state(l);
+    const struct hed_ptx_inst *inst = l->inst;
+    LLVMValueRef running = hed_lower_warp_running(l);
+
+    if (!m->is_cut)
+        return hed_lower_warp_barrier_reduce(l, id, threads, predicate, op);
+    add_votes(l, offsetof(struct hed_ptx_votes, count), running);
+    add_votes(l, offsetof(struct hed_ptx_votes, trues),
+              LLVMBuildAnd(l->b, running, hed_lower_warp_pack(l, predicate), ""));
+    hed_mask_cut(l, m->block, m->index);
+    /* Other instructions may have been made again meanwhile. */
+    l->inst = inst;
+    m->way = HED_PER_LANE;
+    return hed_lower_splat(l, read_votes(l, op));
 }
 
 void

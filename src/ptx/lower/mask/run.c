@@ -69,6 +69,7 @@ struct run {
     LLVMValueRef args[ARGUMENTS];
     LLVMValueRef nctaid[3];
     LLVMValueRef again; /* where it is cut: i32, not 0 behind a barrier */
+    bool reduces;       /* at barriers */
 };
 
 static LLVMValueRef
@@ -151,6 +152,22 @@ run_warps(struct hed_lower *l, struct run *r)
     return more;
 }
 
+/* Between two rounds: those that were coming to a barrier that reduces came. */
+static void
+turn_votes(struct hed_lower *l, const struct run *r)
+{
+    const size_t coming = offsetof(struct hed_ptx_block, coming);
+    LLVMValueRef from = hed_lower_at(l, r->args[BLOCK], (int64_t)coming);
+    LLVMValueRef to =
+        hed_lower_at(l, r->args[BLOCK], (int64_t)offsetof(struct hed_ptx_block, came));
+
+    _Static_assert(sizeof(struct hed_ptx_votes) == sizeof(uint64_t), "moved as one word");
+    if (!r->reduces)
+        return;
+    LLVMBuildStore(l->b, LLVMBuildLoad2(l->b, l->i64, from, ""), to);
+    LLVMBuildStore(l->b, LLVMConstInt(l->i64, 0, false), from);
+}
+
 /* One block: where it is cut, its warps run up to the next barrier, then all of them on from it. */
 static void
 run_block(struct hed_lower *l, struct run *r, bool is_cut)
@@ -165,10 +182,12 @@ run_block(struct hed_lower *l, struct run *r, bool is_cut)
     }
     round = hed_lower_block(l, "round");
     after = hed_lower_block(l, "");
+    turn_votes(l, r); /* a grid that failed may have left some */
     LLVMBuildBr(l->b, round);
     LLVMPositionBuilderAtEnd(l->b, round);
     r->again = LLVMBuildPhi(l->b, l->i32, "");
     more = run_warps(l, r);
+    turn_votes(l, r);
     LLVMAddIncoming(r->again, (LLVMValueRef[]){hed_lower_word(l, 0), more},
                     (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(l->b)}, 2);
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, more, ""), after, round);
@@ -258,6 +277,16 @@ count_instructions(const struct hed_ptx_func *f)
     return n;
 }
 
+static bool
+has_reductions(const struct hed_ptx_func *f)
+{
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next)
+        if (s->kind == HED_PTX_STMT_INST &&
+            ((const struct hed_ptx_inst *)s)->form->op == HED_PTX_OP_BARRIER_RED)
+            return true;
+    return false;
+}
+
 /* For the order of instructions only: which instructions there are, the features say. */
 static void
 tune_for_processor(struct hed_lower *l, LLVMValueRef f)
@@ -275,7 +304,8 @@ hed_mask_finish(struct hed_lower *l)
         hed_lower_declare_as(l, "hed_kernel", LLVMFunctionType(l->nothing, &l->ptr, 1, false));
     struct hed_lower_function f = {.value = entry, .ptx = l->kernel};
     struct run r = {.run = LLVMGetParam(entry, 0),
-                    .body = hed_lower_map_get(l->functions, l->kernel)};
+                    .body = hed_lower_map_get(l->functions, l->kernel),
+                    .reduces = has_reductions(l->kernel)};
     const unsigned count = count_instructions(l->kernel);
 
     hed_lower_attribute(l, r.body, count <= INLINE_MOST ? "alwaysinline" : "noinline", 0);
