@@ -21,7 +21,6 @@ AT_LAUNCH = "a module loads; what cannot be compiled refuses its kernel at launc
 NO_CYCLE = "a circle is refused where it would be closed, not when the graph is instantiated"
 NOT_THERE = "there is no network card or decompression engine to share it with"
 
-NOT_YET = "a border in one dimension is mixed in some other way, which is not understood yet"
 NOT_YET_AT = "what integer coordinates make of linear filtering is not understood yet"
 
 # (program, case, question, which time it is asked in the case): (our answer, why). Programs of
@@ -57,10 +56,6 @@ DIFFERENT = {
     ("cu/memory", "", "generic_constant[0]", 1):
         ("00000604 00000504 00000404 00000304 00000204 00000104 00000104 00000104",
          "constants lie in global memory, and isspacep says so"),
-    ("textures", "shapes", "1d, border, linear, in texels", 1):
-        ("ok, as the guide says", NOT_YET),
-    ("textures", "shapes", "1d, border, linear, normalized", 1):
-        ("ok, as the guide says", NOT_YET),
     ("textures", "gathers", "at integers", 1):
         ("ok, hash e58f4e2c", NOT_YET_AT),
     # A fault in one context.

@@ -428,6 +428,15 @@ plane_of(const struct hed_texture *t, unsigned geom, uint32_t layer)
     return t->first_layer + (layer < count ? layer : count ? count - 1 : 0) * each;
 }
 
+/* How many coordinates count. ptxas makes of one float two of which the second is 0, so on an H200
+ * linear filtering mixes the only row with the border above it. */
+static unsigned
+dimensions_of(const struct hed_rt_access *how)
+{
+    return how->geom == HED_PTX_GEOM_1D && !how->is_integer ? 2
+                                                            : hed_ptx_geom_coordinates(how->geom);
+}
+
 /* Halves are 16 bits in a word, or pairs. */
 static void
 put_result(const union texel *v, unsigned type, uint32_t out[4])
@@ -462,7 +471,7 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     s->line = line; /* for the report of a fault that a bad object causes */
     if (object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    k.dimensions = hed_ptx_geom_coordinates(k.how.geom);
+    k.dimensions = dimensions_of(&k.how);
     k.plane = plane_of(k.t, k.how.geom, in[0]);
     for (unsigned d = 0; d < k.dimensions; d++) {
         k.at[d] = hed_from_bits32(in[1 + d]);
