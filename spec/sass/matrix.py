@@ -1,4 +1,4 @@
-"""Matrix products of a warp, and texture fetches."""
+"""Matrix products of a warp."""
 
 field("sp", 73, "", "SP")
 field("isp", 72, "", "SP")
@@ -11,12 +11,6 @@ field("b_type", 78, "U8", "S8", None, None)
 field("a_type4", 76, "U4", "S4", None, None)
 field("b_type4", 78, "U4", "S4", None, None)
 field("imma_sat", 82, "", "SAT")
-field("dims", 61, "1D", "2D", "3D", None, "ARRAY_1D", "ARRAY_2D", None, None)
-field("scr", 60, "", "SCR")
-field("tld_more", 76, "", "AOFFI", "CL", "AOFFI.CL", "MS", "AOFFI.MS", "CL.MS", "AOFFI.CL.MS")
-field("tld_half", 79, "", "F16.RN", "F16.RZ", None)
-field("nodep", 90, "", "NODEP")
-field("lod", 87, None, "LZ", None, "LL", None, None, None, None)
 
 # Bits 75 and 78 together choose the shape.
 for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("1684", 0, 1)):
@@ -37,6 +31,3 @@ for sparse, shapes in ((0, DENSE), (1, SPARSE)):
             op(0x037, "2", f"IMMA.{'SP.' if sparse else ''}{shape}.{a}.{b}.imma_sat",
                "Rd, A.a_layout, Rb.b_layout, Rc" + (", R@40, #48:2" if sparse else ""),
                when=f"isp={sparse} 75:1={low} 85:2={high} 83:2={four}")
-
-op(0x166, "b", "TLD.scr.lod.tld_more.tld_half.evict.nodep",
-   "P@81?, Rc, Rd, A, Rb?, #54:5, #40:14, {dims}, #72:4")

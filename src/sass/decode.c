@@ -83,7 +83,7 @@ read_memory(struct word128 w, const struct hed_sass_memory *m, struct hed_sass_o
     o->has_ureg = m->ureg != HED_SASS_NONE && !word_bit(w, m->no_ureg) &&
                   (m->with_ureg == HED_SASS_NONE || word_bit(w, m->with_ureg));
     o->ureg = o->has_ureg || o->descriptor ? (uint32_t)word_bits(w, m->ureg, 6) : HED_SASS_URZ;
-    o->value = signed_bits(w, m->offset, m->offset_width);
+    o->value = m->offset_width ? signed_bits(w, m->offset, m->offset_width) : 0;
 }
 
 /* Where the value is; signs and spellings come later. */

@@ -116,5 +116,17 @@ void hed_lift_double_product(struct lift *l);
 void hed_lift_load_matrix(struct lift *l);
 void hed_lift_transpose(struct lift *l);
 
+/* texture.c */
+void hed_lift_sample(struct lift *l);
+void hed_lift_fetch(struct lift *l);
+void hed_lift_gather(struct lift *l);
+void hed_lift_sample_gradient(struct lift *l);
+void hed_lift_query_texture(struct lift *l);
+
+/* surface.c */
+void hed_lift_load_surface(struct lift *l);
+void hed_lift_store_surface(struct lift *l);
+void hed_lift_reduce_surface(struct lift *l);
+
 /* call.c */
 void hed_lift_call(struct lift *l);
