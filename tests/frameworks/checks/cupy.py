@@ -131,6 +131,7 @@ def check_graph():
     x = cp.asarray(made(100))
     y = cp.asarray(np.zeros(100, np.float32))
     cp.multiply(x, 2, out=y)
+    cp.cuda.Device().synchronize()  # the stream below does not wait for this one
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
