@@ -51,6 +51,19 @@ count_shown(const struct hed_probe *p)
     return p->count < HED_PROBE_DEVICES_MAX ? p->count : HED_PROBE_DEVICES_MAX;
 }
 
+/* On the CPU, machine code runs for devices like the A100 only, and libraries have little else. */
+static void
+recommend_a100(const struct hed_probe *p, const char *gpu)
+{
+    bool other = false;
+
+    for (int i = 0; i < count_shown(p); i++)
+        other = other || p->devices[i].major != 8;
+    if (other && hed_config_gpu_is(gpu, "cpu"))
+        puts("\nFor PyTorch and other frameworks choose --gpu cpu or cpu:a100: their machine\n"
+             "code runs on the CPU for compute capability 8.0 to 8.9 only.");
+}
+
 static void
 print_devices(const struct hed_probe *p, const char *gpu)
 {
@@ -69,6 +82,7 @@ print_devices(const struct hed_probe *p, const char *gpu)
                (double)d->memory / (1024.0 * 1024 * 1024), d->bus[0] ? d->bus : "-");
         printf("%4s  %s\n", "", uuid);
     }
+    recommend_a100(p, gpu);
 }
 
 static void

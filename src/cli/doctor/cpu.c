@@ -88,7 +88,11 @@ check_profiles(struct hed_doctor *d, const struct hed_install *install)
     const int count = count_profiles(install, folder);
 
     if (count > 0) {
-        hed_doctor_say(d, HED_FINDING_OK, "profiles", "%d device profiles in %s", count, folder);
+        hed_doctor_say(
+            d, HED_FINDING_OK, "profiles",
+            "%d device profiles in %s; for PyTorch and other frameworks choose the default "
+            "(--gpu cpu) or cpu:a100, whose machine code runs on the CPU",
+            count, folder);
         return;
     }
     hed_doctor_say(d, HED_FINDING_FAIL, "profiles", "the device profiles were not found");

@@ -138,6 +138,13 @@ class Doctor(Case):
         self.assertIn("heddle's own folder",
                       " ".join(self.heddle("doctor", env=env).stdout.split()))
 
+    def test_a_device_for_frameworks_is_recommended(self):
+        said = " ".join(self.heddle("doctor").stdout.split())
+        if "device profiles" not in said:
+            self.skipTest("the CPU GPU is not built")
+        self.assertIn("for PyTorch and other frameworks choose the default (--gpu cpu) or cpu:a100",
+                      said)
+
     def test_hidden_devices_are_reported(self):
         r = self.heddle("doctor", env=clean_environment(CUDA_VISIBLE_DEVICES="-1"))
         self.assertIn("hides all devices", " ".join(r.stdout.split()))

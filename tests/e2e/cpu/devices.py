@@ -104,6 +104,16 @@ class Devices(Case):
                          ["0000:01:00.0", "0000:02:00.0"])
         self.assertEqual(self.list("cpu")[0]["memory_bytes"], 16 << 30)
 
+    def test_plain_cpu_is_like_an_a100(self):
+        self.assertEqual([self.list(gpu)[0]["compute_capability"] for gpu in ("cpu", "cpu:a100")],
+                         ["8.0", "8.0"])
+
+    def test_the_a100_is_recommended_for_frameworks(self):
+        for gpu, hint in (("cpu", False), ("cpu:a100,l4", False), ("cpu:h100", True),
+                          ("cpu:a100,t4", True)):
+            r = self.devices("--gpu", gpu)
+            self.assertEqual((r.returncode, "choose --gpu cpu or cpu:a100" in r.stdout), (0, hint))
+
     def test_a_path_may_be_relative(self):
         d, = self.list("cpu:./mine.json")
         self.assertEqual((d["name"], d["memory_bytes"]), (self.name, 4 << 30))
@@ -117,9 +127,12 @@ class Devices(Case):
         for gpu, says in (("cpu:h1000", "no device 'h1000'; choose from a100-40g, "),
                           ("cpu:/no/p.json", "no device profile '/no/p.json'"),
                           ("cpu:h100x99", "from 1 to 64")):
-            r = self.devices("--gpu", gpu)
-            self.assertEqual(r.returncode, 2)
-            self.assertIn(says, r.stderr)
+            for command in (["devices"], ["run"], ["serve", "--listen", f"unix:{self.dir}/s"]):
+                rest = ["--", "false"] if command == ["run"] else []
+                r = subprocess.run([HEDDLE, *command, "--gpu", gpu, *rest], cwd=self.dir, text=True,
+                                   env=environment("auto"), capture_output=True, timeout=PATIENCE)
+                self.assertEqual(r.returncode, 2, r.stderr)
+                self.assertIn(says, r.stderr)
 
     def test_a_program_that_did_not_come_through_the_command_is_told_too(self):
         r = subprocess.run([sys.executable, "-c", PROGRAM, "1"], env=environment("cpu:h1000"),

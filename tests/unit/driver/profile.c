@@ -107,11 +107,15 @@ every_file_is_a_profile(void **state)
     assert_true(n >= 10);
 }
 
+/* Libraries have machine code for the A100, which runs on the CPU; that of newer devices does
+ * not. */
 static void
-plain_cpu_takes_ptx_of_every_kind(void **state)
+plain_cpu_is_an_a100_that_takes_ptx_of_every_kind(void **state)
 {
     assert_true(make("cpu") == 1);
     assert_string_equal(devices[0].profile.name, "heddle CPU GPU (generic)");
+    assert_int_equal(10 * devices[0].profile.major + devices[0].profile.minor, 80);
+    assert_int_equal(devices[0].profile.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], 108);
     assert_true(devices[0].profile.accepts_newer_ptx);
     assert_true(devices[0].profile.memory == 16ull << 30);
     assert_true(make("auto") == 1);
@@ -310,7 +314,7 @@ visible_devices_are_chosen_as_cuda_does(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_profile_is_a_device),
     cmocka_unit_test(every_file_is_a_profile),
-    cmocka_unit_test(plain_cpu_takes_ptx_of_every_kind),
+    cmocka_unit_test(plain_cpu_is_an_a100_that_takes_ptx_of_every_kind),
     cmocka_unit_test(a_list_makes_devices_in_its_order),
     cmocka_unit_test(uuids_are_the_same_each_time),
     cmocka_unit_test(bad_lists_are_refused),
