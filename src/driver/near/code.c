@@ -100,6 +100,19 @@ open_described_cubin(struct opening *o, struct hed_bytes bytes)
     return err == 0 ? CUDA_SUCCESS : hed_image_result(err);
 }
 
+/* Says once that machine code runs which is not made for the device. Libraries choose kernels for
+ * their device, and these may do something else, or nothing, in code for another one. */
+static void
+warn_of_foreign_cubin(struct hed_near *n, uint32_t device, struct hed_arch arch)
+{
+    /* Relaxed: it only says whether the line has been written. */
+    if (!atomic_exchange_explicit(&n->warned, true, memory_order_relaxed))
+        hed_warn(DRIVER,
+                 "an image has nothing for sm_%u that runs here, so its machine code for sm_%u "
+                 "runs; if that fails, choose a device of its kind (--gpu cpu:a100)",
+                 device, arch.number);
+}
+
 /* Opens a cubin that lives as long as the program, so that its kernels run. NOT_FOUND if that
  * cannot be. */
 static CUresult
@@ -107,6 +120,8 @@ open_cubin(struct opening *o, struct hed_bytes bytes, struct hed_arch arch)
 {
     const int err = open_code(o, HED_CODE_CUBIN, bytes, arch.number);
 
+    if (err == 0 && !hed_arch_runs(arch, o->device))
+        warn_of_foreign_cubin(o->near, o->device, arch);
     if (err == HED_ENOMEM)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (err != 0)

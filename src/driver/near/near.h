@@ -81,6 +81,7 @@ struct hed_near {
     struct hed_machine machine; /* for hed_driver_create(), together with the executor's state */
     const struct hed_executor *executor;
     enum hed_near_prefers prefers;
+    _Atomic bool warned; /* of machine code that is not made for the device */
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);

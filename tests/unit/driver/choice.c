@@ -1,4 +1,5 @@
 /* Tests of which code of an image runs, on a machine that takes machine code for sm_80 to sm_90. */
+#include "unit/driver/captured.h"
 #include "unit/driver/module_machine.h"
 #include "unit/fatbin/make.h"
 
@@ -119,6 +120,22 @@ any_machine_code_that_is_taken_is_the_last_resort(void **state)
 }
 
 static void
+machine_code_for_another_device_is_warned_of_once(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    struct captured log;
+    char text[1024];
+
+    captured_begin(&log);
+    (void)chosen(f, "sm_90");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(chosen(f, "sm_80"), "sm_80");
+    captured_end(&log, text, sizeof text);
+    assert_one_line(text, "nothing for sm_90 that runs here, so its machine code for sm_80 runs");
+    fake_free(f);
+}
+
+static void
 the_user_can_prefer_ptx(void **state)
 {
     ASSERT_CHOICES(PTX, false, {"sm_90 compute_80", "compute_80"},
@@ -227,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_profile_can_accept_ptx_for_newer_devices),
     cmocka_unit_test(exact_machine_code_comes_before_what_is_compatible),
     cmocka_unit_test(any_machine_code_that_is_taken_is_the_last_resort),
+    cmocka_unit_test(machine_code_for_another_device_is_warned_of_once),
     cmocka_unit_test(the_user_can_prefer_ptx),
     cmocka_unit_test(the_user_can_prefer_machine_code),
     cmocka_unit_test(code_that_cannot_be_read_is_passed_over),

@@ -1,12 +1,9 @@
 /* Launches, attributes and occupancy of the soft driver. The expected values and errors are those
  * of NVIDIA's driver 580 on an H200 for kernels like these. */
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "base/log.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
 #include "driver/stream/work.h"
+#include "unit/driver/captured.h"
 #include "unit/driver/module_machine.h"
 
 static const char *const names[] = {"k_plain", "k_none", "k_static", "k_max", "k_req"};
@@ -278,31 +275,12 @@ launch_plainly(struct loaded *l)
 static void
 launch_refused(struct loaded *l, CUresult (*launch)(struct loaded *l), char *text, size_t size)
 {
-    const int before = dup(STDERR_FILENO);
-    int fds[2];
+    struct captured log;
 
-    assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
-    assert_int_equal(hed_log_setup("warn", NULL), 0);
-    (void)dup2(fds[1], STDERR_FILENO);
+    captured_begin(&log);
     for (int i = 0; i < 3; i++)
         assert_int_equal(launch(l), CUDA_ERROR_NOT_SUPPORTED);
-    (void)dup2(before, STDERR_FILENO);
-    assert_int_equal(hed_log_setup(NULL, NULL), 0);
-
-    const ssize_t got = read(fds[0], text, size - 1);
-
-    text[got > 0 ? got : 0] = '\0';
-    close(fds[0]);
-    close(fds[1]);
-    close(before);
-}
-
-/* The log is one line, with this text. */
-static void
-assert_one_line(const char *log, const char *text)
-{
-    assert_non_null(strstr(log, text));
-    assert_ptr_equal(strchr(log, '\n'), strrchr(log, '\n'));
+    captured_end(&log, text, size);
 }
 
 static void
