@@ -84,6 +84,13 @@ enum hed_sass_for {
 int hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
                   struct hed_buf *ptx, struct hed_why *why);
 
+/* Appends the PTX of a function that a kernel calls by its address, if there are too many of them
+ * to have them all in the kernel's text: a .func with one parameter, for the CPU. It is what a call
+ * of an address that is no function of the kernel's text means. HED_ENOTFOUND if no function has
+ * this address; else as above. */
+int hed_sass_lift_function(const struct hed_sass_program *program, uint32_t kernel,
+                           uint64_t address, struct hed_buf *ptx, struct hed_why *why);
+
 /* Called for each kernel that cannot be lifted. */
 typedef void (*hed_sass_refused_fn)(void *arg, uint32_t kernel, const char *why);
 

@@ -55,6 +55,12 @@ lift_cubin(struct hed_bytes b, struct hed_arena *arena)
         if (hed_sass_lift(p, i, i % 2 ? HED_SASS_FOR_CPU : HED_SASS_FOR_GPU, &ptx, &why) == 0)
             must(ptx.err == 0 && ptx.size > 0);
     }
+    for (uint32_t i = 0; p->cubin.kernel_count && i < p->pointer_count && i < KERNELS; i++) {
+        hed_buf_reset(&ptx);
+        if (p->pointers[i].to == HED_SASS_NUMBER &&
+            hed_sass_lift_function(p, 0, (uint64_t)p->pointers[i].addend, &ptx, &why) == 0)
+            must(ptx.err == 0 && ptx.size > 0);
+    }
     hed_buf_reset(&ptx);
     if (p->cubin.kernel_count <= KERNELS && hed_sass_lift_module(p, NULL, NULL, &ptx, &why) == 0)
         must(ptx.err == 0 && ptx.size > 0);

@@ -51,6 +51,8 @@ decode_kernel(struct hed_cpu_kernel *k, struct hed_why *why)
 {
     const int err = hed_interp_create(k->module, k->func, &k->program, why);
 
+    if (!err && k->code->sass && k->func->calls_indirectly)
+        hed_interp_set_finder(k->program, hed_code_find_function, k);
     if (!err)
         k->loaded = (struct hed_ptx_loaded){.entry = hed_interp_entry,
                                             .info = *hed_interp_info(k->program)};

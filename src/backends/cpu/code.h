@@ -24,11 +24,20 @@ enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_F
 /* tier.c: where the launches of a kernel in the baseline tier go. */
 enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIER_STAYS };
 
+/* A function that kernels from machine code call by its address. */
+struct hed_cpu_function {
+    struct hed_cpu_function *next;
+    uint64_t address;
+    struct hed_ptx_module module;
+    struct hed_interp *program; /* NULL if it cannot be lifted */
+};
+
 /* PTX that was made from the machine code of a kernel, for all of its layouts. */
 struct hed_cpu_lifted {
-    int state;    /* enum hed_cpu_kernel_state; guarded by the code's lock */
-    int err;      /* valid if READY or FAILED, like the next members */
-    bool is_read; /* module is to be freed */
+    struct hed_cpu_function *functions; /* guarded by the code's lock, like state */
+    int state;                          /* enum hed_cpu_kernel_state; guarded by the code's lock */
+    int err;                            /* valid if READY or FAILED, like the next members */
+    bool is_read;                       /* module is to be freed */
     struct hed_ptx_module module;
     const struct hed_ptx_func *func;
     uint32_t shown; /* id of the text on the board, or 0 */
@@ -124,6 +133,9 @@ struct hed_cpu_lifted *hed_code_lifted(const struct hed_cpu_code *code,
 /* Sets func and module of a kernel that has none yet, and which no other thread uses. */
 int hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                   struct hed_why *why);
+/* A hed_interp_find_fn: lifts a function of machine code when it is first called. arg is the
+ * struct hed_cpu_kernel that calls it. */
+const struct hed_interp *hed_code_find_function(void *arg, uint64_t address);
 /* Writes the addresses in the initial values of variables. */
 void hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses);
 void hed_code_free_lifted(struct hed_cpu_code *code);

@@ -6,6 +6,7 @@
  * The PTX of every kernel declares all pieces of the module's memory, in the order of sass->vars;
  * so that is the order of pub.vars. The variables that programs know follow, as parts of them.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,11 +172,11 @@ hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresse
 /* ---- lifting --------------------------------------------------------------------------------- */
 
 static const struct hed_ptx_func *
-find_lifted_kernel(const struct hed_ptx_module *m)
+find_lifted(const struct hed_ptx_module *m, bool is_entry)
 {
     const struct hed_ptx_func *f = m->funcs;
 
-    while (f && !(f->is_entry && f->has_body))
+    while (f && !(f->is_entry == is_entry && f->has_body))
         f = f->next;
     return f;
 }
@@ -183,23 +184,21 @@ find_lifted_kernel(const struct hed_ptx_module *m)
 /* Text of ours that cannot be read, or has other variables, is a mistake of the lifter: the kernel
  * is refused, and the program goes on. */
 static int
-read_lifted(struct hed_cpu_code *code, struct hed_cpu_lifted *l, const struct hed_buf *text)
+read_lifted(const struct hed_cpu_code *code, const struct hed_buf *text, bool is_entry,
+            struct hed_ptx_module *m, const struct hed_ptx_func **func, struct hed_why *why)
 {
-    hed_ptx_module_init(&l->module, HED_PTX_CEILING);
-    l->is_read = true;
-
-    const int err = hed_ptx_parse(&l->module, (const char *)text->data, text->size);
+    const int err = hed_ptx_parse(m, (const char *)text->data, text->size);
 
     if (err) {
-        const struct hed_ptx_error *e = l->module.errors;
+        const struct hed_ptx_error *e = m->errors;
 
-        hed_why_set(&l->why, "PTX made from machine code cannot be read: line %u: %.300s",
+        hed_why_set(why, "PTX made from machine code cannot be read: line %u: %.300s",
                     e ? e->line : 0, e ? e->text : hed_err_text(err));
         return err == HED_ENOMEM ? err : HED_ENOTSUP;
     }
-    l->func = find_lifted_kernel(&l->module);
-    if (!l->func || hed_ptx_var_count(&l->module) != code->sass->var_count) {
-        hed_why_set(&l->why, "PTX made from machine code has not what the machine code has");
+    *func = find_lifted(m, is_entry);
+    if (!*func || hed_ptx_var_count(m) != code->sass->var_count) {
+        hed_why_set(why, "PTX made from machine code has not what the machine code has");
         return HED_ENOTSUP;
     }
     return 0;
@@ -215,8 +214,11 @@ lift_and_read(struct hed_cpu *c, struct hed_cpu_code *code, uint32_t kernel)
 
     hed_buf_init(&text, TEXT_MAX);
     err = hed_sass_lift(code->sass, kernel, HED_SASS_FOR_CPU, &text, &l->why);
-    if (!err)
-        err = read_lifted(code, l, &text);
+    if (!err) {
+        hed_ptx_module_init(&l->module, HED_PTX_CEILING);
+        l->is_read = true;
+        err = read_lifted(code, &text, true, &l->module, &l->func, &l->why);
+    }
     if (!err) {
         l->shown = hed_board_add_lifted(c->board, text.data, text.size);
         hed_debug(CPU, "kernel %s lifted: %u instructions of PTX", code->pub.kernels[kernel].name,
@@ -259,11 +261,109 @@ hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kerne
     return 0;
 }
 
+/* ---- functions ------------------------------------------------------------------------------- */
+
+struct function_job {
+    const struct hed_cpu_kernel *kernel;
+    struct hed_cpu_function *function;
+    int err;
+    struct hed_why why;
+};
+
+/* A thread of its own: a strand's stack is too small for it. */
+static void *
+lift_function(void *arg)
+{
+    struct function_job *j = arg;
+    const struct hed_cpu_code *code = j->kernel->code;
+    const uint32_t kernel = (uint32_t)(hed_code_lifted(code, j->kernel) - code->lifted);
+    struct hed_cpu_function *f = j->function;
+    const struct hed_ptx_func *func = NULL;
+    struct hed_buf text;
+
+    hed_buf_init(&text, TEXT_MAX);
+    j->err = hed_sass_lift_function(code->sass, kernel, f->address, &text, &j->why);
+    if (!j->err)
+        j->err = read_lifted(code, &text, false, &f->module, &func, &j->why);
+    if (!j->err && func->refused) {
+        hed_why_set(&j->why, "%.160s: '%.160s'", func->refused->why, func->refused->text);
+        j->err = HED_ENOTSUP;
+    }
+    if (!j->err)
+        j->err = hed_interp_create(&f->module, func, &f->program, &j->why);
+    if (!j->err && func->calls_indirectly)
+        hed_interp_set_finder(f->program, hed_code_find_function, (void *)(uintptr_t)j->kernel);
+    hed_buf_fini(&text);
+    return NULL;
+}
+
+static struct hed_cpu_function *
+make_function_program(const struct hed_cpu_kernel *k, uint64_t address)
+{
+    struct hed_cpu_function *f = calloc(1, sizeof *f);
+    struct function_job j = {.kernel = k, .function = f, .err = HED_ENOMEM};
+    sigset_t all, old;
+    pthread_t thread;
+
+    if (!f)
+        return NULL;
+    f->address = address;
+    hed_ptx_module_init(&f->module, HED_PTX_CEILING);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&thread, NULL, lift_function, &j) == 0)
+        pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (j.err)
+        hed_error(CPU, "kernel %s calls a function that cannot run here: %s", k->name,
+                  j.why.text[0] ? j.why.text : hed_err_text(j.err));
+    else
+        hed_debug(CPU, "kernel %s calls the function at 0x%llx", k->name,
+                  (unsigned long long)address);
+    return f;
+}
+
+const struct hed_interp *
+hed_code_find_function(void *arg, uint64_t address)
+{
+    const struct hed_cpu_kernel *k = arg;
+    struct hed_cpu_lifted *l = hed_code_lifted(k->code, k);
+    struct hed_cpu_function *f;
+
+    hed_lock(&k->code->lock);
+    for (f = l->functions; f && f->address != address; f = f->next)
+        ;
+    if (!f) {
+        f = make_function_program(k, address);
+        if (f) {
+            f->next = l->functions;
+            l->functions = f;
+        }
+    }
+    hed_unlock(&k->code->lock);
+    return f ? f->program : NULL;
+}
+
+static void
+free_functions(struct hed_cpu_function *f)
+{
+    while (f) {
+        struct hed_cpu_function *next = f->next;
+
+        hed_interp_free(f->program);
+        hed_ptx_module_fini(&f->module);
+        free(f);
+        f = next;
+    }
+}
+
 void
 hed_code_free_lifted(struct hed_cpu_code *code)
 {
-    for (uint32_t i = 0; code->lifted && i < code->pub.kernel_count; i++)
+    for (uint32_t i = 0; code->lifted && i < code->pub.kernel_count; i++) {
         if (code->lifted[i].is_read)
             hed_ptx_module_fini(&code->lifted[i].module);
+        free_functions(code->lifted[i].functions);
+    }
     free(code->lifted);
 }

@@ -64,7 +64,9 @@ lift_one(struct lifting *d, uint32_t kernel)
 
     hed_buf_init(&ptx, PTX_MAX);
 
-    const int err = hed_sass_lift(d->program, kernel, HED_SASS_FOR_GPU, &ptx, &why);
+    /* What is printed has its variables; what is only counted is what the CPU GPU can run. */
+    const enum hed_sass_for use = d->only_count ? HED_SASS_FOR_CPU : HED_SASS_FOR_GPU;
+    const int err = hed_sass_lift(d->program, kernel, use, &ptx, &why);
 
     if (err != 0) {
         say_refused(d, kernel, why.text[0] ? why.text : hed_err_text(err));

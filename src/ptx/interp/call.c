@@ -20,7 +20,7 @@ value_bytes(const struct interp_warp *w, const struct interp_frame *f, const str
     if (!v->is_register)
         return f->local + lane * f->stride + v->place;
 
-    unsigned char *base = v->place & 1 ? w->base[1] : f->registers;
+    unsigned char *base = v->place & 1 ? f->func->program->constants : f->registers;
 
     return base + (v->place & ~UINT32_C(1)) + (size_t)lane * v->bytes;
 }
@@ -71,10 +71,12 @@ static const struct interp_func *
 function_at(const struct hed_interp *p, uint64_t address)
 {
     const uint64_t index = address / HED_PTX_FUNC_STRIDE - 1;
+    const struct hed_interp *other;
 
-    if (address % HED_PTX_FUNC_STRIDE != 0 || index >= p->nmodule)
-        return NULL;
-    return p->by_index[index];
+    if (address % HED_PTX_FUNC_STRIDE == 0 && index < p->nmodule && p->by_index[index])
+        return p->by_index[index];
+    other = p->find ? p->find(p->find_arg, address) : NULL;
+    return other ? &other->funcs[0] : NULL;
 }
 
 static const struct interp_step *
@@ -98,8 +100,7 @@ enter_function(struct interp_warp *w, const struct interp_step *s, const struct 
         hed_interp_wait(w, rest, interp_pc(w, s) + 1);
     MASKED_LANES(lanes, lane)
     from->pc[lane] = INTERP_CALLED;
-    w->frame = to;
-    w->base[0] = to->registers;
+    hed_interp_enter(w, to);
     interp_set_active(w, lanes);
     return f->steps;
 }
@@ -126,7 +127,7 @@ static INTERP_STEP(call_pointer)
 {
     const uint64_t *pointers = interp_at(w, s->b);
     const uint64_t first = pointers[__builtin_ctz(w->mask)];
-    const struct interp_func *f = function_at(w->program, first);
+    const struct interp_func *f = function_at(w->frame->func->program, first);
     uint32_t same = 0;
 
     if (!f)

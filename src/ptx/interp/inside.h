@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "ptx/interp/interp.h"
 #include "ptx/ptx.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/layout.h"
@@ -57,6 +58,7 @@ struct interp_value {
 };
 
 struct interp_func {
+    const struct hed_interp *program; /* that it belongs to */
     const struct hed_ptx_func *ptx;
     struct interp_step *steps;
     uint32_t count;
@@ -76,6 +78,8 @@ struct hed_interp {
     struct interp_func **by_index; /* by position in the module; NULL if not reached */
     uint32_t nmodule;
     unsigned char *constants; /* aligned to 64 */
+    hed_interp_find_fn find;  /* functions of other programs; may be NULL */
+    void *find_arg;
 };
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -117,7 +121,7 @@ struct interp_frame {
 };
 
 struct interp_warp {
-    unsigned char *base[2]; /* the current frame's registers; the constants */
+    unsigned char *base[2]; /* the current frame's registers; its program's constants */
     uint32_t active;        /* the lanes that run */
     uint32_t mask;          /* those of them in which the instruction has an effect */
     uint32_t write;         /* mask, and lanes whose registers nobody reads any more */
@@ -126,7 +130,6 @@ struct interp_warp {
     struct interp_frame *frame;
     struct interp_block *top;
     struct hed_ptx_strand *strand;
-    const struct hed_interp *program;
     unsigned char *free, *end; /* the strand's memory that is not in use */
 };
 
@@ -164,6 +167,8 @@ const struct interp_step *hed_interp_rotate(struct interp_warp *w, uint32_t pc);
 bool hed_interp_meet(struct interp_warp *w, const struct interp_step *s, uint32_t required);
 /* Memory of the strand; traps if there is none left. */
 void *hed_interp_take(struct interp_warp *w, size_t bytes);
+/* Makes a frame the current one. */
+void hed_interp_enter(struct interp_warp *w, struct interp_frame *f);
 /* A frame for some lanes; its registers begin as they should. The current frame stays. */
 struct interp_frame *hed_interp_push(struct interp_warp *w, const struct interp_func *f,
                                      uint32_t lanes, uint64_t extra);

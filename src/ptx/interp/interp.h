@@ -21,6 +21,14 @@ struct hed_why;
 int hed_interp_create(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                       struct hed_interp **out, struct hed_why *why);
 
+/* The program whose first function has an address, for calls of addresses that no function of a
+ * program has; NULL if there is none. Called in a strand, by any number of them at the same time.
+ * It must live as long as the one that calls it, with the same variables, and its shared variables
+ * at the same places. */
+typedef const struct hed_interp *(*hed_interp_find_fn)(void *arg, uint64_t address);
+/* Before hed_interp_info: what such functions do is not known, so they may wait. */
+void hed_interp_set_finder(struct hed_interp *p, hed_interp_find_fn find, void *arg);
+
 /* The program must not be running. NULL is fine. */
 void hed_interp_free(struct hed_interp *p);
 

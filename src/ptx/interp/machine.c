@@ -75,11 +75,12 @@ hed_interp_push(struct interp_warp *w, const struct interp_func *f, uint32_t lan
     return n;
 }
 
-static void
-frame_enter(struct interp_warp *w, struct interp_frame *f)
+void
+hed_interp_enter(struct interp_warp *w, struct interp_frame *f)
 {
     w->frame = f;
     w->base[0] = f->registers;
+    w->base[1] = f->func->program->constants;
 }
 
 void
@@ -144,7 +145,7 @@ hed_interp_wait(struct interp_warp *w, uint32_t lanes, uint32_t pc)
 static const struct interp_step *
 resume_lanes(struct interp_warp *w, struct interp_frame *f, uint32_t pc)
 {
-    frame_enter(w, f);
+    hed_interp_enter(w, f);
     interp_set_active(w, take_waiting(f, pc));
     f->next = lowest_waiting(f);
     w->forced = (pc & INTERP_PARKED) != 0;
@@ -281,16 +282,14 @@ hed_interp_entry(struct hed_ptx_strand *strand)
 {
     const struct hed_interp *p = strand->grid->program;
     struct interp_warp w = {
-        .base = {NULL, p->constants},
         .live = strand->lanes,
         .strand = strand,
-        .program = p,
         .free = strand->memory,
         .end = strand->memory + strand->memory_size,
     };
     const struct interp_step *s = p->funcs[0].steps;
 
-    frame_enter(&w, hed_interp_push(&w, &p->funcs[0], w.live, 0));
+    hed_interp_enter(&w, hed_interp_push(&w, &p->funcs[0], w.live, 0));
     interp_set_active(&w, w.live);
     while (s)
         s = s->run(&w, s);

@@ -8,6 +8,7 @@
 #include "ptx/interp/lanes.h"
 
 #define PROGRAM_MAX ((size_t)1 << 30) /* bytes of steps and what belongs to them */
+#define FOUND_BYTES (8u << 20)        /* of a strand's memory, for functions of other programs */
 
 static void
 note_global(void *arg, uint32_t index, const struct hed_ptx_var *v)
@@ -31,6 +32,7 @@ make_functions(struct interp_decoder *d)
     for (uint32_t i = 0; !d->err && i < u->nfuncs; i++) {
         const uint32_t index = hed_ptx_func_index(d->module, u->funcs[i]);
 
+        p->funcs[i].program = p;
         p->funcs[i].ptx = u->funcs[i];
         if (index < p->nmodule)
             p->by_index[index] = &p->funcs[i];
@@ -131,6 +133,15 @@ hed_interp_free(struct hed_interp *p)
         return;
     hed_arena_fini(&p->arena);
     free(p);
+}
+
+void
+hed_interp_set_finder(struct hed_interp *p, hed_interp_find_fn find, void *arg)
+{
+    p->find = find;
+    p->find_arg = arg;
+    p->info.flags |= HED_PTX_WAITS | HED_PTX_GRID | HED_PTX_RECURSES;
+    p->info.stack += FOUND_BYTES;
 }
 
 const struct hed_ptx_info *

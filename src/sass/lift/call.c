@@ -112,9 +112,9 @@ write_call_if(struct lift *l, const struct callee *f, const char *pred)
         return;
     }
     label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
-    hed_lift_calc(l, "@%s%s bra C%s", inverted ? "" : "!", pred + inverted, label);
+    hed_lift_calc(l, "@%s%s bra heddle_C%s", inverted ? "" : "!", pred + inverted, label);
     write_call(l, f, &a);
-    hed_buf_addf(&l->statements, "C%s:\n", label);
+    hed_buf_addf(&l->statements, "heddle_C%s:\n", label);
 }
 
 /* The predicate of the guard, or NULL. */
@@ -128,7 +128,7 @@ guard_of(struct lift *l)
 static void
 call_by_value(struct lift *l, const struct hed_sass_operand *to)
 {
-    const char *value = hed_lift_temp(l, 't'), *rest = guard_of(l);
+    const char *value = hed_lift_temp(l, 't'), *rest = guard_of(l), *label;
     unsigned count = 0;
 
     hed_lift_calc(l, "mov.b32 %s, %s", value, hed_lift_word(l, to));
@@ -153,9 +153,17 @@ call_by_value(struct lift *l, const struct hed_sass_operand *to)
         write_call_if(l, f, x);
         rest = others;
     }
-    if (count == 0 && !l->code.taken_count)
-        hed_lift_refuse(l, "a call of a function that is not known");
-    hed_lift_calc(l, "@%s trap", rest);
+    if (!l->code.taken_left_out) {
+        if (count == 0 && !l->code.taken_count)
+            hed_lift_refuse(l, "a call of a function that is not known");
+        hed_lift_calc(l, "@%s trap", rest);
+        return;
+    }
+    label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
+    hed_lift_calc(l, "@%s%s bra heddle_C%s", rest[0] == '!' ? "" : "!", rest + (rest[0] == '!'),
+                  label);
+    hed_lift_call_far(l, to);
+    hed_buf_addf(&l->statements, "heddle_C%s:\n", label);
 }
 
 /* A function that the cubin does not have. */
@@ -190,12 +198,14 @@ hed_lift_call(struct lift *l)
 
     const struct lift_note *n = &l->notes[to->reg];
 
-    if (!l->code.taken_count && n->kind == LIFT_NOTE_LOADED && n->key >> 20 == 4 &&
+    if (n->kind == LIFT_NOTE_LOADED && n->key >> 20 == 4 &&
         l->written[to->reg] == l->written[to->reg + 1]) {
         const struct lift_address a = hed_lift_address(&l->code.pool, n->key & 0xfffff);
 
-        call_by_name(l, &a);
-        return;
+        if (a.kind == LIFT_FUNCTION) {
+            call_by_name(l, &a);
+            return;
+        }
     }
     call_by_value(l, to);
 }

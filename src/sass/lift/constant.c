@@ -128,7 +128,7 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
         if (!name && offset < 0)
             name = hed_lift_param(l, at + LIFT_BANK_BYTES, 1);
         /* With an index that is never 0, the place may lie before the parameters. */
-        if (!name && l->code.kernel->param_bytes)
+        if (!name && l->code.kernel->param_bytes && !l->is_function)
             name = hed_lift_text(l, "heddle_param0+%" PRId64, at);
     } else if (bank == 2 && l->code.literals.bytes.size) {
         if (l->use == HED_SASS_FOR_GPU && l->code.literals.count)

@@ -183,6 +183,11 @@ lift_return(struct lift *l, const struct condition *c)
     uint32_t count, bias;
     char value[16];
 
+    if (!l->flow.by_value && l->is_function && l->node->context == 0) {
+        skip_unless(l, c);
+        hed_lift_leave_function(l);
+        return;
+    }
     if (!l->flow.by_value) {
         write_branch(l, c->pred, l->node->next[0]);
         return;
@@ -192,7 +197,18 @@ lift_return(struct lift *l, const struct condition *c)
     bias = by_address ? (uint32_t)by->value : hed_lift_piece(&l->code, l->index)->base;
     places = hed_lift_returns(l, l->index, by_address, &count);
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
-    branch_by_value(l, c, value, places, count, by_address, bias);
+    if (!l->is_function) {
+        branch_by_value(l, c, value, places, count, by_address, bias);
+        return;
+    }
+    skip_unless(l, c);
+    branch_to_equal(l, value, places, count, by_address, bias);
+
+    const char *x = hed_lift_temp(l, 'x');
+
+    hed_lift_calc(l, "setp.ne.u32 %s, %s, %%back", x, value);
+    hed_lift_calc(l, "@%s trap", x);
+    hed_lift_leave_function(l);
 }
 
 /* On our CPU a branch to the end, as compilers write it: code for warps is faster than with an exit

@@ -215,7 +215,14 @@ const char *
 hed_lift_shared_name(struct lift *l)
 {
     l->uses_shared = true;
-    return l->code.kernel->shared ? "heddle_shared" : "heddle_dynamic";
+    return l->code.kernel->shared && !l->is_function ? "heddle_shared" : "heddle_dynamic";
+}
+
+const char *
+hed_lift_local_name(struct lift *l)
+{
+    l->uses_local = true;
+    return l->is_function ? "%local" : "heddle_local";
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -239,6 +246,8 @@ hed_lift_param(struct lift *l, int64_t at, unsigned bytes)
 {
     const struct hed_cubin_kernel *k = l->code.kernel;
 
+    if (l->is_function)
+        return NULL; /* a function does not know whose parameters they are */
     for (uint32_t i = 0; i < param_count(k); i++) {
         const struct hed_cubin_param p = param_of(k, i);
         const int64_t inside = at - (int64_t)p.offset;
@@ -335,6 +344,10 @@ write_signature(struct lift *l, struct hed_buf *b)
 {
     const struct hed_cubin_kernel *k = l->code.kernel;
 
+    if (l->is_function) {
+        hed_buf_addf(b, ".visible .func heddle_function(.param .b64 heddle_frame)\n");
+        return;
+    }
     hed_buf_addf(b, ".visible .entry ");
     write_name(b, l->code.name);
     hed_buf_addf(b, "(");
@@ -357,7 +370,7 @@ declare_registers(const struct lift *l, struct hed_buf *b)
     hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
     if (l->barriers)
         hed_buf_addf(b, "\t.reg .b32 %%b<16>;\n");
-    if (l->uses_local)
+    if (l->uses_local && !l->is_function)
         hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
 }
 
@@ -367,7 +380,7 @@ declare_shared(const struct lift *l, struct hed_buf *b)
 {
     const uint64_t size = l->code.kernel->shared;
 
-    if (size)
+    if (size && !l->is_function)
         hed_buf_addf(b, "\t.shared .align 1024 .b8 heddle_shared[%" PRIu64 "];\n", size);
 }
 
@@ -376,10 +389,13 @@ hed_lift_declare_kernel(struct lift *l, struct hed_buf *b)
 {
     declare_literals(l, b);
     declare_functions(l, b);
-    if (l->use == HED_SASS_FOR_CPU && l->uses_shared && !l->code.kernel->shared)
+    if (l->use == HED_SASS_FOR_CPU && l->uses_shared && (!l->code.kernel->shared || l->is_function))
         hed_buf_addf(b, ".extern .shared .align 1024 .b8 heddle_dynamic[];\n");
     write_signature(l, b);
     hed_buf_addf(b, "{\n");
     declare_shared(l, b);
     declare_registers(l, b);
+    hed_lift_declare_far(l, b);
+    if (l->is_function)
+        hed_lift_enter_function(b);
 }

@@ -102,7 +102,7 @@ mark_begins(struct lift *l)
     struct lift_flow *f = &l->flow;
     struct hed_sass_inst inst;
 
-    f->begins[0] = 1;
+    f->begins[l->entry] = 1;
     for (uint32_t i = 0; i < f->function_count; i++)
         f->begins[f->functions[i]] = 1;
     for (uint32_t i = 0; i < l->code.taken_count; i++)
@@ -378,6 +378,8 @@ follow_return(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *i
 
         for (uint32_t i = 0; i < count; i++)
             add_next(m, node, to[i], 0);
+    } else if (f->nodes[node].context == 0 && m->l->is_function) {
+        return;
     } else if (f->nodes[node].context == 0) {
         m->l->err = HED_ENOTSUP;
         hed_why_set(m->l->why, "machine code: a return from the kernel itself at 0x%x",
@@ -473,7 +475,7 @@ follow_all(struct flow_maker *m)
 
     if (f->by_value)
         find_returns(m);
-    (void)find_flow_node(m, 0, 0, true);
+    (void)find_flow_node(m, m->l->entry, 0, true);
     for (uint32_t n = 0; n < f->node_count && !m->l->err && !m->too_many; n++) {
         follow_node(m, n);
         m->too_many |= !f->by_value && m->copied > most;

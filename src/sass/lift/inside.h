@@ -12,6 +12,7 @@
  *   tidy.c     removes temporaries that are only moved
  *   pair.c     two registers as one 64-bit value
  *   fuse.c     two instructions that are halves of one 64-bit operation
+ *   far.c      functions that are lifted when they are called
  *   family files: what instructions mean; table.c says which function lifts which
  *
  * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
@@ -166,6 +167,10 @@ struct lift {
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
 
+    bool is_function; /* what is lifted is a function, not the kernel: far.c */
+    uint32_t entry;   /* the instruction at which it begins */
+    bool calls_far;   /* it calls functions that are not in its text */
+
     bool exits_early; /* the label heddle_LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
 };
@@ -196,6 +201,8 @@ void hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for
 void hed_lift_declare_kernel(struct lift *l, struct hed_buf *b);
 /* The parameter that holds these bytes, as an address; NULL if no single one does. */
 const char *hed_lift_param(struct lift *l, int64_t at, unsigned bytes);
+/* The address of the thread's local memory: a name or a register. */
+const char *hed_lift_local_name(struct lift *l);
 /* The name of the block's shared memory. */
 const char *hed_lift_shared_name(struct lift *l);
 /* A place in a variable of the program, as an address: "name+8". */
@@ -222,6 +229,16 @@ bool hed_lift_transfer(struct lift *l);
 
 /* Sets l->barriers. */
 void hed_lift_find_meetings(struct lift *l);
+
+/* ---- far.c ----------------------------------------------------------------------------------- */
+
+/* A call of a function that is not in the text, by its address; without the guard. */
+void hed_lift_call_far(struct lift *l, const struct hed_sass_operand *to);
+/* What such calls, and such functions, need to have declared. */
+void hed_lift_declare_far(const struct lift *l, struct hed_buf *b);
+/* The first statements of a function, and the last ones. */
+void hed_lift_enter_function(struct hed_buf *b);
+void hed_lift_leave_function(struct lift *l);
 
 /* ---- flow.c ---------------------------------------------------------------------------------- */
 

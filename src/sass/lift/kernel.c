@@ -366,8 +366,9 @@ stack_size(const struct hed_cubin_kernel *k)
 }
 
 static int
-lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
-          bool in_module, struct hed_buf *ptx, struct hed_why *why)
+lift_into(const struct hed_sass_program *program, uint32_t kernel,
+          const struct lift_place *function, enum hed_sass_for use, bool in_module,
+          struct hed_buf *ptx, struct hed_why *why)
 {
     struct lift *l = calloc(1, sizeof *l);
     int err;
@@ -380,13 +381,16 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass
     l->in_module = in_module;
     l->why = why;
     hed_buf_init(&l->statements, STATEMENTS_MAX);
-    l->err = hed_lift_find_code(program, kernel, &l->code, why);
+    l->is_function = function != NULL;
+    l->entry = function ? (uint32_t)(function->at / HED_SASS_BYTES) : 0;
+    l->err = hed_lift_find_code(program, kernel, function, &l->code, why);
     if (!l->err) {
         l->local = stack_size(l->code.kernel);
         l->err = hed_lift_flow(l);
     }
     l->stack_unknown = l->flow.by_value; /* a return would bring it to all places behind calls */
-    if (!l->err && (l->flow.by_value || l->flow.calls_by_value || l->code.piece_count > 1))
+    if (!l->err && (l->flow.by_value || l->flow.calls_by_value || l->code.piece_count > 1 ||
+                    l->code.taken_left_out || l->is_function))
         l->local += SPARE_STACK;
     if (!l->err && !alloc_tables(l))
         l->err = HED_ENOMEM;
@@ -410,7 +414,21 @@ int
 hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum hed_sass_for use,
               struct hed_buf *ptx, struct hed_why *why)
 {
-    return lift_into(program, kernel, use, false, ptx, why);
+    return lift_into(program, kernel, NULL, use, false, ptx, why);
+}
+
+int
+hed_sass_lift_function(const struct hed_sass_program *program, uint32_t kernel, uint64_t address,
+                       struct hed_buf *ptx, struct hed_why *why)
+{
+    const struct lift_module *m = program->inside;
+
+    for (uint32_t i = 0; i < m->taken_count; i++)
+        if (m->taken[i].at % HED_SASS_BYTES == 0 &&
+            hed_lift_code_number(m, m->taken[i].section, m->taken[i].at) == address)
+            return lift_into(program, kernel, &m->taken[i], HED_SASS_FOR_CPU, false, ptx, why);
+    hed_why_set(why, "no function has the address 0x%" PRIx64, address);
+    return HED_ENOTFOUND;
 }
 
 int
@@ -425,7 +443,7 @@ hed_sass_lift_module(const struct hed_sass_program *program, hed_sass_refused_fn
 
         why->text[0] = '\0';
 
-        const int err = lift_into(program, i, HED_SASS_FOR_GPU, true, ptx, why);
+        const int err = lift_into(program, i, NULL, HED_SASS_FOR_GPU, true, ptx, why);
 
         if (err == HED_ENOMEM || ptx->err)
             return err;

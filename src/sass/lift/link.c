@@ -272,7 +272,10 @@ link_pieces(struct linker *k, uint32_t section)
     if (err)
         return err;
     find_info(k);
-    return k->code->piece_count > 1 || k->address_count ? join_code(k) : 0;
+    if (k->code->piece_count > 1 || k->address_count)
+        return join_code(k);
+    k->code->bytes = code_of_section(k->m, section, &k->code->pieces[0].start);
+    return 0;
 }
 
 int

@@ -142,7 +142,7 @@ local_address(struct lift *l, const struct hed_sass_operand *o, unsigned bytes)
         at += o->reg == 1 ? l->stack : 0;
         if (at < 0 || at + bytes > (l->local ? l->local : 16))
             hed_lift_refuse(l, "an address outside of the local memory");
-        return hed_lift_text(l, "heddle_local+%" PRId64, at);
+        return hed_lift_text(l, "%s+%" PRId64, hed_lift_local_name(l), at);
     }
     t = hed_lift_temp(l, 't');
     q = hed_lift_temp(l, 'q');
@@ -150,7 +150,7 @@ local_address(struct lift *l, const struct hed_sass_operand *o, unsigned bytes)
     sum = hed_lift_temp(l, 'q');
     hed_lift_calc(l, "add.s32 %s, %s, %" PRId64, t, shared_index(l, o), at);
     hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, t);
-    hed_lift_calc(l, "mov.u64 %s, heddle_local", base);
+    hed_lift_calc(l, "mov.u64 %s, %s", base, hed_lift_local_name(l));
     hed_lift_calc(l, "add.s64 %s, %s, %s", sum, base, q);
     return sum;
 }

@@ -270,8 +270,8 @@ bank_of_section(const struct lift_module *m, uint32_t section, struct hed_bytes 
 }
 
 int
-hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
-                   struct hed_why *why)
+hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
+                   const struct lift_place *function, struct lift_code *out, struct hed_why *why)
 {
     const struct lift_module *m = p->inside;
     struct hed_elf_section s;
@@ -297,7 +297,7 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lif
             out->pool = bank_of_section(m, i, s.bytes, UINT32_MAX);
     }
     if (out->bytes.size)
-        return hed_lift_link(p, section, out, why);
+        return hed_lift_link(p, function ? function->section : section, out, why);
     hed_why_set(why, "the cubin has no code for this kernel");
     return HED_ENOTFOUND;
 }

@@ -97,9 +97,11 @@ struct lift_module {
     uint32_t constants;       /* bank 3: the variable, or UINT32_MAX */
 };
 
-/* HED_ENOTFOUND if the cubin has no code of that name, HED_ENOTSUP if it has to be linked first;
- * HED_ENOMEM. hed_lift_code_fini() is called in any case. */
-int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel, struct lift_code *out,
+/* The code of a kernel, or of a function that it calls. HED_ENOTFOUND if the cubin has no code of
+ * that name, HED_ENOTSUP if it has to be linked first; HED_ENOMEM. hed_lift_code_fini() is called
+ * in any case. */
+int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
+                       const struct lift_place *function, struct lift_code *out,
                        struct hed_why *why);
 void hed_lift_code_fini(struct lift_code *code);
 

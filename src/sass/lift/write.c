@@ -218,7 +218,7 @@ system_address(struct lift *l, int64_t offset)
         g = hed_lift_temp(l, 'q');
         l->uses_local |= offset == LOCAL_WINDOW;
         hed_lift_calc(l, "mov.u64 %s, %s", q,
-                      offset == SHARED_WINDOW ? hed_lift_shared_name(l) : "heddle_local");
+                      offset == SHARED_WINDOW ? hed_lift_shared_name(l) : hed_lift_local_name(l));
         hed_lift_calc(l, "cvta.%s.u64 %s, %s", offset == SHARED_WINDOW ? "shared" : "local", g, q);
         return g;
     case GRID_ID:
@@ -226,6 +226,8 @@ system_address(struct lift *l, int64_t offset)
         hed_lift_calc(l, "mov.u64 %s, %%gridid", q);
         return q;
     case BANK_ADDRESS:
+        if (l->is_function)
+            return NULL;
         q = hed_lift_temp(l, 'q');
         g = hed_lift_temp(l, 'q');
         hed_lift_calc(l, "mov.b64 %s, heddle_param0", q);
@@ -274,8 +276,9 @@ static const char *
 bank0(struct lift *l, int64_t offset, unsigned bytes)
 {
     const int64_t at = offset - (int64_t)l->code.kernel->param_bank;
-    const bool is_param = at >= 0 && hed_range_fits((uint64_t)at, bytes,
-                                                    hed_round_up(l->code.kernel->param_bytes, 4u));
+    const bool is_param =
+        !l->is_function && at >= 0 &&
+        hed_range_fits((uint64_t)at, bytes, hed_round_up(l->code.kernel->param_bytes, 4u));
     const char *p = is_param && at % bytes == 0 ? hed_lift_param(l, at, bytes) : NULL;
 
     if (p) {
@@ -302,7 +305,7 @@ bank0(struct lift *l, int64_t offset, unsigned bytes)
 
     if (q)
         return half_of(l, q, offset & 4);
-    if (at >= 0 && l->code.kernel->param_bytes) {
+    if (at >= 0 && (l->code.kernel->param_bytes || l->is_function)) {
         hed_lift_refuse(l, "a constant behind the parameters");
         return "0";
     }

@@ -374,6 +374,108 @@ functions_of_a_table_may_call_each_other(void **state)
     text_can_be_parsed();
 }
 
+/* ---- functions that are lifted when they are called ------------------------------------------ */
+
+/* A kernel that calls R2, and a function that is too large to be part of it: what `other` holds,
+ * and instructions behind it that nothing reaches. */
+static struct hed_sass_program *
+open_far(void)
+{
+    struct hed_sass_program *p = NULL;
+    Elf64_Rela r;
+
+    make_call_r2(&code);
+    make_exit(&code);
+    (void)make_kernel_k();
+    while (other.size <= 1 << 20)
+        make_nop(&other);
+    r = relocation(0, R_CUDA_64, make_function("f", &other).symbol, 0);
+    (void)make_table(&r, 1);
+    if (hed_sass_open(make_cubin_end(&cubin), &arena, &p, &why) != 0)
+        fail_msg("%s", why.text);
+    return p;
+}
+
+/* The number that stands for a function: the table has it. */
+static uint64_t
+far_address(const struct hed_sass_program *p)
+{
+    assert_int_equal(p->pointer_count, 1);
+    assert_int_equal(p->pointers[0].to, HED_SASS_NUMBER);
+    return (uint64_t)p->pointers[0].addend;
+}
+
+static void
+large_functions_are_lifted_when_they_are_called(void **state)
+{
+    struct hed_sass_program *p;
+
+    make_ret_abs(&other);
+    p = open_far();
+    assert_int_equal(hed_sass_lift(p, 0, HED_SASS_FOR_CPU, &text, &why), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("heddle_call;"), 1);
+    text.size = 0;
+    assert_int_equal(hed_sass_lift_function(p, 0, far_address(p), &text, &why), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("\tret;"), 1);
+    assert_int_equal(count_in_text(".entry"), 0);
+}
+
+static void
+other_addresses_are_no_functions(void **state)
+{
+    struct hed_sass_program *p;
+    uint64_t f;
+
+    make_ret_abs(&other);
+    p = open_far();
+    f = far_address(p);
+    const uint64_t bad[] = {0, 16, f - 16, f + 8, f + 16, f + (UINT64_C(1) << 32), UINT64_MAX};
+
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(hed_sass_lift_function(p, 0, bad[i], &text, &why), HED_ENOTFOUND);
+    assert_int_equal(hed_sass_lift_function(p, 1, f, &text, &why), HED_EINVAL);
+    assert_int_equal(text.size, 0);
+}
+
+/* A GPU's driver would have to compile all of them. */
+static void
+large_functions_are_refused_for_a_gpu(void **state)
+{
+    make_ret_abs(&other);
+    assert_int_equal(hed_sass_lift(open_far(), 0, HED_SASS_FOR_GPU, &text, &why), HED_ENOTSUP);
+    assert_non_null(strstr(why.text, "one of many functions"));
+}
+
+/* MOV R5, c[0x0][0x160] */
+static void
+large_functions_have_no_parameters_of_kernels(void **state)
+{
+    struct hed_sass_program *p;
+
+    make_inst(&other, 0xff057624 | (uint64_t)0x160 << 38, 0x000fe200078e00ff);
+    make_ret_abs(&other);
+    p = open_far();
+    assert_int_equal(hed_sass_lift_function(p, 0, far_address(p), &text, &why), HED_ENOTSUP);
+}
+
+/* It calls itself: its return may go to itself or to the kernel. */
+static void
+large_functions_may_recurse(void **state)
+{
+    struct hed_sass_program *p;
+
+    make_bra(&other, GUARD_P0, 2);
+    make_call(&other, 0);
+    make_ret_abs(&other);
+    p = open_far();
+    assert_int_equal(hed_sass_lift_function(p, 0, far_address(p), &text, &why), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("trap"), 1);
+    assert_int_equal(count_in_text("\tret;"), 1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(function_of_another_section_is_called, setup, teardown),
     cmocka_unit_test_setup_teardown(function_that_is_missing_is_named, setup, teardown),
@@ -385,6 +487,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(functions_in_a_table_are_called, setup, teardown),
     cmocka_unit_test_setup_teardown(tables_that_point_nowhere_have_no_functions, setup, teardown),
     cmocka_unit_test_setup_teardown(functions_of_a_table_may_call_each_other, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_are_lifted_when_they_are_called, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(other_addresses_are_no_functions, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_are_refused_for_a_gpu, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_have_no_parameters_of_kernels, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_may_recurse, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)
