@@ -1,5 +1,6 @@
-/* Calls of the functions that the driver brings along: vprintf, __assertfail, malloc, free. Their
- * arguments lie in registers from R4 on. See inside.h for the rules.
+/* Calls of the functions that the driver brings along: vprintf, __assertfail, malloc, free, and
+ * those of grid groups (grid.c). Their arguments lie in registers from R4 on. See inside.h for the
+ * rules.
  *
  * The address comes from constant bank 4. Where the block that calls has loaded it, the function is
  * known; otherwise the number that stands for it (write.c) is compared.
@@ -19,11 +20,17 @@ static const struct callee {
     const char *name;
     uint8_t result;
     uint8_t arguments[ARGUMENTS];
+    /* Writes the function in the place of the call; NULL if PTX has such a function. */
+    void (*write)(struct lift *l, const char *const *arguments, const char *result);
 } callees[] = {
-    {"vprintf", 4, {8, 8}},
-    {"__assertfail", 0, {8, 8, 4, 8, 8}},
-    {"malloc", 8, {8}},
-    {"free", 0, {8}},
+    {"vprintf", 4, {8, 8}, NULL},
+    {"__assertfail", 0, {8, 8, 4, 8, 8}, NULL},
+    {"malloc", 8, {8}, NULL},
+    {"free", 0, {8}, NULL},
+    {"__cuda_syscall_CGS_get_intrinsic_handle", 8, {4}, hed_lift_grid_handle},
+    {"__cuda_syscall_CGS_sync", 4, {8, 4}, hed_lift_grid_sync},
+    {"__cuda_syscall_CGS_get_size", 4, {8, 8, 8}, hed_lift_grid_size},
+    {"__cuda_syscall_CGS_get_rank", 4, {8, 8, 8}, hed_lift_grid_rank},
 };
 
 static const struct callee *
@@ -70,13 +77,10 @@ fetch_arguments(struct lift *l, const struct callee *f)
     return a;
 }
 
-/* The call alone. */
 static void
-write_call(struct lift *l, const struct callee *f, const struct arguments *a)
+write_extern_call(struct lift *l, const struct callee *f, const struct arguments *a,
+                  const char *result)
 {
-    const struct hed_sass_operand result = {.kind = HED_SASS_REG, .reg = FIRST_ARGUMENT};
-    const char *t = NULL;
-
     note_use(l, f);
     hed_buf_addf(&l->statements, "\t{\n");
     for (unsigned i = 0; i < ARGUMENTS && a->values[i]; i++) {
@@ -84,14 +88,26 @@ write_call(struct lift *l, const struct callee *f, const struct arguments *a)
         hed_lift_calc(l, "st.param.b%u [a%u], %s", f->arguments[i] * 8, i, a->values[i]);
     }
     if (f->result) {
-        t = hed_lift_temp(l, f->result == 8 ? 'q' : 't');
         hed_lift_calc(l, ".param .b%u r", f->result * 8);
         hed_lift_calc(l, "call (r), %s, (%s)", f->name, a->names);
-        hed_lift_calc(l, "ld.param.b%u %s, [r]", f->result * 8, t);
+        hed_lift_calc(l, "ld.param.b%u %s, [r]", f->result * 8, result);
     } else {
         hed_lift_calc(l, "call %s, (%s)", f->name, a->names);
     }
     hed_buf_addf(&l->statements, "\t}\n");
+}
+
+/* The call alone. */
+static void
+write_call(struct lift *l, const struct callee *f, const struct arguments *a)
+{
+    const struct hed_sass_operand result = {.kind = HED_SASS_REG, .reg = FIRST_ARGUMENT};
+    const char *t = f->result ? hed_lift_temp(l, f->result == 8 ? 'q' : 't') : NULL;
+
+    if (f->write)
+        f->write(l, a->values, t);
+    else
+        write_extern_call(l, f, a, t);
     if (f->result == 8)
         hed_lift_calc(l, "mov.b64 {%s, %s}, %s", hed_lift_def_nth(l, &result, 0),
                       hed_lift_def_nth(l, &result, 1), t);

@@ -240,6 +240,15 @@ void hed_lift_declare_far(const struct lift *l, struct hed_buf *b);
 void hed_lift_enter_function(struct hed_buf *b);
 void hed_lift_leave_function(struct lift *l);
 
+/* ---- grid.c ---------------------------------------------------------------------------------- */
+
+/* Functions of the system that are written in their place. arguments are registers; result is a
+ * new one. */
+void hed_lift_grid_handle(struct lift *l, const char *const *arguments, const char *result);
+void hed_lift_grid_sync(struct lift *l, const char *const *arguments, const char *result);
+void hed_lift_grid_size(struct lift *l, const char *const *arguments, const char *result);
+void hed_lift_grid_rank(struct lift *l, const char *const *arguments, const char *result);
+
 /* ---- flow.c ---------------------------------------------------------------------------------- */
 
 /* HED_ENOTSUP, HED_ELIMIT, HED_ENOMEM. */
