@@ -37,6 +37,13 @@ static const struct kernel kernels[] = {
      "setp.ge.u32 %p1, %r1, %r2; @%p1 bra END;\n"
      "ld.global.u32 %r3, [%rd5+4]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd3], %r3;\n"
      "END: ret; }\n"},
+    {"floats of which some are NaN", false,
+     "and.b32 %r3, %r1, 7; setp.eq.u32 %p1, %r3, 5; setp.ge.u32 %p2, %r1, 64;\n"
+     "and.pred %p1, %p1, %p2; ld.global.u32 %r4, [%rd5]; selp.b32 %r5, 0xffc12345, %r4, %p1;\n"
+     "mov.b32 %f1, %r5; add.f32 %f2, %f1, %f1; st.global.f32 [%rd3], %f2;\n"
+     "setp.ge.u32 %p3, %r1, %r2; @%p3 bra END; ld.global.f32 %f3, [%rd5];\n"
+     "ld.global.f32 %f4, [%rd5+4]; fma.rn.f32 %f5, %f3, %f4, %f2; st.global.f32 [%rd3], %f5;\n"
+     "END: ret; }\n"},
     {"an index below zero that only idle lanes have", false,
      "setp.eq.u32 %p1, %r1, 0; @%p1 bra END;\n"
      "add.u32 %r3, %r1, -1; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd1, %rd6;\n"
@@ -188,6 +195,13 @@ static const struct kernel kernels[] = {
      "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.red.popc.u32 %r3, 0, !%p1;\n"
      "bar.red.and.pred %p2, 0, !%p1; selp.u32 %r4, 100, 0, %p2; add.u32 %r3, %r3, %r4;\n"
      "st.global.u32 [%rd3], %r3; END: ret; }\n"},
+    {"lanes gone before a barrier", true,
+     "and.b32 %r3, %r16, 1; setp.eq.u32 %p1, %r3, 1; @%p1 ret; bar.sync 0;\n"
+     "st.global.u32 [%rd3], %r1; ret; }\n"},
+    {"lanes gone in a loop around a barrier", true,
+     "and.b32 %r3, %r16, 3; mov.u32 %r4, 0; L: bar.sync 0; st.global.u32 [%rd3], %r4;\n"
+     "setp.eq.u32 %p1, %r3, %r4; @%p1 exit; add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 3;\n"
+     "@%p2 bra L; st.global.u32 [%rd3], %r4; ret; }\n"},
     {"warps that end before others wait", true,
      "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.sync 0; st.global.u32 [%rd3], %r1;\n"
      "END: ret; }\n"},
@@ -284,6 +298,10 @@ want_word(const struct kernel *k, const uint32_t *in, unsigned t, unsigned n)
         return 1 + (in[t] > 50 ? 10 : 0) + (in[3] > 5 ? 100 : 0) + in[t] + in[3];
     if (strstr(k->name, "last"))
         return (t & 3) + 1;
+    if (strstr(k->name, "gone before"))
+        return own & 1 ? 0xcccccccc : t;
+    if (strstr(k->name, "gone in a loop"))
+        return own & 3;
     if (strstr(k->name, "do not come"))
         return own < 32 ? 100 + (n < 32 ? n : 32) : 0xcccccccc;
     if (strstr(k->name, "predicates"))

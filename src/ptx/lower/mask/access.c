@@ -262,7 +262,7 @@ choose_way(struct hed_lower *l, const struct hed_lower_place *at,
     if (wrapped)
         bad = LLVMBuildOr(l->b, bad, wrapped, "");
     off = LLVMBuildOr(l->b, off, bad, "");
-    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, off, ""), fast, some);
+    hed_lower_unlikely(l, LLVMBuildIsNotNull(l->b, off, ""), some, fast);
     if (some == slow)
         return;
     LLVMPositionBuilderAtEnd(l->b, some);

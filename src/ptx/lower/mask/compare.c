@@ -65,25 +65,34 @@ is_step_comparison(const struct hed_lower *l, const struct hed_ptx_inst *i)
     return a.kind == HED_ROWS && a.step > 0 && a.wraps == HED_FLOW_NONE && b.kind == HED_UNIFORM;
 }
 
-/* The lanes below n, as bits: base and n are i64, and base + 31 * step does not wrap around. */
-static LLVMValueRef
-lanes_below(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step, struct below how)
+/* Stores the lanes below n as bits: base and n are i64, and base + 31 * step does not wrap around.
+ * That all lanes are below is the most likely, and a branch of its own: behind it LLVM knows the
+ * bits. */
+static void
+store_lanes_below(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step,
+                  struct below how, LLVMValueRef slot)
 {
-    LLVMValueRef zero = LLVMConstInt(l->i64, 0, false), one = LLVMConstInt(l->i64, 1, false);
-    LLVMValueRef most = LLVMConstInt(l->i64, HED_PTX_LANES, false);
+    LLVMValueRef zero = LLVMConstInt(l->i64, 0, false), one = hed_lower_word(l, 1);
+    LLVMValueRef most = LLVMConstInt(l->i64, (uint64_t)step * HED_PTX_LANES, false);
+    LLVMBasicBlockRef all = hed_lower_block(l, ""), some = hed_lower_block(l, "");
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
     LLVMValueRef room = LLVMBuildSub(l->b, n, base, ""), count, bits;
 
     /* Lane k is below if k * step < n - base: that is ceil((n - base) / step) lanes. */
     room = LLVMBuildAdd(l->b, room,
                         LLVMConstInt(l->i64, (uint64_t)(step - (how.or_equal ? 0 : 1)), false), "");
+    hed_lower_unlikely(l, LLVMBuildICmp(l->b, LLVMIntSLT, room, most, ""), some, all);
+    LLVMPositionBuilderAtEnd(l->b, all);
+    LLVMBuildStore(l->b, hed_lower_word(l, how.others ? 0 : UINT32_MAX), slot);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, some);
     room = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntSLT, room, zero, ""), zero, room, "");
-    count = step == 1 ? room
-                      : LLVMBuildUDiv(l->b, room, LLVMConstInt(l->i64, (uint64_t)step, false), "");
-    count =
-        LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntULT, count, most, ""), count, most, "");
+    count = LLVMBuildUDiv(l->b, hed_lower_resize(l, room, l->i32, false),
+                          hed_lower_word(l, (uint64_t)step), "");
     bits = LLVMBuildSub(l->b, LLVMBuildShl(l->b, one, count, ""), one, "");
-    bits = LLVMBuildTrunc(l->b, bits, l->i32, "");
-    return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
+    LLVMBuildStore(l->b, how.others ? LLVMBuildNot(l->b, bits, "") : bits, slot);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
 }
 
 /* The lane whose number is n, as bits; both are i32. Lane k has the number base + k * step, and
@@ -212,9 +221,8 @@ hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i)
     after = hed_lower_block(l, "");
     LLVMBuildCondBr(l->b, wraps, slow, fast);
     LLVMPositionBuilderAtEnd(l->b, fast);
-    bits = lanes_below(l, hed_lower_resize(l, base, l->i64, is_signed),
-                       hed_lower_resize(l, n, l->i64, is_signed), step, how);
-    LLVMBuildStore(l->b, bits, slot);
+    store_lanes_below(l, hed_lower_resize(l, base, l->i64, is_signed),
+                      hed_lower_resize(l, n, l->i64, is_signed), step, how, slot);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, slow);
     LLVMBuildStore(l->b, compare_lanes(l, i, is_signed, how), slot);

@@ -15,6 +15,11 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "ptx/pass/transfer.h"
+
+/* A block with this many accesses to rows and at most so many instructions is made twice. */
+#define TWICE_ROWS 2
+#define TWICE_MOST 48
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
@@ -56,14 +61,47 @@ hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i)
         hed_mask_note_wraps(l, i);
 }
 
-void
-hed_mask_make_block(struct hed_lower *l, uint32_t b)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* A load or store of elements that lie next to each other. */
+static bool
+moves_row(const struct mask *m, const struct hed_ptx_inst *i)
+{
+    struct hed_uniform at;
+
+    if (i->is_refused || (i->form->op != HED_PTX_OP_LD && i->form->op != HED_PTX_OP_ST))
+        return false;
+    at = hed_uniform_memory(&m->uniforms, i);
+    return at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i);
+}
+
+/* Is the block made twice: once for the case that all 32 lanes run? That saves each access to a row
+ * its test. */
+static bool
+is_made_twice(const struct hed_lower *l, uint32_t b)
+{
+    const struct mask *m = hed_mask_state(l);
+    const struct hed_flow_block *block = &m->flow.blocks[b];
+    unsigned rows = 0;
+
+    if (block->ninsts > TWICE_MOST || l->options->rows == HED_ROWS_ONE ||
+        (l->options->rows == HED_ROWS_32 && hed_mask_all_lanes_come(m, b)))
+        return false;
+    for (uint32_t i = 0; i < block->ninsts; i++) {
+        if (hed_masks_is_barrier(block->insts[i]))
+            return false;
+        rows += moves_row(m, block->insts[i]);
+    }
+    return rows >= TWICE_ROWS;
+}
+
+/* The instructions of a block, and where lanes go then. */
+static void
+make_code(struct hed_lower *l, uint32_t b)
 {
     struct mask *m = hed_mask_state(l);
     const struct hed_flow_block *block = &m->flow.blocks[b];
 
-    m->block = b;
-    hed_mask_begin_block(l, b);
     for (uint32_t i = 0; i < block->ninsts && !l->err; i++) {
         const bool cuts = m->is_cut && hed_masks_is_barrier(block->insts[i]);
 
@@ -80,6 +118,28 @@ hed_mask_make_block(struct hed_lower *l, uint32_t b)
     hed_mask_settle_late(l);
     if (!l->err)
         hed_mask_end_block(l, b);
+}
+
+void
+hed_mask_make_block(struct hed_lower *l, uint32_t b)
+{
+    const struct warp *w = hed_lower_warp_state(l);
+    LLVMBasicBlockRef all, some;
+    LLVMValueRef rest;
+
+    w->mask->block = b;
+    hed_mask_begin_block(l, b);
+    if (is_made_twice(l, b)) {
+        all = hed_lower_block(l, "");
+        some = hed_lower_block(l, "");
+        rest = LLVMBuildNot(l->b, hed_lower_warp_running(l), "");
+        hed_lower_unlikely(l, LLVMBuildIsNotNull(l->b, rest, ""), some, all);
+        LLVMPositionBuilderAtEnd(l->b, all);
+        LLVMBuildStore(l->b, hed_lower_word(l, UINT32_MAX), w->bits);
+        make_code(l, b);
+        LLVMPositionBuilderAtEnd(l->b, some);
+    }
+    make_code(l, b);
 }
 
 /* Makes the code of all blocks; loops in the way, or the ways, that the passes chose. */
@@ -163,9 +223,9 @@ analyse(struct hed_lower *l)
     return l->err;
 }
 
-/* i32. Rows of 32 fill their warps. */
-static LLVMValueRef
-lanes_that_exist(struct hed_lower *l)
+/* Rows of 32 fill their warps. */
+LLVMValueRef
+hed_mask_lanes_that_exist(struct hed_lower *l)
 {
     if (l->options->rows == HED_ROWS_32)
         return hed_lower_word(l, UINT32_MAX);
@@ -193,7 +253,7 @@ mask_body(struct hed_lower *l)
         l->err = HED_ENOMEM;
         return;
     }
-    LLVMBuildStore(l->b, lanes_that_exist(l), m->waiting[0]);
+    LLVMBuildStore(l->b, hed_mask_lanes_that_exist(l), m->waiting[0]);
     hed_mask_prepare_cuts(l);
     make_blocks(l);
 }

@@ -146,6 +146,8 @@ void hed_mask_go_on_behind(struct hed_lower *l, uint32_t b);
 /* region.c */
 /* May the kernel return at its barriers? */
 bool hed_mask_may_be_cut(const struct hed_lower *l);
+/* Do all lanes that exist run block b, whenever it runs? */
+bool hed_mask_all_lanes_come(const struct mask *m, uint32_t b);
 /* Makes the kernel's beginning, cut or not. */
 void hed_mask_prepare_cuts(struct hed_lower *l);
 /* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
@@ -175,6 +177,8 @@ void hed_mask_finish(struct hed_lower *l);
 void hed_mask_make_guess(struct hed_lower *l, uint32_t loop);
 
 /* mask.c */
+/* The lanes of the warp that have a thread: i32. */
+LLVMValueRef hed_mask_lanes_that_exist(struct hed_lower *l);
 void hed_mask_make_block(struct hed_lower *l, uint32_t b);
 void hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i);
 

@@ -276,6 +276,47 @@ frame_of(struct hed_lower *l)
         hed_mask_state(l)->variables);
 }
 
+static bool
+is_split_guard(const struct mask *m, uint32_t b, const struct hed_ptx_inst *i)
+{
+    return m->uniforms.partial[b] ||
+           (i && i->guard && m->uniforms.values[i->guard->id].kind != HED_UNIFORM);
+}
+
+/* May some lanes of the warp end in block b while others go on? */
+static bool
+some_may_end(const struct mask *m, uint32_t b)
+{
+    const struct hed_flow_block *block = &m->flow.blocks[b];
+
+    for (uint32_t i = 0; i < block->ninsts; i++) {
+        const struct hed_ptx_inst *inst = block->insts[i];
+
+        if ((inst->form->op == HED_PTX_OP_RET || inst->form->op == HED_PTX_OP_EXIT) &&
+            is_split_guard(m, b, inst))
+            return true;
+    }
+    return block->end != HED_FLOW_GOES && block->end != HED_FLOW_BRANCHES &&
+           is_split_guard(m, b, block->last);
+}
+
+/* Lanes have run the blocks before this one, and those of the loops around it. */
+bool
+hed_mask_all_lanes_come(const struct mask *m, uint32_t b)
+{
+    const struct hed_flow *f = &m->flow;
+    uint32_t last = b;
+
+    if (m->uniforms.partial[b])
+        return false;
+    for (uint32_t loop = f->blocks[b].loop; loop != HED_FLOW_NONE; loop = f->loops[loop].parent)
+        last = f->loops[loop].last;
+    for (uint32_t k = 0; k <= last; k++)
+        if (some_may_end(m, k))
+            return false;
+    return true;
+}
+
 void
 hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
 {
@@ -283,6 +324,7 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     const struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef strand = l->function->strand, frame = frame_of(l);
     LLVMBasicBlockRef on = hed_lower_block(l, "resume");
+    const bool all = hed_mask_all_lanes_come(m, block);
     uint64_t *live = calloc(m->live.words, sizeof(*live));
     uint32_t size;
 
@@ -292,7 +334,8 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     }
     l->inst = m->flow.blocks[block].insts[i];
     hed_live_behind(&m->live, block, i, live);
-    LLVMBuildStore(l->b, hed_lower_warp_running(l), frame);
+    if (!all)
+        LLVMBuildStore(l->b, hed_lower_warp_running(l), frame);
     size = move_values(l, frame, live, true);
     LLVMBuildStore(l->b, hed_lower_word(l, ++m->cuts),
                    hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, resume)));
@@ -301,7 +344,9 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     LLVMMoveBasicBlockAfter(on, LLVMGetInsertBlock(l->b));
     LLVMPositionBuilderAtEnd(l->b, on);
     frame = frame_of(l);
-    LLVMBuildStore(l->b, LLVMBuildLoad2(l->b, l->i32, frame, ""), w->bits);
+    LLVMBuildStore(l->b,
+                   all ? hed_mask_lanes_that_exist(l) : LLVMBuildLoad2(l->b, l->i32, frame, ""),
+                   w->bits);
     make_again(l, block, i);
     (void)move_values(l, frame, live, false);
     l->info.frame = (uint32_t)hed_max(l->info.frame, m->variables + size);

@@ -194,21 +194,6 @@ run_block(struct hed_lower *l, struct run *r, bool is_cut)
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
-/* The position of the next block. */
-static void
-step_ctaid(struct hed_lower *l, const struct run *r, LLVMValueRef next[3])
-{
-    LLVMValueRef carry = LLVMConstInt(l->i1, 1, false);
-
-    for (unsigned d = 0; d < 3; d++) {
-        LLVMValueRef v =
-            LLVMBuildAdd(l->b, r->args[CTAID + d], LLVMBuildZExt(l->b, carry, l->i32, ""), "");
-
-        carry = LLVMBuildICmp(l->b, LLVMIntEQ, v, r->nctaid[d], "");
-        next[d] = LLVMBuildSelect(l->b, carry, hed_lower_word(l, 0), v, "");
-    }
-}
-
 static LLVMValueRef
 ctaid_place(struct hed_lower *l, const struct run *r, unsigned d)
 {
@@ -216,13 +201,44 @@ ctaid_place(struct hed_lower *l, const struct run *r, unsigned d)
                         (int64_t)(offsetof(struct hed_ptx_block, ctaid) + d * sizeof(uint32_t)));
 }
 
-/* The blocks of the run, each at least once. Relaxed: who sees `stop` late does useless work. */
+/* A row of blocks has ended: the position of the first one of the next row. Stores what has changed
+ * of it. */
+static void
+step_row(struct hed_lower *l, const struct run *r, LLVMValueRef next[3])
+{
+    LLVMValueRef carry = LLVMConstInt(l->i1, 1, false);
+
+    next[0] = hed_lower_word(l, 0);
+    for (unsigned d = 1; d < 3; d++) {
+        LLVMValueRef v =
+            LLVMBuildAdd(l->b, r->args[CTAID + d], LLVMBuildZExt(l->b, carry, l->i32, ""), "");
+
+        carry = LLVMBuildICmp(l->b, LLVMIntEQ, v, r->nctaid[d], "");
+        next[d] = LLVMBuildSelect(l->b, carry, hed_lower_word(l, 0), v, "");
+        LLVMBuildStore(l->b, next[d], ctaid_place(l, r, d));
+    }
+}
+
+/* i1: need no further block begin? Relaxed: who sees `stop` late does useless work. */
+static LLVMValueRef
+is_last_block(struct hed_lower *l, const struct run *r, LLVMValueRef left)
+{
+    LLVMValueRef stop = LLVMBuildLoad2(l->b, l->i32, r->stop, "");
+
+    LLVMSetOrdering(stop, LLVMAtomicOrderingMonotonic);
+    LLVMSetAlignment(stop, 4);
+    return LLVMBuildOr(l->b, LLVMBuildIsNull(l->b, left, ""), LLVMBuildIsNotNull(l->b, stop, ""),
+                       "");
+}
+
+/* The blocks of the run, each at least once. Most follow another one in their row. */
 static void
 run_blocks(struct hed_lower *l, struct run *r, bool is_cut)
 {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), loop = hed_lower_block(l, "block");
-    LLVMBasicBlockRef end = hed_lower_block(l, ""), last;
-    LLVMValueRef first[3], next[3], left, fewer, stop;
+    LLVMBasicBlockRef more = hed_lower_block(l, ""), row = hed_lower_block(l, "row");
+    LLVMBasicBlockRef end = hed_lower_block(l, "");
+    LLVMValueRef first[3], next[3], left, fewer, x;
 
     for (unsigned d = 0; d < 3; d++)
         first[d] = LLVMBuildLoad2(l->b, l->i32, ctaid_place(l, r, d), "");
@@ -233,23 +249,21 @@ run_blocks(struct hed_lower *l, struct run *r, bool is_cut)
         r->args[CTAID + d] = LLVMBuildPhi(l->b, l->i32, "");
     left = LLVMBuildPhi(l->b, l->i64, "");
     LLVMAddIncoming(left, &fewer, &before, 1);
-    for (unsigned d = 0; d < 3; d++)
-        LLVMBuildStore(l->b, r->args[CTAID + d], ctaid_place(l, r, d));
+    LLVMBuildStore(l->b, r->args[CTAID], ctaid_place(l, r, 0));
     run_block(l, r, is_cut);
-    step_ctaid(l, r, next);
     fewer = LLVMBuildSub(l->b, left, LLVMConstInt(l->i64, 1, false), "");
-    stop = LLVMBuildLoad2(l->b, l->i32, r->stop, "");
-    LLVMSetOrdering(stop, LLVMAtomicOrderingMonotonic);
-    LLVMSetAlignment(stop, 4);
-    last = LLVMGetInsertBlock(l->b);
+    LLVMBuildCondBr(l->b, is_last_block(l, r, fewer), end, more);
+    LLVMPositionBuilderAtEnd(l->b, more);
+    x = LLVMBuildAdd(l->b, r->args[CTAID], hed_lower_word(l, 1), "");
+    hed_lower_unlikely(l, LLVMBuildICmp(l->b, LLVMIntEQ, x, r->nctaid[0], ""), row, loop);
+    LLVMPositionBuilderAtEnd(l->b, row);
+    step_row(l, r, next);
+    LLVMBuildBr(l->b, loop);
     for (unsigned d = 0; d < 3; d++)
-        LLVMAddIncoming(r->args[CTAID + d], (LLVMValueRef[]){first[d], next[d]},
-                        (LLVMBasicBlockRef[]){before, last}, 2);
-    LLVMAddIncoming(left, &fewer, &last, 1);
-    LLVMBuildCondBr(
-        l->b,
-        LLVMBuildOr(l->b, LLVMBuildIsNull(l->b, fewer, ""), LLVMBuildIsNotNull(l->b, stop, ""), ""),
-        end, loop);
+        LLVMAddIncoming(r->args[CTAID + d],
+                        (LLVMValueRef[]){first[d], d ? r->args[CTAID + d] : x, next[d]},
+                        (LLVMBasicBlockRef[]){before, more, row}, 3);
+    LLVMAddIncoming(left, (LLVMValueRef[]){fewer, fewer}, (LLVMBasicBlockRef[]){more, row}, 2);
     LLVMPositionBuilderAtEnd(l->b, end);
     LLVMBuildRetVoid(l->b);
 }

@@ -188,6 +188,60 @@ nan_lanes(struct hed_lower *l)
 #endif
 }
 
+/* f, 32 floats, with the GPU's NaN for any other: words. */
+static LLVMValueRef
+choose_nans(struct hed_lower *l, LLVMValueRef f, LLVMValueRef words)
+{
+    return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, f, f, ""), nan_lanes(l), words,
+                           "");
+}
+
+/* i1: is one of 32 floats NaN? On aarch64 the greater of two is NaN if one of them is; elsewhere a
+ * comparison of two tells. */
+static LLVMValueRef
+any_is_nan(struct hed_lower *l, LLVMValueRef f)
+{
+#if defined(__aarch64__)
+    /* LLVM 16 does not have it. */
+    static const char across[] = "llvm.vector.reduce.fmaximum";
+    const bool has_across = LLVMLookupIntrinsicID(across, sizeof(across) - 1) != 0;
+
+    for (unsigned n = HED_PTX_LANES / 2; n >= (has_across ? 4 : 1); n /= 2) {
+        LLVMValueRef halves[] = {hed_lower_elements(l, f, 0, 1, n),
+                                 hed_lower_elements(l, f, n, 1, n)};
+
+        f = hed_lower_intrinsic(l, "llvm.maximum", LLVMTypeOf(halves[0]), halves, 2);
+    }
+    f = has_across ? hed_lower_intrinsic(l, across, LLVMTypeOf(f), &f, 1)
+                   : LLVMBuildExtractElement(l->b, f, hed_lower_word(l, 0), "");
+    return LLVMBuildFCmp(l->b, LLVMRealUNO, f, f, "");
+#else
+    const unsigned n = HED_PTX_LANES / 2;
+    LLVMValueRef any = LLVMBuildFCmp(l->b, LLVMRealUNO, hed_lower_elements(l, f, 0, 1, n),
+                                     hed_lower_elements(l, f, n, 1, n), "");
+
+    return LLVMBuildIsNotNull(l->b, LLVMBuildBitCast(l->b, any, l->i16, ""), "");
+#endif
+}
+
+/* The same by a branch: one test of all lanes takes half as long as choosing for each. */
+static LLVMValueRef
+choose_nans_if_any(struct hed_lower *l, LLVMValueRef f, LLVMValueRef words)
+{
+    LLVMBasicBlockRef from, some = hed_lower_block(l, ""), after = hed_lower_block(l, "");
+    LLVMValueRef chosen, v;
+
+    hed_lower_unlikely(l, any_is_nan(l, f), some, after);
+    from = LLVMGetInsertBlock(l->b);
+    LLVMPositionBuilderAtEnd(l->b, some);
+    chosen = choose_nans(l, f, words);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    v = LLVMBuildPhi(l->b, LLVMTypeOf(words), "");
+    LLVMAddIncoming(v, (LLVMValueRef[]){words, chosen}, (LLVMBasicBlockRef[]){from, some}, 2);
+    return v;
+}
+
 LLVMValueRef
 hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struct hed_ptx_reg *to,
                 LLVMValueRef v)
@@ -199,9 +253,14 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
 
     if (!from || !loose[from->id] || (to && loose[to->id]) || LLVMIsConstant(v))
         return v;
-    f = LLVMBuildBitCast(l->b, v, lanes ? LLVMVectorType(l->f32, HED_PTX_LANES) : l->f32, "");
+    if (lanes) {
+        f = LLVMBuildBitCast(l->b, v, LLVMVectorType(l->f32, HED_PTX_LANES), "");
+        return l->inst && l->inst->form->op == HED_PTX_OP_ST ? choose_nans_if_any(l, f, v)
+                                                             : choose_nans(l, f, v);
+    }
+    f = LLVMBuildBitCast(l->b, v, l->f32, "");
     return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, f, f, ""),
-                           lanes ? nan_lanes(l) : LLVMConstInt(l->i32, 0x7fffffff, false), v, "");
+                           LLVMConstInt(l->i32, 0x7fffffff, false), v, "");
 }
 
 static LLVMValueRef
