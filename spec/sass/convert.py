@@ -43,5 +43,10 @@ for code in (0x104, 0x110):
     op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|", imm="f32")
 for code in (0x107, 0x113):
     op(code, "3 9 b d", "FRND.ftz.round_to.to_int", "Rd, -|S|", imm="f32")
+# From sm_86 on.
+field("pack_ntz", 74, "", "NTZ")
+for word, test in (("U32", "!from_signed_bit"), ("S32", "from_signed_bit")):
+    op(0x045, "2 8 a c", f"I2FP.F32.{word}.round", "Rd, S", when=f"{test} int_to=2 int_from=2")
+op(0x043, "2", "F2IP.U8.F32.to_int.pack_ntz", "Rd, A, B, C")
 op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C")
 op(0x038, "2 8 a c", "I2I.clamp_to.S32.SAT", "Rd, S")

@@ -9,6 +9,7 @@ field("wrap", 75, "", "W")
 field("hi", 80, "", "HI")
 field("ftz", 80, "", "FTZ")
 field("nan", 81, "", "NAN")
+field("xorsign", 82, "", "XORSIGN")   # from sm_86 on
 field("sat", 77, "", "SAT")
 field("fmz", 76, "", "FMZ")
 field("e", 72, "", "E")

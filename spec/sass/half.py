@@ -16,4 +16,5 @@ half_op(0x032, "2 8 a c", "HMUL2.f32.fmz.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f1
 half_op(0x033, "2 4 6 e", "HSET2.bf.fcmp.ftz.combine2", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16")
 half_op(0x034, "2 4 6 e", "HSETP2.fcmp.h_and.ftz.combine2", "P@81, P@84, -|A|.h, -|S|.h, !P@87",
         imm="f16")
-half_op(0x040, "2 8 a c", "HMNMX2.bf16_v2.f32.ftz.nan", "Rd, -|A|.h, -|S|.h, !P@87", imm="f16")
+half_op(0x040, "2 8 a c", "HMNMX2.bf16_v2.f32.ftz.nan.xorsign",
+        "Rd, -|A|.h, -|S|.h, !P@87", imm="f16")

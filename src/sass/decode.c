@@ -6,39 +6,60 @@
 #include "sass/sass.h"
 #include "sass/table.h"
 
+#define GUARD_END 16 /* the opcode and the guard are below */
+#define CONTROL 105  /* from here on: when it is issued, which changes no result */
+
+/* The 128 bits of an instruction, and which of them have been looked at. */
 struct word128 {
     uint64_t low, high;
+    uint64_t seen_low, seen_high;
 };
+
+static uint64_t
+mask_of(unsigned width)
+{
+    return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+}
 
 /* At most 64 bits. */
 static uint64_t
-word_bits(struct word128 w, unsigned bit, unsigned width)
+bits_at(uint64_t low, uint64_t high, unsigned bit, unsigned width)
 {
-    uint64_t v;
+    const uint64_t v = bit >= 64  ? high >> (bit - 64)
+                       : bit == 0 ? low
+                                  : low >> bit | high << (64 - bit);
 
+    return v & mask_of(width);
+}
+
+static uint64_t
+word_bits(struct word128 *w, unsigned bit, unsigned width)
+{
+    const uint64_t mask = mask_of(width);
+
+    if (bit < 64)
+        w->seen_low |= mask << bit;
     if (bit >= 64)
-        v = w.high >> (bit - 64);
-    else if (bit == 0)
-        v = w.low;
-    else
-        v = w.low >> bit | w.high << (64 - bit);
-    return width >= 64 ? v : v & ((UINT64_C(1) << width) - 1);
+        w->seen_high |= mask << (bit - 64);
+    else if (bit)
+        w->seen_high |= mask >> (64 - bit);
+    return bits_at(w->low, w->high, bit, width);
 }
 
 uint64_t
 hed_sass_bits(const struct hed_sass_inst *inst, unsigned bit, unsigned width)
 {
-    return word_bits((struct word128){inst->low, inst->high}, bit, width);
+    return bits_at(inst->low, inst->high, bit, width);
 }
 
 static bool
-word_bit(struct word128 w, unsigned bit)
+word_bit(struct word128 *w, unsigned bit)
 {
     return bit == HED_SASS_ALWAYS || (bit != HED_SASS_NONE && word_bits(w, bit, 1));
 }
 
 static int64_t
-signed_bits(struct word128 w, unsigned bit, unsigned width)
+signed_bits(struct word128 *w, unsigned bit, unsigned width)
 {
     const uint64_t v = word_bits(w, bit, width);
     const uint64_t top = UINT64_C(1) << (width - 1);
@@ -47,13 +68,13 @@ signed_bits(struct word128 w, unsigned bit, unsigned width)
 }
 
 static bool
-test_holds(struct word128 w, const struct hed_sass_test *t)
+test_holds(struct word128 *w, const struct hed_sass_test *t)
 {
     return t->width == 0 || (word_bits(w, t->bit, t->width) == t->value) != t->other;
 }
 
 static struct hed_sass_choice
-read_choice(struct word128 w, unsigned bit, unsigned width, const struct hed_sass_item *item)
+read_choice(struct word128 *w, unsigned bit, unsigned width, const struct hed_sass_item *item)
 {
     const uint32_t v = (uint32_t)word_bits(w, bit, width);
 
@@ -63,14 +84,14 @@ read_choice(struct word128 w, unsigned bit, unsigned width, const struct hed_sas
 
 /* The offset ends at bit 53; arithmetic reads whole words and ignores its two lowest bits. */
 static void
-read_constant(struct word128 w, unsigned bit, struct hed_sass_operand *o)
+read_constant(struct word128 *w, unsigned bit, struct hed_sass_operand *o)
 {
     o->value = signed_bits(w, bit, 54 - bit) * (1 << (bit - 38));
     o->bank = (uint32_t)word_bits(w, 54, 5);
 }
 
 static void
-read_memory(struct word128 w, const struct hed_sass_memory *m, struct hed_sass_operand *o)
+read_memory(struct word128 *w, const struct hed_sass_memory *m, struct hed_sass_operand *o)
 {
     static const char *const scales[] = {"", "X4", "X8", "X16"};
 
@@ -88,7 +109,7 @@ read_memory(struct word128 w, const struct hed_sass_memory *m, struct hed_sass_o
 
 /* Where the value is; signs and spellings come later. */
 static void
-read_place(struct word128 w, const struct hed_sass_item *item, struct hed_sass_operand *o)
+read_place(struct word128 *w, const struct hed_sass_item *item, struct hed_sass_operand *o)
 {
     switch (o->kind) {
     case HED_SASS_REG:
@@ -155,7 +176,7 @@ is_dropped(const struct hed_sass_item *item, const struct hed_sass_operand *o)
 }
 
 static void
-read_operand(struct word128 w, const struct hed_sass_item *item, struct hed_sass_inst *inst)
+read_operand(struct word128 *w, const struct hed_sass_item *item, struct hed_sass_inst *inst)
 {
     struct hed_sass_operand o = {.kind = (enum hed_sass_kind)item->kind, .choice = {"", 0}};
 
@@ -181,7 +202,7 @@ read_operand(struct word128 w, const struct hed_sass_item *item, struct hed_sass
 }
 
 static const struct hed_sass_row *
-find_sass_row(struct word128 w, uint16_t opcode)
+find_sass_row(struct word128 *w, uint16_t opcode)
 {
     unsigned from = 0, to = hed_sass_row_count;
 
@@ -208,9 +229,9 @@ find_sass_row(struct word128 w, uint16_t opcode)
 int
 hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
 {
-    const struct word128 w = {hed_load_u64(bytes), hed_load_u64(bytes + 8)};
-    const uint16_t opcode = (uint16_t)word_bits(w, 0, 12);
-    const struct hed_sass_row *row = find_sass_row(w, opcode);
+    struct word128 w = {.low = hed_load_u64(bytes), .high = hed_load_u64(bytes + 8)};
+    const uint16_t opcode = (uint16_t)word_bits(&w, 0, 12);
+    const struct hed_sass_row *row = find_sass_row(&w, opcode);
 
     if (!row)
         return HED_ENOTSUP;
@@ -220,23 +241,90 @@ hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
     out->high = w.high;
     out->opcode = opcode;
     out->uniform = row->uniform;
-    out->guard = (uint8_t)word_bits(w, 12, 3);
-    out->guard_not = word_bits(w, 15, 1);
-    out->stall = (uint8_t)word_bits(w, 105, 4);
-    out->yield = word_bits(w, 109, 1);
-    out->write_barrier = (uint8_t)word_bits(w, 110, 3);
-    out->read_barrier = (uint8_t)word_bits(w, 113, 3);
-    out->wait = (uint8_t)word_bits(w, 116, 6);
+    out->guard = (uint8_t)word_bits(&w, 12, 3);
+    out->guard_not = word_bits(&w, 15, 1);
+    out->stall = (uint8_t)word_bits(&w, 105, 4);
+    out->yield = word_bits(&w, 109, 1);
+    out->write_barrier = (uint8_t)word_bits(&w, 110, 3);
+    out->read_barrier = (uint8_t)word_bits(&w, 113, 3);
+    out->wait = (uint8_t)word_bits(&w, 116, 6);
     for (const struct hed_sass_item *i = &hed_sass_items[row->items]; i->kind != HED_SASS_END;
          i++) {
-        if (!test_holds(w, &i->test))
+        if (!test_holds(&w, &i->test))
             continue;
         if (i->kind != HED_SASS_WORD && i->kind != HED_SASS_CHOICE)
-            read_operand(w, i, out);
+            read_operand(&w, i, out);
         else
             out->modifiers[out->modifier_count++] =
                 i->kind == HED_SASS_WORD ? (struct hed_sass_choice){hed_sass_words[i->words], 0}
-                                         : read_choice(w, i->bit, i->width, i);
+                                         : read_choice(&w, i->bit, i->width, i);
     }
     return 0;
+}
+
+/* Reads every field that a spelling of the opcode has, whether it is written for this word or
+ * not. */
+static void
+see_fields(struct word128 *w, const struct hed_sass_row *row)
+{
+    struct hed_sass_inst unused;
+
+    for (unsigned i = 0; i < row->test_count; i++)
+        (void)test_holds(w, &hed_sass_tests[row->tests + i]);
+    for (const struct hed_sass_item *i = &hed_sass_items[row->items]; i->kind != HED_SASS_END;
+         i++) {
+        unused.operand_count = 0;
+        (void)test_holds(w, &i->test);
+        if (i->kind == HED_SASS_CHOICE)
+            (void)read_choice(w, i->bit, i->width, i);
+        else if (i->kind != HED_SASS_WORD)
+            read_operand(w, i, &unused);
+    }
+}
+
+/* Fields that say nothing which the opcode or another field does not say. */
+static const struct {
+    uint16_t opcode; /* without its form; 0 for all */
+    uint8_t bit, width;
+} silent[] = {
+    {0, 91, 1},     /* an operand is a uniform register */
+    {0x014, 81, 3}, /* VABSDIFF has no second result: PT */
+    {0x024, 81, 3}, /* nor has IMAD */
+    {0x0a4, 81, 3}, /* nor has UIMAD */
+    {0x107, 84, 2}, /* FRND: the size */
+    {0x108, 60, 1}, /* MUFU: the upper half */
+    {0x113, 84, 2}, /* FRND of doubles: the size */
+    {0x11c, 78, 1}, /* B2R: of the result */
+    {0x18a, 70, 1}, /* ATOM: there is a descriptor */
+    {0x18c, 88, 3}, /* ATOMS.POPC.INC: the type */
+    {0x1a8, 70, 1}, /* ATOMG: there is a descriptor */
+    {0x1ae, 70, 1}, /* LDGSTS: there is a descriptor */
+    {0x1ae, 76, 1}, /* LDGSTS: the order */
+};
+
+bool
+hed_sass_is_understood(const struct hed_sass_inst *inst)
+{
+    /* Some fields are only read if others have a certain value: one of these words has it. */
+    struct word128 words[] = {
+        {.low = inst->low, .high = inst->high},
+        {.low = 0, .high = 0},
+        {.low = UINT64_MAX, .high = UINT64_MAX},
+    };
+    uint64_t low = mask_of(GUARD_END), high = ~mask_of(CONTROL - 64);
+
+    for (unsigned i = 0; i < hed_sass_row_count; i++) {
+        if (hed_sass_rows[i].opcode != inst->opcode)
+            continue;
+        for (unsigned k = 0; k < 3; k++)
+            see_fields(&words[k], &hed_sass_rows[i]);
+    }
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (!silent[i].opcode || silent[i].opcode == (inst->opcode & 0x1ff))
+            (void)word_bits(&words[0], silent[i].bit, silent[i].width);
+    for (unsigned k = 0; k < 3; k++) {
+        low |= words[k].seen_low;
+        high |= words[k].seen_high;
+    }
+    return !(inst->low & ~low) && !(inst->high & ~high);
 }

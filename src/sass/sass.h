@@ -68,6 +68,10 @@ uint64_t hed_sass_bits(const struct hed_sass_inst *inst, unsigned bit, unsigned 
 /* HED_ENOTSUP if the opcode is unknown. */
 int hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out);
 
+/* Is every bit that is set part of a field that the opcode is known to have? Others are modifiers
+ * of an architecture that we do not know. */
+bool hed_sass_is_understood(const struct hed_sass_inst *inst);
+
 /* ---- print.c --------------------------------------------------------------------------------- */
 
 /* Names to be written instead of numbers. */

@@ -11,24 +11,24 @@
 #define FILE_MAX ((size_t)1 << 20)
 
 bool
-lifted_init(struct lifted *t, const char *ptxas)
+lifted_init(struct lifted *t, const char *ptxas, const char *arch)
 {
     const char *scratch = getenv("HED_SCRATCH");
 
     t->ptxas = ptxas;
+    t->arch = arch;
     (void)snprintf(t->ptx, sizeof(t->ptx), "%s/lifted.ptx", scratch ? scratch : ".");
     (void)snprintf(t->cubin, sizeof(t->cubin), "%s/lifted.cubin", scratch ? scratch : ".");
     return access(ptxas, X_OK) == 0;
 }
 
-/* Writes the text, for sm_80 whatever its target is. */
 static bool
-write_text(FILE *f, const char *text)
+write_text(FILE *f, const char *arch, const char *text)
 {
     const char *target = strstr(text, ".target ");
     const size_t n = target ? (size_t)(target - text) : 0;
 
-    return fwrite(text, 1, n, f) == n && (!target || fputs(".target sm_80", f) >= 0) &&
+    return fwrite(text, 1, n, f) == n && (!target || fprintf(f, ".target %s", arch) >= 0) &&
            fputs(target ? target + strcspn(target, "\n,") : text, f) >= 0;
 }
 
@@ -38,12 +38,12 @@ lifted_assemble(const struct lifted *t, const char *text, struct hed_buf *said)
     char command[2048], line[1024];
     FILE *f = fopen(t->ptx, "w");
 
-    if (!f || !write_text(f, text) || fclose(f) != 0) {
+    if (!f || !write_text(f, t->arch, text) || fclose(f) != 0) {
         perror(t->ptx);
         exit(1);
     }
-    (void)snprintf(command, sizeof(command), "'%s' -fmad=false -arch=sm_80 '%s' -o '%s' 2>&1",
-                   t->ptxas, t->ptx, t->cubin);
+    (void)snprintf(command, sizeof(command), "'%s' -fmad=false -arch=%s '%s' -o '%s' 2>&1",
+                   t->ptxas, t->arch, t->ptx, t->cubin);
     f = popen(command, "r");
     if (!f) {
         perror("popen");

@@ -1,4 +1,4 @@
-/* PTX through machine code and back: ptxas for sm_80, then the lifter. */
+/* PTX through machine code and back: ptxas, then the lifter. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 #include "sass/lift.h"
 
 struct lifted {
-    const char *ptxas;
+    const char *ptxas, *arch;  /* "sm_80" */
     char ptx[512], cubin[512]; /* files */
 };
 
 /* Files are in the test's own folder. False if there is no such ptxas. */
-bool lifted_init(struct lifted *t, const char *ptxas);
+bool lifted_init(struct lifted *t, const char *ptxas, const char *arch);
 
-/* Leaves the cubin of the text, for sm_80 whatever its target is; false, with what ptxas says, if
+/* Leaves the cubin of the text, for `arch` whatever its target is; false, with what ptxas says, if
  * it is wrong. Products and sums stay apart. */
 bool lifted_assemble(const struct lifted *t, const char *text, struct hed_buf *said);
 

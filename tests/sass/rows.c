@@ -1,10 +1,11 @@
 /* Single instructions through machine code: the rows of tests/ptx/exec are compiled by ptxas for
- * sm_80, lifted back to PTX, run, and compared with what an H200 gives.
+ * an architecture, lifted back to PTX, run, and compared with what an H200 gives.
  *
- *     sass_rows PTXAS GOLDEN warp|baseline SET
+ *     sass_rows PTXAS ARCH GOLDEN warp|baseline SET
  *
- * SET is a set of inputs (i32, f16x2, ...). Rows that sm_80 does not have are left out: ptxas says
- * which. The lifted text must be PTX that ptxas takes, too. Exits with 77 if there is no ptxas.
+ * SET is a set of inputs (i32, f16x2, ...), or all of them. Rows that ARCH (sm_80, ...) does not
+ * have are left out: ptxas says which. The lifted text must be PTX that ptxas takes, too. Exits
+ * with 77 if there is no ptxas.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ mark_errors(const struct tools *t, const char *text, bool *lines, unsigned count
 /* Takes the rows out of a kernel that ptxas named. Each is in braces of its own, inside of the
  * kernel's. */
 static unsigned
-drop_rows(struct rows_kernel *k, const char *text, const bool *lines, unsigned count)
+drop_rows(const struct tools *t, struct rows_kernel *k, const char *text, const bool *lines,
+          unsigned count)
 {
     bool drop[ROWS_A_KERNEL] = {false};
     unsigned braces = 0, kept = 0, n = 1;
@@ -68,7 +70,7 @@ drop_rows(struct rows_kernel *k, const char *text, const bool *lines, unsigned c
     }
     for (unsigned i = 0; i < k->count; i++) {
         if (drop[i])
-            printf("not in sm_80: %s\n", rows[k->rows[i]].text);
+            printf("not in %s: %s\n", t->by.arch, rows[k->rows[i]].text);
         else
             k->rows[kept++] = k->rows[i];
     }
@@ -77,8 +79,7 @@ drop_rows(struct rows_kernel *k, const char *text, const bool *lines, unsigned c
     return n;
 }
 
-/* Leaves the cubin of the kernel's rows, without those that sm_80 does not have. False if none is
- * left. */
+/* Leaves the cubin of the kernel's rows, without those that do not exist. False if none is left. */
 static bool
 compile_rows(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
 {
@@ -87,10 +88,10 @@ compile_rows(const struct tools *t, struct rows_kernel *k, unsigned *dropped)
         bool lines[LINES] = {false};
         char *text = rows_module(k, 1, false);
         const bool done = mark_errors(t, text, lines, LINES);
-        const unsigned n = done ? 0 : drop_rows(k, text, lines, LINES);
+        const unsigned n = done ? 0 : drop_rows(t, k, text, lines, LINES);
 
         if (!done && n == 0) {
-            printf("%s: not for sm_80\n%s", k->name, text);
+            printf("%s: not for %s\n%s", k->name, t->by.arch, text);
             exit(1);
         }
         free(text);
@@ -115,17 +116,19 @@ lift_rows(const struct tools *t, enum hed_sass_for use, struct hed_buf *ptx)
     return err == 0;
 }
 
-/* Is the text for a GPU what ptxas takes? */
+/* Is the text for a GPU what ptxas takes? It may have instructions of sm_80. */
 static bool
 check_text(const struct tools *t)
 {
+    struct lifted by = t->by;
     struct hed_buf ptx, said;
     bool fine;
 
+    if (strcmp(by.arch, "sm_75") == 0)
+        by.arch = "sm_80";
     hed_buf_init(&ptx, TEXT_MAX);
     hed_buf_init(&said, TEXT_MAX);
-    fine =
-        lift_rows(t, HED_SASS_FOR_GPU, &ptx) && lifted_assemble(&t->by, hed_buf_cstr(&ptx), &said);
+    fine = lift_rows(t, HED_SASS_FOR_GPU, &ptx) && lifted_assemble(&by, hed_buf_cstr(&ptx), &said);
     printf("%s", hed_buf_cstr(&said));
     hed_buf_fini(&said);
     hed_buf_fini(&ptx);
@@ -185,30 +188,31 @@ main(int argc, char **argv)
     unsigned count, all = 0, bad = 0, dropped = 0;
     struct tools t = {.golden = NULL};
 
-    if (argc != 5) {
+    if (argc != 6) {
         fprintf(stderr, "usage: sass_rows PTXAS GOLDEN warp|baseline SET\n");
         return 2;
     }
-    if (!lifted_init(&t.by, argv[1])) {
+    if (!lifted_init(&t.by, argv[1], argv[2])) {
         printf("no ptxas: skipped\n");
         return 77;
     }
-    t.tier = strcmp(argv[3], "warp") == 0 ? EXEC_COMPILED : EXEC_BASELINE;
-    t.golden = fopen(argv[2], "rb");
+    t.tier = strcmp(argv[4], "warp") == 0 ? EXEC_COMPILED : EXEC_BASELINE;
+    t.golden = fopen(argv[3], "rb");
     if (!t.golden) {
-        perror(argv[2]);
+        perror(argv[3]);
         return 1;
     }
 
     struct rows_kernel *kernels = rows_kernels(false, &count);
 
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(rows_set_names[kernels[i].set], argv[4]) != 0)
+        if (strcmp(argv[5], "all") != 0 && strcmp(rows_set_names[kernels[i].set], argv[5]) != 0)
             continue;
         bad += check_kernel(&t, &kernels[i], &dropped);
         all += kernels[i].count;
     }
-    printf("%s: %u rows of %u agree, %u are not in sm_80\n", argv[4], all - bad, all, dropped);
+    printf("%s: %u rows of %u agree, %u are not in %s\n", argv[5], all - bad, all, dropped,
+           argv[2]);
     fclose(t.golden);
     free(kernels);
     return bad || all + dropped == 0 ? 1 : 0;

@@ -122,7 +122,7 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: sass_words PTXAS warp|baseline\n");
         return 2;
     }
-    if (!lifted_init(&t, argv[1])) {
+    if (!lifted_init(&t, argv[1], "sm_80")) {
         printf("no ptxas: skipped\n");
         return 77;
     }

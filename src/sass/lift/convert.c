@@ -164,6 +164,19 @@ hed_lift_f2i(struct lift *l)
     choose_nan(l, to, zero, is_nan, value);
 }
 
+/* Two floats to bytes, beside each other; compilers convert one. */
+void
+hed_lift_f2ip(struct lift *l)
+{
+    if (!hed_lift_has(l, "NTZ") || !hed_lift_is_zero(hed_lift_operand(l, 1)) ||
+        !hed_lift_is_zero(hed_lift_operand(l, 3))) {
+        hed_lift_refuse(l, "several floats to bytes");
+        return;
+    }
+    write_converted(l, BITS32, hed_lift_text(l, "cvt.%s.u8.f32", whole_rounding(l)),
+                    source_of_float(l, hed_lift_operand(l, 2), BITS32));
+}
+
 /* ---- floats ---------------------------------------------------------------------------------- */
 
 void

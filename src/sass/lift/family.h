@@ -100,6 +100,7 @@ void hed_lift_hmnmx2(struct lift *l);
 /* convert.c */
 void hed_lift_i2f(struct lift *l);
 void hed_lift_f2i(struct lift *l);
+void hed_lift_f2ip(struct lift *l);
 void hed_lift_f2f(struct lift *l);
 void hed_lift_f2fp(struct lift *l);
 void hed_lift_frnd(struct lift *l);

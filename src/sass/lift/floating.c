@@ -174,26 +174,48 @@ hed_lift_fmul(struct lift *l)
         arithmetic_f32(l, "mul", 2);
 }
 
-void
-hed_lift_fmnmx(struct lift *l)
+/* The modifier by which a result has the product of the signs. */
+static const char *
+xorsign(struct lift *l)
 {
-    const char *a = hed_lift_float(l, hed_lift_operand(l, 1));
-    const char *b = hed_lift_float(l, hed_lift_operand(l, 2));
-    const char *ftz = hed_lift_flag(l, "FTZ", ".ftz"), *nan = hed_lift_flag(l, "NAN", ".NaN");
+    const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2);
+
+    if (!hed_lift_has(l, "XORSIGN"))
+        return "";
+    if (!a->absolute || !b->absolute || a->negate || b->negate)
+        hed_lift_refuse(l, "signs that are not those of absolute values");
+    return ".xorsign.abs";
+}
+
+void
+hed_lift_smaller_or_larger(struct lift *l, const char *type, const char *a, const char *b)
+{
+    const char *how = hed_lift_text(l, "%s%s%s.%s", hed_lift_flag(l, "FTZ", ".ftz"),
+                                    hed_lift_flag(l, "NAN", ".NaN"), xorsign(l), type);
     bool is_min;
     const char *p = hed_lift_pred(l, 87, &is_min), *low, *high;
 
     if (!p) {
-        hed_lift_put(l, "%s%s%s.f32 %s, %s, %s", is_min ? "min" : "max", ftz, nan,
+        hed_lift_put(l, "%s%s %s, %s, %s", is_min ? "min" : "max", how,
                      hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
         return;
     }
     low = hed_lift_temp(l, 't');
     high = hed_lift_temp(l, 't');
-    hed_lift_calc(l, "min%s%s.f32 %s, %s, %s", ftz, nan, low, a, b);
-    hed_lift_calc(l, "max%s%s.f32 %s, %s, %s", ftz, nan, high, a, b);
+    hed_lift_calc(l, "min%s %s, %s, %s", how, low, a, b);
+    hed_lift_calc(l, "max%s %s, %s, %s", how, high, a, b);
     hed_lift_put(l, "selp.b32 %s, %s, %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low, high,
                  p);
+}
+
+void
+hed_lift_fmnmx(struct lift *l)
+{
+    struct hed_sass_operand a = *hed_lift_operand(l, 1), b = *hed_lift_operand(l, 2);
+
+    if (hed_lift_has(l, "XORSIGN")) /* which looks at the signs that |a| and |b| drop */
+        a.absolute = b.absolute = false;
+    hed_lift_smaller_or_larger(l, "f32", hed_lift_float(l, &a), hed_lift_float(l, &b));
 }
 
 /* Bits with signs, as nothing is computed. */

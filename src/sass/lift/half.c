@@ -99,12 +99,29 @@ arithmetic_wide(struct lift *l, const char *op, unsigned sources)
                  in[0], in[1], sources > 2 ? ", " : "", in[2]);
 }
 
+/* HADD2 R6, -RZ.H0_H0, R20.F32 or the other way round: sm_75's conversion to half, towards zero. */
+static bool
+narrow_float(struct lift *l)
+{
+    const bool first = hed_lift_operand(l, 1)->choice.value == WHOLE;
+    const struct hed_sass_operand *a = hed_lift_operand(l, first ? 1 : 2);
+    const char *h, *sat = hed_lift_flag(l, "SAT", ".sat");
+
+    if (a->choice.value != WHOLE || hed_lift_has(l, "FTZ") || is_bf16(l) ||
+        !is_half_number(hed_lift_operand(l, first ? 2 : 1), 0, true))
+        return false;
+    h = hed_lift_temp(l, 'h');
+    hed_lift_calc(l, "cvt.rz%s.f16.f32 %s, %s", sat, h, hed_lift_reg(l, hed_lift_f32(l, a)));
+    hed_lift_put(l, "mov.b32 %s, {%s, %s}", hed_lift_def(l, hed_lift_operand(l, 0)), h, h);
+    return true;
+}
+
 static void
 arithmetic_half(struct lift *l, const char *op, unsigned sources)
 {
     const char *in[3] = {"", "", ""};
 
-    if (is_odd(l))
+    if (is_odd(l) || (op[0] == 'a' && narrow_float(l)))
         return;
     if (hed_lift_has(l, "F32")) {
         arithmetic_wide(l, op, sources);
@@ -157,28 +174,16 @@ hed_lift_hfma2(struct lift *l)
 void
 hed_lift_hmnmx2(struct lift *l)
 {
-    const char *a = source_of_halves(l, hed_lift_operand(l, 1));
-    const char *b = source_of_halves(l, hed_lift_operand(l, 2));
-    const char *ftz = hed_lift_flag(l, "FTZ", ".ftz"), *nan = hed_lift_flag(l, "NAN", ".NaN");
-    const char *type = is_bf16(l) ? "bf16x2" : "f16x2", *low, *high;
-    bool is_min;
-    const char *p = hed_lift_pred(l, 87, &is_min);
+    struct hed_sass_operand a = *hed_lift_operand(l, 1), b = *hed_lift_operand(l, 2);
 
     if (hed_lift_has(l, "F32"))
         hed_lift_refuse(l, "a result of f32 with these modifiers");
     if (is_odd(l))
         return;
-    if (!p) {
-        hed_lift_put(l, "%s%s%s.%s %s, %s, %s", is_min ? "min" : "max", ftz, nan, type,
-                     hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
-        return;
-    }
-    low = hed_lift_temp(l, 't');
-    high = hed_lift_temp(l, 't');
-    hed_lift_calc(l, "min%s%s.%s %s, %s, %s", ftz, nan, type, low, a, b);
-    hed_lift_calc(l, "max%s%s.%s %s, %s, %s", ftz, nan, type, high, a, b);
-    hed_lift_put(l, "selp.b32 %s, %s, %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low, high,
-                 p);
+    if (hed_lift_has(l, "XORSIGN"))
+        a.absolute = b.absolute = false;
+    hed_lift_smaller_or_larger(l, is_bf16(l) ? "bf16x2" : "f16x2", source_of_halves(l, &a),
+                               source_of_halves(l, &b));
 }
 
 /* ---- comparisons ----------------------------------------------------------------------------- */

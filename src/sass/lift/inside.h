@@ -361,6 +361,9 @@ const char *hed_lift_reg64(struct lift *l, const char *text);
 /* The rounding at 78: "rn", ...; "" or a modifier of PTX if the instruction has it. */
 const char *hed_lift_round(const struct lift *l);
 const char *hed_lift_flag(const struct lift *l, const char *word, const char *ptx);
+/* The smaller or the larger of two values, by the predicate at 87. With XORSIGN they are given
+ * without the bars that the operands have. */
+void hed_lift_smaller_or_larger(struct lift *l, const char *type, const char *a, const char *b);
 /* A comparison of floats by the code at 76, as a new predicate. `type` is "f32", ... */
 const char *hed_lift_float_compare(struct lift *l, const char *type, const char *a, const char *b);
 

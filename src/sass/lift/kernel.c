@@ -120,11 +120,22 @@ stack_after(const struct lift *l, int64_t before)
     return INT64_MIN;
 }
 
+/* All that libraries have for sm_80 is printed as nvdisasm prints it: there, no bit is unknown. */
+static bool
+has_unknown_bits(const struct lift *l)
+{
+    return l->program->cubin.arch.number != 80 && !hed_sass_is_understood(l->inst);
+}
+
 static void
 lift_meaning(struct lift *l)
 {
     lift_fn fn;
 
+    if (l->first_pass && has_unknown_bits(l)) {
+        hed_lift_refuse(l, "it has bits that are not known");
+        return;
+    }
     if (l->first_pass)
         hed_lift_note_halves(l);
     if (hed_lift_half(l))

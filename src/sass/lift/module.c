@@ -202,7 +202,7 @@ read_variables(struct module_reader *r)
 bool
 hed_sass_lifts(struct hed_arch arch)
 {
-    return arch.number >= 80 && arch.number < 90;
+    return arch.number >= 75 && arch.number < 90;
 }
 
 static int

@@ -283,7 +283,7 @@ main(int argc, char **argv)
         else if (c == 'v')
             show = true;
         else if (c == 'p')
-            trial.tiers = lifted_init(&trial.by, optarg) ? lifted_tiers : NULL;
+            trial.tiers = lifted_init(&trial.by, optarg, "sm_80") ? lifted_tiers : NULL;
         else
             return 2;
     }

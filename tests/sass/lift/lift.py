@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compiles a file of kernels to PTX and to sm_80 machine code, and compares what both do; then has
-ptxas compile what was lifted, kernel by kernel and as one module.
+"""Compiles a file of kernels to PTX and to machine code of ARCH (sm_80, ...), and compares what
+both do; then has ptxas compile what was lifted, kernel by kernel and as one module.
 
-    lift.py NVCC HEDDLE LIFT_RUN FILE.cu
+    lift.py NVCC HEDDLE LIFT_RUN ARCH FILE.cu
 """
 
 import re
@@ -47,7 +47,7 @@ def module_compiles(nvcc, heddle, cubin, folder, source):
                           text=True).stdout
     one, out = Path(folder, "module.ptx"), Path(folder, "module.cubin")
     one.write_text(text)
-    if text.count(".version") != 1 or "bra LX" in text:
+    if text.count(".version") != 1 or "bra heddle_LX" in text:
         print("the text is not one module for a GPU")
         return False
     if subprocess.run([Path(nvcc).parent / "ptxas", "-arch=sm_90", "-o", out, one]).returncode:
@@ -56,12 +56,13 @@ def module_compiles(nvcc, heddle, cubin, folder, source):
 
 
 def main():
-    nvcc, heddle, lift_run, source = sys.argv[1:]
+    nvcc, heddle, lift_run, arch, source = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         ptx, cubin = Path(folder, "x.ptx"), Path(folder, "x.cubin")
         for kind, out in (("-ptx", ptx), ("-cubin", cubin)):
-            subprocess.run([nvcc, "-std=c++17", "-arch=sm_80", kind, "-o", out, source], check=True)
-        if Path(source).stem == "edges" and guards_to_operands(cubin) != 2:
+            subprocess.run([nvcc, "-std=c++17", f"-arch={arch}", kind, "-o", out, source],
+                           check=True)
+        if (arch, Path(source).stem) == ("sm_80", "edges") and guards_to_operands(cubin) != 2:
             print("edges.cu: the machine code does not have the two guarded loads")
             return 1
         bad = subprocess.run([lift_run, ptx, cubin]).returncode
@@ -70,9 +71,9 @@ def main():
         for number, text in enumerate(re.split(r"^(?=\.version)", lifted.stdout, flags=re.M)[1:]):
             one = Path(folder, f"{number}.ptx")
             one.write_text(text)
-            for arch in ("sm_80", "sm_90"):
+            for to in ("sm_80", "sm_90"):
                 ptxas = Path(nvcc).parent / "ptxas"
-                bad |= subprocess.run([ptxas, f"-arch={arch}", "-o", Path(folder, "o"),
+                bad |= subprocess.run([ptxas, f"-arch={to}", "-o", Path(folder, "o"),
                                        one]).returncode
     return 1 if bad else 0
 
