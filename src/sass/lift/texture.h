@@ -1,6 +1,8 @@
 /* What textures and surfaces have in common, for the two families. See inside.h. */
 #pragma once
 
+#include <stdbool.h>
+
 struct lift;
 struct hed_sass_operand;
 
