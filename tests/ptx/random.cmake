@@ -10,4 +10,7 @@ if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
     target_include_directories(ptx_random PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(ptx_random SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
     heddle_program_test(ptx.random_kernels LABELS ptx COMMAND ptx_random --seed 1 --count 8)
+    # A kernel that once gave another answer: the absolute value of a constant NaN.
+    heddle_program_test(ptx.random_kernels.nan LABELS ptx
+        COMMAND ptx_random --seed 11000556 --count 1)
 endif()

@@ -251,7 +251,7 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
     const bool lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
     LLVMValueRef f;
 
-    if (!from || !loose[from->id] || (to && loose[to->id]) || LLVMIsConstant(v))
+    if (!from || !loose[from->id] || (to && loose[to->id]))
         return v;
     if (lanes) {
         f = LLVMBuildBitCast(l->b, v, LLVMVectorType(l->f32, HED_PTX_LANES), "");
