@@ -62,9 +62,8 @@ hed_lift_is_absolute(const struct hed_sass_inst *inst)
     return false;
 }
 
-/* Can it happen that it does nothing? */
-static bool
-is_conditional(const struct hed_sass_inst *inst)
+bool
+hed_lift_is_conditional(const struct hed_sass_inst *inst)
 {
     return inst->guard != HED_SASS_PT || inst->guard_not ||
            hed_sass_bits(inst, 87, 3) != HED_SASS_PT || hed_sass_bits(inst, 90, 1) ||
@@ -304,6 +303,8 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
 
     if (to == LIFT_NONE || f->by_value)
         add_next(m, node, to, 0);
+    else if (hed_lift_is_jump(m->l, to))
+        add_next(m, node, stay_inside(m->l, index, to), context);
     else
         add_next(m, node, to, add_context(m, context, to, index + 1));
 }
@@ -444,7 +445,7 @@ follow_node(struct flow_maker *m, uint32_t node)
         break;
     }
     /* A call by address may be that of a system function. */
-    if (t == LIFT_GOES_ON || t == LIFT_CALLS_BY_ADDRESS || is_conditional(&inst)) {
+    if (t == LIFT_GOES_ON || t == LIFT_CALLS_BY_ADDRESS || hed_lift_is_conditional(&inst)) {
         add_next(m, node, stay_inside(m->l, i - 1, i), context);
         f->nodes[node].falls = true;
     }
@@ -527,7 +528,8 @@ hed_lift_flow(struct lift *l)
     f->context_room = 16;
     f->context_count = 1;
     f->listed = calloc((size_t)f->inst_count + 1, 1);
-    if (!f->begins || !f->returns || !f->contexts || !f->listed)
+    f->jumps = calloc((size_t)f->inst_count + 1, 1);
+    if (!f->begins || !f->returns || !f->contexts || !f->listed || !f->jumps)
         return HED_ENOMEM;
 
     int err = hed_lift_find_functions(l);
@@ -561,4 +563,5 @@ hed_lift_flow_fini(struct lift_flow *f)
     free(f->functions);
     free(f->tables);
     free(f->listed);
+    free(f->jumps);
 }

@@ -83,6 +83,8 @@ struct lift_table {
     struct hed_bytes targets;
 };
 
+enum lift_jump { LIFT_JUMP_UNKNOWN, LIFT_JUMP, LIFT_NO_JUMP };
+
 struct lift_flow {
     struct lift_node *nodes;
     uint32_t node_count, node_room;
@@ -100,6 +102,8 @@ struct lift_flow {
     struct lift_table *tables; /* by place */
     uint32_t table_count;
     uint8_t *listed; /* by instruction: scratch of hed_lift_table */
+    uint8_t *jumps;  /* by instruction: is a call that goes there one? enum lift_jump */
+    uint32_t walked; /* instructions, in order to find that out */
 };
 
 /* What fuse.c knows about an instruction: by index. */
@@ -267,6 +271,8 @@ const uint32_t *hed_lift_callees(const struct lift *l, uint32_t index, bool by_a
                                  uint32_t *count);
 const uint32_t *hed_lift_returns(const struct lift *l, uint32_t index, bool by_address,
                                  uint32_t *count);
+/* Can it happen that it does nothing? */
+bool hed_lift_is_conditional(const struct hed_sass_inst *inst);
 /* Does a call or a return go to an address, not to an offset in its section? */
 bool hed_lift_is_absolute(const struct hed_sass_inst *inst);
 
@@ -275,6 +281,8 @@ bool hed_lift_is_absolute(const struct hed_sass_inst *inst);
 /* Set f->tables and f->functions. HED_ENOMEM. */
 int hed_lift_read_tables(struct lift *l);
 int hed_lift_find_functions(struct lift *l);
+/* Is a call that goes to an instruction a jump? Nothing returns from there. */
+bool hed_lift_is_jump(struct lift *l, uint32_t to);
 /* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
  * caller frees. NULL if there are none. */
 uint32_t *hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count);

@@ -8,6 +8,7 @@
 
 #define INDIRECT_TARGETS 0x34 /* in .nv.info */
 #define TABLE_HEAD 12         /* bytes before the targets */
+#define WALK_MAX (1u << 22)   /* instructions looked at in order to tell calls from jumps */
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
@@ -142,4 +143,105 @@ hed_lift_find_functions(struct lift *l)
     }
     qsort(f->functions, f->function_count, sizeof *f->functions, compare_functions);
     return 0;
+}
+
+/* ---- calls that are jumps -------------------------------------------------------------------- */
+
+/* Compilers write a call where a branch would do: to a part of the kernel that was moved away. It
+ * begins no function, and nothing that can follow returns. */
+struct walk {
+    struct lift *l;
+    uint8_t *seen;  /* by instruction */
+    uint32_t *todo; /* instructions to go on from */
+    uint32_t count;
+};
+
+static bool
+begins_function(const struct lift *l, uint32_t index)
+{
+    return hed_lift_piece(&l->code, index)->base == index * HED_SASS_BYTES ||
+           (l->flow.function_count && bsearch(&index, l->flow.functions, l->flow.function_count,
+                                              sizeof index, compare_functions));
+}
+
+static void
+walk_add(struct walk *w, uint32_t index)
+{
+    if (index >= w->l->flow.inst_count || w->seen[index])
+        return;
+    w->seen[index] = 1;
+    w->todo[w->count++] = index; /* each instruction once, so there is room */
+}
+
+static void
+walk_table(struct walk *w, uint32_t index)
+{
+    uint32_t count, *targets = hed_lift_table(w->l, index, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        walk_add(w, targets[i]);
+    free(targets);
+}
+
+/* Adds what can follow an instruction, in the same function, as if all calls of no function were
+ * jumps: if no return is found that way, they are. True if it can be a return. */
+static bool
+walk_step(struct walk *w, uint32_t index)
+{
+    struct hed_sass_inst inst;
+    bool is_step = false;
+    uint32_t to;
+
+    if (hed_sass_decode(w->l->code.bytes.data + (size_t)index * HED_SASS_BYTES, &inst) != 0)
+        return true; /* who knows */
+    switch (hed_lift_transfer_of(w->l, &inst)) {
+    case LIFT_RETURNS:
+        return true;
+    case LIFT_BRANCHES_BY_TABLE:
+        walk_table(w, index);
+        break;
+    case LIFT_BRANCHES:
+    case LIFT_CALLS:
+        to = hed_lift_target(w->l, &inst, index);
+        if (to == LIFT_NONE)
+            return true;
+        is_step = hed_lift_transfer_of(w->l, &inst) == LIFT_CALLS && begins_function(w->l, to);
+        if (!is_step)
+            walk_add(w, to);
+        break;
+    case LIFT_ENDS:
+        break;
+    default:
+        is_step = true;
+        break;
+    }
+    if (is_step || hed_lift_is_conditional(&inst))
+        walk_add(w, index + 1);
+    return false;
+}
+
+bool
+hed_lift_is_jump(struct lift *l, uint32_t to)
+{
+    struct lift_flow *f = &l->flow;
+    struct walk w = {.l = l};
+    bool returns = false;
+
+    if (begins_function(l, to))
+        return false;
+    if (f->jumps[to])
+        return f->jumps[to] == LIFT_JUMP;
+    w.seen = calloc((size_t)f->inst_count + 1, 1);
+    w.todo = malloc(((size_t)f->inst_count + 1) * sizeof *w.todo);
+    if (w.seen && w.todo)
+        walk_add(&w, to);
+    returns = !w.seen || !w.todo;
+    while (w.count && !returns && f->walked < WALK_MAX) {
+        returns = walk_step(&w, w.todo[--w.count]);
+        f->walked++;
+    }
+    f->jumps[to] = returns || w.count ? LIFT_NO_JUMP : LIFT_JUMP;
+    free(w.seen);
+    free(w.todo);
+    return f->jumps[to] == LIFT_JUMP;
 }

@@ -136,6 +136,27 @@ chains_of_calls_do_not_grow(void **state)
     assert_true(text.size < (size_t)128 << 20);
 }
 
+/* Parts of a kernel that call each other and never return: there is nothing to copy, and no return
+ * that would have to compare anything. */
+static void
+calls_that_nothing_returns_from_are_jumps(void **state)
+{
+    make_bra(&code, GUARD_P0, 3);
+    make_call(&code, 4);
+    make_exit(&code);
+    make_call(&code, 4);
+    make_nop(&code); /* 4 */
+    make_call(&code, 6);
+    make_bra(&code, GUARD_P0, 8); /* 6 */
+    make_call(&code, 4);
+    make_exit(&code);
+    make_ret(&code); /* not reached */
+    assert_int_equal(lift_code(), 0);
+    text_can_be_parsed();
+    assert_null(strstr(hed_buf_cstr(&text), "trap"));
+    assert_null(strstr(hed_buf_cstr(&text), "heddle_L7:")); /* seven blocks, each once */
+}
+
 /* CALL.REL.NOINC R2 may go to each function that the symbols name. */
 static void
 calls_through_registers_are_limited(void **state)
@@ -493,6 +514,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(recursion_with_many_returns_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(recursion_may_end_with_a_call, setup, teardown),
     cmocka_unit_test_setup_teardown(chains_of_calls_do_not_grow, setup, teardown),
+    cmocka_unit_test_setup_teardown(calls_that_nothing_returns_from_are_jumps, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_through_registers_are_limited, setup, teardown),
     cmocka_unit_test_setup_teardown(loops_inside_of_loops_are_limited, setup, teardown),
     cmocka_unit_test_setup_teardown(loops_with_many_entries_are_limited, setup, teardown),
