@@ -155,6 +155,9 @@ struct hed_lower_shape {
     void (*write)(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
     /* May a float in this register be any NaN, because nobody can tell? NULL: never. */
     bool (*takes_any_nan)(struct hed_lower *l, const struct hed_ptx_reg *r);
+    /* Hides what LLVM may know about an operand of the instruction that makes `to`, if the shape
+     * relies on that being computed. NULL: never. */
+    LLVMValueRef (*hide)(struct hed_lower *l, const struct hed_ptx_reg *to, LLVMValueRef v);
     LLVMValueRef (*tid)(struct hed_lower *l, unsigned dimension); /* i32 */
     LLVMValueRef (*lane)(struct hed_lower *l);                    /* i32: %laneid */
     LLVMValueRef (*address)(struct hed_lower *l, const struct hed_lower_place *at); /* i64 */

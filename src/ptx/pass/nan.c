@@ -121,3 +121,45 @@ hed_nan_init(struct hed_flow *f, const struct hed_ssa *ssa)
         continue;
     return loose;
 }
+
+static bool
+is_nearest_sum(const struct hed_ptx_inst *i)
+{
+    return i && !i->guard && i->form->op != HED_PTX_OP_ABS && i->form->op != HED_PTX_OP_NEG &&
+           is_plain_arithmetic(i) && !(i->form->flags & HED_PTX_FLAG(FTZ)) &&
+           (i->form->round == HED_PTX_ROUND_NONE || i->form->round == HED_PTX_ROUND_RN);
+}
+
+static void
+drop_read(void *arg, const struct hed_ptx_reg **reg)
+{
+    bool *stored = arg;
+
+    stored[(*reg)->id] = false;
+}
+
+static void
+drop_reads_of_block(const struct hed_flow_block *b, bool *stored)
+{
+    for (uint32_t i = 0; i < b->ninsts; i++)
+        if (b->insts[i]->form->op != HED_PTX_OP_ST)
+            hed_flow_each_read(b->insts[i], drop_read, stored);
+    if (b->last)
+        hed_flow_each_read((struct hed_ptx_inst *)b->last, drop_read, stored);
+    for (const struct hed_flow_phi *p = b->phis; p; p = p->next)
+        for (uint32_t i = 0; i < b->nbefore; i++)
+            if (p->from[i])
+                stored[p->from[i]->id] = false;
+}
+
+bool *
+hed_nan_stored(struct hed_flow *f, const struct hed_ssa *ssa, const bool *loose)
+{
+    bool *stored = hed_flow_alloc(f, f->nvalues, sizeof(bool));
+
+    for (uint32_t v = 0; stored && v < f->nvalues; v++)
+        stored[v] = loose[v] && is_nearest_sum(ssa->values[v].made_by);
+    for (uint32_t b = 0; stored && b < f->nblocks; b++)
+        drop_reads_of_block(&f->blocks[b], stored);
+    return stored;
+}

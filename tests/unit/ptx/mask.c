@@ -44,6 +44,14 @@ static const struct kernel kernels[] = {
      "setp.ge.u32 %p3, %r1, %r2; @%p3 bra END; ld.global.f32 %f3, [%rd5];\n"
      "ld.global.f32 %f4, [%rd5+4]; fma.rn.f32 %f5, %f3, %f4, %f2; st.global.f32 [%rd3], %f5;\n"
      "END: ret; }\n"},
+    {"signaling NaNs times 1 and plus 0", false,
+     "ld.global.u32 %r3, [%rd5]; and.b32 %r4, %r3, 3; setp.eq.u32 %p1, %r4, 1;\n"
+     "selp.b32 %r5, 0x7f812345, %r3, %p1; st.global.u32 [%rd3], %r5; ld.global.f32 %f1, [%rd3];\n"
+     "and.b32 %r6, %r3, 12; setp.eq.u32 %p2, %r6, 0; mul.f32 %f2, %f1, 0f3f800000;\n"
+     "@!%p2 bra A; st.global.f32 [%rd3], %f2; A: add.f32 %f3, %f1, 0f80000000;\n"
+     "setp.eq.u32 %p3, %r6, 4; @!%p3 bra B; st.global.f32 [%rd3], %f3;\n"
+     "B: mov.f32 %f4, 0f80000000; mov.f32 %f5, 0f3f800000; fma.rn.f32 %f6, %f1, %f5, %f4;\n"
+     "setp.eq.u32 %p4, %r6, 8; @!%p4 bra C; st.global.f32 [%rd3], %f6; C: ret; }\n"},
     {"an index below zero that only idle lanes have", false,
      "setp.eq.u32 %p1, %r1, 0; @%p1 bra END;\n"
      "add.u32 %r3, %r1, -1; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd1, %rd6;\n"

@@ -479,8 +479,12 @@ lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
     const bool any_nan = takes_any_nan(l);
     LLVMValueRef in[3];
 
-    for (unsigned i = 0; i < n && i < 3; i++)
+    for (unsigned i = 0; i < n && i < 3; i++) {
         in[i] = hed_operand(l, i + 1, source_type(f, i, n));
+        /* Of a product and a sum, one factor may be known. */
+        if (l->shape->hide && to->kind == HED_PTX_OPERAND_REG && (n < 3 || i > 0))
+            in[i] = l->shape->hide(l, to->reg, in[i]);
+    }
     hed_lower_set(l, to, t,
                   is_long_float(f)
                       ? hed_lower_apart(l, in, n, hed_lower_int_type(l, t), long_result)

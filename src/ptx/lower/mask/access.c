@@ -271,9 +271,8 @@ choose_way(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMBuildCondBr(l->b, good, is_store ? blend : fast, slow);
 }
 
-/* Puts vectors of `width` lanes one behind the other. */
-static LLVMValueRef
-join_rows(struct hed_lower *l, LLVMValueRef *parts, unsigned n)
+LLVMValueRef
+hed_mask_join(struct hed_lower *l, LLVMValueRef *parts, unsigned n)
 {
     for (unsigned count = n; count > 1; count /= 2) {
         for (unsigned i = 0; i < count / 2; i++) {
@@ -301,7 +300,7 @@ load_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access
         parts[i] = LLVMBuildLoad2(l->b, t, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, ""), "");
         LLVMSetAlignment(parts[i], how->align ? how->align : 1);
     }
-    all = join_rows(l, parts, n);
+    all = hed_mask_join(l, parts, n);
     for (unsigned i = 0; i < how->count; i++)
         out[i] = how->count == 1 ? all : hed_lower_elements(l, all, i, how->count, HED_PTX_LANES);
 }
@@ -317,7 +316,7 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
 
     for (unsigned i = 0; i < count; i++)
         parts[i] = in[i];
-    all = join_rows(l, parts, count);
+    all = hed_mask_join(l, parts, count);
     for (unsigned k = 0; k < total; k++)
         picks[k] = hed_lower_word(l, k % count * HED_PTX_LANES + k / count);
     if (count > 1)

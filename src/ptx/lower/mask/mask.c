@@ -207,9 +207,10 @@ analyse(struct hed_lower *l)
     }
     if (err == 0) {
         m->loose = hed_nan_init(&m->flow, &m->ssa);
+        m->stored = m->loose ? hed_nan_stored(&m->flow, &m->ssa, m->loose) : NULL;
         m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
         m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
-        err = m->loose && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
+        err = m->stored && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
     }
     if (err == 0) {
         m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);
@@ -360,6 +361,7 @@ const struct hed_lower_shape hed_lower_mask = {
     .read = hed_mask_read,
     .write = hed_mask_write,
     .takes_any_nan = hed_mask_takes_any_nan,
+    .hide = hed_mask_hide,
     .tid = hed_mask_tid,
     .lane = hed_mask_lane,
     .address = hed_mask_address,

@@ -56,7 +56,7 @@ struct mask {
     struct hed_ssa ssa;
     struct hed_uniforms uniforms;
     struct hed_masks masks;
-    bool *loose;                /* by value: pass/nan.h */
+    bool *loose, *stored;       /* by value: pass/nan.h */
     bool *runs_solo;            /* by loop: pass/solo.h */
     struct hed_guess **guesses; /* by loop: pass/guess.h */
     struct mask_late late;
@@ -89,6 +89,7 @@ hed_mask_state(const struct hed_lower *l)
 /* value.c */
 LLVMValueRef hed_mask_read(struct hed_lower *l, const struct hed_ptx_reg *r);
 bool hed_mask_takes_any_nan(struct hed_lower *l, const struct hed_ptx_reg *r);
+LLVMValueRef hed_mask_hide(struct hed_lower *l, const struct hed_ptx_reg *to, LLVMValueRef v);
 /* The GPU's NaN for any other, if `from` is loose and `to` is not; to may be NULL. */
 LLVMValueRef hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from,
                              const struct hed_ptx_reg *to, LLVMValueRef v);
@@ -187,6 +188,8 @@ void hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
                    const struct hed_lower_access *how, LLVMValueRef *out);
 void hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
                     const struct hed_lower_access *how, LLVMValueRef *in);
+/* Puts n vectors one behind the other; n is a power of 2. Overwrites parts. */
+LLVMValueRef hed_mask_join(struct hed_lower *l, LLVMValueRef *parts, unsigned n);
 void hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);
 /* Traps if the condition, an i1 without lanes, holds. */
 void hed_mask_trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);

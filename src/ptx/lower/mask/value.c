@@ -161,32 +161,105 @@ hed_mask_takes_any_nan(struct hed_lower *l, const struct hed_ptx_reg *r)
     return m->loose[r->id] || (m->late.pending[r->id] && !m->late.is_repeating);
 }
 
+#if defined(__aarch64__)
+#define FOUR 4 /* words of a vector register */
+#define PARTS (HED_PTX_LANES / FOUR)
+
+/* Four words as they are, but LLVM does not know where they come from. */
+static LLVMValueRef
+hide_four(struct hed_lower *l, LLVMValueRef v)
+{
+    LLVMTypeRef four = LLVMVectorType(l->i32, FOUR), type = LLVMFunctionType(four, &four, 1, false);
+    LLVMValueRef same =
+        LLVMGetInlineAsm(type, "", 0, "=w,0", 4, false, false, LLVMInlineAsmDialectATT, false);
+
+    return LLVMBuildCall2(l->b, type, same, &v, 1, "");
+}
+
+/* The GPU's NaN in four words. */
+static LLVMValueRef
+nan_four(struct hed_lower *l)
+{
+    LLVMValueRef nan = LLVMConstInt(l->i32, 0x7fffffff, false);
+
+    return hide_four(l, LLVMConstVector((LLVMValueRef[]){nan, nan, nan, nan}, FOUR));
+}
+#endif
+
 /* The GPU's NaN, in all lanes. On aarch64 LLVM makes five instructions of a choice between a value
  * and this constant, whose complement fits into an instruction, and two if it does not know it. */
 static LLVMValueRef
 nan_lanes(struct hed_lower *l)
 {
-    LLVMTypeRef four = LLVMVectorType(l->i32, 4);
-    LLVMValueRef nan = LLVMConstInt(l->i32, 0x7fffffff, false), all[HED_PTX_LANES];
+    LLVMValueRef all[HED_PTX_LANES];
 
-    for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        all[i] = nan;
 #if defined(__aarch64__)
-    LLVMTypeRef type = LLVMFunctionType(four, &four, 1, false);
-    LLVMValueRef same =
-        LLVMGetInlineAsm(type, "", 0, "=w,0", 4, false, false, LLVMInlineAsmDialectATT, false);
-    LLVMValueRef known = LLVMConstVector(all, 4);
+    LLVMValueRef nan = nan_four(l);
 
-    nan = LLVMBuildCall2(l->b, type, same, &known, 1, "");
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        all[i] = hed_lower_word(l, i % 4);
-    return LLVMBuildShuffleVector(l->b, nan, LLVMGetPoison(four),
+        all[i] = hed_lower_word(l, i % FOUR);
+    return LLVMBuildShuffleVector(l->b, nan, LLVMGetPoison(LLVMTypeOf(nan)),
                                   LLVMConstVector(all, HED_PTX_LANES), "");
 #else
-    (void)four;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        all[i] = LLVMConstInt(l->i32, 0x7fffffff, false);
     return LLVMConstVector(all, HED_PTX_LANES);
 #endif
 }
+
+/* ---- the NaN of floats that are stored ------------------------------------------------------- */
+
+/* On aarch64, "fminnm" of a quiet NaN and a number is the number, and of two quiet NaNs the first.
+ * So one instruction makes the GPU's NaN of any other that is quiet, as those are that the
+ * processor computes. LLVM may compute nothing where it knows an operand (x * 1 is x), so it must
+ * not know them. */
+static const char minimum[] = "llvm.aarch64.neon.fminnm";
+
+static bool
+is_settled_by_minimum(const struct hed_lower *l, const struct hed_ptx_reg *r)
+{
+#if defined(__aarch64__)
+    return hed_mask_state(l)->stored[r->id] && value_class(l, r)->kind == HED_VARIES &&
+           LLVMLookupIntrinsicID(minimum, sizeof(minimum) - 1) != 0;
+#else
+    (void)minimum;
+    return false;
+#endif
+}
+
+LLVMValueRef
+hed_mask_hide(struct hed_lower *l, const struct hed_ptx_reg *to, LLVMValueRef v)
+{
+#if defined(__aarch64__)
+    LLVMValueRef parts[PARTS];
+
+    if (l->lanes == 1 || !is_settled_by_minimum(l, to))
+        return v;
+    for (unsigned i = 0; i < PARTS; i++)
+        parts[i] = hide_four(l, hed_lower_elements(l, v, i * FOUR, 1, FOUR));
+    return hed_mask_join(l, parts, PARTS);
+#else
+    return v;
+#endif
+}
+
+#if defined(__aarch64__)
+static LLVMValueRef
+settle_by_minimum(struct hed_lower *l, LLVMValueRef words)
+{
+    LLVMTypeRef floats = LLVMVectorType(l->f32, FOUR), four = LLVMVectorType(l->i32, FOUR);
+    LLVMValueRef parts[PARTS], nan = LLVMBuildBitCast(l->b, nan_four(l), floats, "");
+
+    for (unsigned i = 0; i < PARTS; i++) {
+        LLVMValueRef v = hed_lower_elements(l, words, i * FOUR, 1, FOUR);
+        LLVMValueRef args[] = {nan, LLVMBuildBitCast(l->b, v, floats, "")};
+
+        parts[i] =
+            LLVMBuildBitCast(l->b, hed_lower_intrinsic(l, minimum, floats, args, 2), four, "");
+    }
+    return hed_mask_join(l, parts, PARTS);
+}
+#endif
 
 /* f, 32 floats, with the GPU's NaN for any other: words. */
 static LLVMValueRef
@@ -253,6 +326,10 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
 
     if (!from || !loose[from->id] || (to && loose[to->id]))
         return v;
+#if defined(__aarch64__)
+    if (lanes && is_settled_by_minimum(l, from))
+        return settle_by_minimum(l, v);
+#endif
     if (lanes) {
         f = LLVMBuildBitCast(l->b, v, LLVMVectorType(l->f32, HED_PTX_LANES), "");
         return l->inst && l->inst->form->op == HED_PTX_OP_ST ? choose_nans_if_any(l, f, v)
