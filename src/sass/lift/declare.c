@@ -270,22 +270,32 @@ align_of_param(uint64_t end, uint32_t offset)
     return align;
 }
 
+/* A parameter may be aligned to more than its bank is: it begins with a gap. On our CPU, which lays
+ * parameters out as the cubin says, a parameter that nobody reads fills it. */
 static void
 declare_params(struct lift *l, struct hed_buf *b)
 {
     const struct hed_cubin_kernel *k = l->code.kernel;
+    const char *comma = "";
     uint64_t end = 0;
 
     for (uint32_t i = 0; i < param_count(k); i++) {
         const struct hed_cubin_param p = param_of(k, i);
-        const uint32_t align = i ? align_of_param(end, p.offset) : 16;
+        const bool has_gap = i ? !align_of_param(end, p.offset) : p.offset != 0;
 
-        if (!align || (i == 0 && p.offset)) {
+        if (has_gap && (l->use == HED_SASS_FOR_GPU || p.offset <= end)) {
             hed_lift_refuse(l, "parameters with gaps");
             return;
         }
-        hed_buf_addf(b, "%s.param .align %u .b8 heddle_param%u[%u]", i ? ", " : "", align, i,
-                     p.size);
+        if (has_gap) {
+            hed_buf_addf(b, "%s.param .align 1 .b8 heddle_gap%u[%" PRIu64 "]", comma, i,
+                         p.offset - end);
+            comma = ", ";
+            end = p.offset;
+        }
+        hed_buf_addf(b, "%s.param .align %u .b8 heddle_param%u[%u]", comma,
+                     i || has_gap ? align_of_param(end, p.offset) : 16, i, p.size);
+        comma = ", ";
         end = (uint64_t)p.offset + p.size;
     }
 }

@@ -407,6 +407,10 @@ refused_kernels_leave_no_text(void **state)
     assert_null(strstr((const char *)text.data, "gaps"));
     assert_non_null(strstr((const char *)text.data, "good"));
     text_can_be_parsed();
+    hed_buf_reset(&text);
+    assert_int_equal(hed_sass_lift(p, 1, HED_SASS_FOR_CPU, &text, &why), 0);
+    assert_non_null(strstr((const char *)text.data, "heddle_gap1[996]"));
+    text_can_be_parsed();
 }
 
 static void
