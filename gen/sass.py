@@ -18,7 +18,7 @@ Operands, in the order in which they are written:
     S                   the source in bits 32..63: register, immediate, constant, uniform register
     -A |A| -|A|         with bits that negate it and take the absolute value
     -~A ~A ~30:A        negated, or inverted if .X is set; inverted; inverted by bit 30
-    -|A|.h              with a choice of halves
+    -|A|.h              with a choice of halves; -|A|.nh is with both, one of them negative
     P@81 !P@87 UP@81    predicates; ! with a bit that inverts it, PT? not written if it is PT
     #40:24 #s40:24      an immediate of 24 bits at 40, unsigned or signed
     {special}           the spelling of a field, as an operand
@@ -27,10 +27,13 @@ Operands, in the order in which they are written:
     c[...]              a constant with an index register
     lut                 the table of PLOP3, in two pieces
     ->34:48 abs34:48    the target of a branch, relative or absolute; by34:48 is a distance;
-                        + writes it after the operand before, without a comma
+                        + writes it after the operand before, without a comma; in ->>34:48 and
+                        by>34:48 its eight lowest bits are at 16
     (x)P@87 (!x)P@87    only if the field is not 0, or 0; (x=3) if it is 3
 
 A line of op() with when="field=value ..." counts only for those instructions and is tried first.
+With since= and until= it counts only for those architectures: archs(until=75) in front of lines
+says so for all that follow, archs() ends it.
 """
 
 import argparse
@@ -49,7 +52,7 @@ KINDS = ["END", "WORD", "CHOICE", "REG", "UREG", "PRED", "UPRED", "BARRIER", "SC
          "SIGNED", "F32", "F64", "F16", "BF16", "CONST", "CONST_GAP", "CONST_REG", "CONST_UREG",
          "MEMORY", "TARGET", "ABSOLUTE", "DISTANCE", "CHOSEN", "NAMED", "SET", "SPLIT"]
 FLAGS = {"NOT": 1, "OPTIONAL": 2, "TILDE": 4, "X_TILDE": 8, "INSIDE": 16, "BACKWARD": 32,
-         "JOINED": 64}
+         "JOINED": 64, "SPLIT": 128}
 NONE = 255
 ALWAYS = 254   # a bit that is always set
 FORMS = {1: ("reg", "rc"), 2: ("rc", "imm"), 3: ("rc", "const"), 4: ("imm", "rc"),
@@ -78,6 +81,7 @@ class Item:
 class Spec:
     def __init__(self):
         self.fields, self.memories, self.ops = {}, {}, []
+        self.archs()
 
     # ---- what the files of the spec call -----------------------------------------------------
 
@@ -93,17 +97,26 @@ class Spec:
         return [others.get(i) or ("SR_" + names[i] if i in names else f"SR{i}") for i in range(256)]
 
     def memory(self, name, reg=24, wide=NONE, scale=NONE, ur=NONE, no_ur=NONE,
-               with_ur=NONE, descriptor=NONE, offset=(40, 24)):
-        self.memories[name] = (reg, wide, scale, ur, no_ur, with_ur, descriptor, *offset)
+               with_ur=NONE, descriptor=NONE, offset=(40, 24), narrow=False):
+        """narrow: a single register beside a uniform one is written as .U32."""
+        self.memories[name] = (reg, wide, scale, ur, no_ur, with_ur, descriptor, *offset,
+                               str(narrow).lower())
 
-    def op(self, opcode, forms, name, operands="", imm="hex", when="", uniform=False, half=False):
+    def archs(self, since=0, until=255):
+        self.since, self.until = since, until
+
+    def op(self, opcode, forms, name, operands="", imm="hex", when="", uniform=False, half=False,
+           since=None, until=None):
+        since = self.since if since is None else since
+        until = self.until if until is None else until
         for digit in forms.split():
             value = int(digit, 16) << 8 | opcode & 0xff
             if (int(digit, 16) & 1) != opcode >> 8:
                 raise SassError(f"{name}: form {digit} does not fit opcode {opcode:#x}")
             line = _Line(self, value, name, operands, imm, uniform, half)
             tests = [self.test(t) for t in when.split()]
-            self.ops.append((value, name.split(".")[0], tests, line.items(forms), uniform))
+            self.ops.append((value, name.split(".")[0], tests, line.items(forms), uniform, since,
+                             until))
 
     def test(self, text):
         m = re.fullmatch(r"(!?)([a-z_]\w*|\d+:\d+)(?:(!?=)(\d+))?", text)
@@ -172,11 +185,11 @@ class _Line:
         if m := re.fullmatch(r"#(s?)(\d+):(\d+)(\??)", text):
             return Item("SIGNED" if m[1] else "HEX", int(m[2]), int(m[3]),
                         flags=FLAGS["OPTIONAL"] if m[4] else 0)
-        if m := re.fullmatch(r"->(\d+):(\d+)(\+?)", text):
-            return Item("TARGET", int(m[1]), int(m[2]), flags=FLAGS["JOINED"] if m[3] else 0)
-        if m := re.fullmatch(r"(abs|by)(\d+):(\d+)(\+?)(\??)", text):
-            return Item("ABSOLUTE" if m[1] == "abs" else "DISTANCE", int(m[2]), int(m[3]),
-                        flags=(FLAGS["JOINED"] if m[4] else 0) | (FLAGS["OPTIONAL"] if m[5] else 0))
+        if m := re.fullmatch(r"(->|abs|by)(>?)(\d+):(\d+)(\+?)(\??)", text):
+            flags = ((FLAGS["SPLIT"] if m[2] else 0) | (FLAGS["JOINED"] if m[5] else 0) |
+                     (FLAGS["OPTIONAL"] if m[6] else 0))
+            return Item({"->": "TARGET", "abs": "ABSOLUTE", "by": "DISTANCE"}[m[1]], int(m[3]),
+                        int(m[4]), flags=flags)
         if m := re.fullmatch(r'"(.*)"', text):
             return Item("NAMED", words=[m[1]])
         if m := re.fullmatch(r"\{(\w+)\}", text):
@@ -221,8 +234,9 @@ class _Line:
                 item.flags |= {"-": 0, "~": FLAGS["TILDE"], "-~": FLAGS["X_TILDE"]}[sign]
             if bars:
                 item.absolute = bits[1]
-            if extra == "h":
-                item.choice = (bits[2], 2, ["", "F32", "H0_H0", "H1_H1"])
+            if extra in ("h", "nh"):
+                item.choice = (bits[2], 2, ["", "F32", "H0_H0", "H1_H1"] if extra == "h" else
+                               ["H0_NH1", None, None, None])
                 item.flags |= 0 if item.kind == "REG" else FLAGS["INSIDE"]
             elif extra:
                 item.choice = self.spec.find_field(extra)
@@ -263,13 +277,14 @@ def load(folder):
     folder = Path(folder)
     spec = Spec()
     space = {"field": spec.field, "raw": spec.raw, "specials": spec.specials,
-             "memory": spec.memory, "op": spec.op, "ALWAYS": ALWAYS,
+             "memory": spec.memory, "op": spec.op, "archs": spec.archs, "ALWAYS": ALWAYS,
              "uniform_op": functools.partial(spec.op, uniform=True),
              "half_op": functools.partial(spec.op, half=True)}
     names = {}
     exec(compile((folder / "__init__.py").read_text(), str(folder / "__init__.py"), "exec"), names)
     for name in names["FILES"]:
         path = folder / f"{name}.py"
+        spec.archs()
         try:
             exec(compile(path.read_text(), str(path), "exec"), space)
         except SassError as e:
@@ -297,9 +312,10 @@ class _Words:
 
 def emit(spec):
     words, items, rows, tests = _Words(), [], [], []
-    for value, name, when, line, uniform in sorted(spec.ops, key=lambda o: (o[0], -len(o[2]))):
+    for value, name, when, line, uniform, since, until in sorted(
+            spec.ops, key=lambda o: (o[0], -len(o[2]))):
         rows.append(f'{{"{name}", {value:#05x}, {len(tests)}, {len(when)}, {len(items)}, '
-                    f"{str(uniform).lower()}}},")
+                    f"{str(uniform).lower()}, {since}, {until}}},")
         tests += when
         for i in line + [Item("END")]:
             items.append(_item_text(i, words))

@@ -19,12 +19,20 @@ field("convert_from", 84, None, "F16", "F32", "F64")
 field("round_to", 75, None, "F16", "", "F64")
 field("clamp_to", 76, "U8", "S8", "U16", "S16")
 field("narrow_to", 76, "U8", "S8", "U16", "S16", "U2", "S2", "U4", "S4")
+field("byte_to", 76, "U8", "S8", None, None)
+field("byte_round", 78, "", None, None, "TRUNC")
+field("byte_ntz", 74, "", "NTZ")
+field("byte_half", 72, "", "H1")
+field("unpack_from", 73, "E5M2", "E4M3")
+field("unpack_half", 88, "", "H1")
+field("i2fp_to", 75, None, None, "F32", None, None, None, None, None)
+field("i2fp_round", 78, "", None, None, "RZ")
 raw("to_signed_bit", 72, 1)
 raw("from_signed_bit", 74, 1)
 
 PACK = "F2FP.satfinite.relu_pack.bf16_pack.pack.pack_round"
-op(0x03e, "2 8 a c", PACK, "Rd, A, S", imm="f32", when="!pack")
-op(0x03e, "2 8 a c", PACK, "Rd, S, Rc", imm="f32", when="pack")
+op(0x03e, "2 8 a c", PACK, "Rd, A, S", imm="f32", when="!pack", until=88)
+op(0x03e, "2 8 a c", PACK, "Rd, S, Rc", imm="f32", when="pack", until=88)
 for code in (0x106, 0x112):
     for what, imm, test in (("int_from", "hex", "!from_signed_bit"),
                             ("int_from_signed", "signed", "from_signed_bit")):
@@ -43,10 +51,27 @@ for code in (0x104, 0x110):
     op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|", imm="f32")
 for code in (0x107, 0x113):
     op(code, "3 9 b d", "FRND.ftz.round_to.to_int", "Rd, -|S|", imm="f32")
-# From sm_86 on.
-field("pack_ntz", 74, "", "NTZ")
-for word, test in (("U32", "!from_signed_bit"), ("S32", "from_signed_bit")):
-    op(0x045, "2 8 a c", f"I2FP.F32.{word}.round", "Rd, S", when=f"{test} int_to=2 int_from=2")
-op(0x043, "2", "F2IP.U8.F32.to_int.pack_ntz", "Rd, A, B, C")
+# Since sm_89 bits 76, 86 and 87 say the result's type; 88..90 and 78 how the sources are arranged.
+for wide in range(3):
+    for low in range(2):
+        kind = (("F16", "BF16"), (None, "TF32"), ("E5M2", "E4M3"))[wide][low]
+        if not kind:
+            continue
+        to, result = f"F2FP.satfinite.relu_pack.{kind}", f"bf16_pack={low} 86:2={wide}"
+        for name, test, operands in (("PACK_AB", "!pack 88:3=0", "Rd, A, S"),
+                                     ("MERGE_C", "pack 88:3=0", "Rd, S, Rc"),
+                                     ("PACK_B", "pack 88:3=2", "Rd, S"),
+                                     ("PACK_AB_MERGE_C", "pack 88:3=4", "Rd, A, S, Rc")):
+            op(0x03e, "2 8 a c", f"{to}.F32.{name}.pack_round", operands, imm="f32",
+               when=f"{result} {test} 73:2=0", since=89)
+        op(0x03e, "2 a c", f"{to}.F16.UNPACK_B_MERGE_C.pack_round", "Rd, S, Rc",
+           when=f"{result} !pack 88:3=4 73:2=1", since=89)
+        op(0x03e, "2 a c", f"{to}.unpack_from.UNPACK_B.pack_round", "Rd, S.unpack_half",
+           when=f"{result} !pack 89:2=1 74:1", since=89)
+op(0x043, "2 4 6 8 a c e", "F2IP.byte_to.F32.byte_round.byte_ntz.relu_pack",
+   "Rd, A, B, C.byte_half", since=86)
+for signed in range(2):
+    op(0x045, "2 8 a c", f"I2FP.i2fp_to.{'S32' if signed else 'U32'}.i2fp_round", "Rd, S",
+       imm="signed" if signed else "hex", when=f"from_signed_bit={signed} 84:2=2", since=86)
 op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C")
 op(0x038, "2 8 a c", "I2I.clamp_to.S32.SAT", "Rd, S")

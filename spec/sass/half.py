@@ -9,6 +9,8 @@ field("h_and", 71, "", "H_AND")
 for bf16, imm in ((0, "f16"), (1, "bf16")):
     half_op(0x031, "2 4 6 8 a c e", "HFMA2.bf16_v2.f32.fmz.ftz.relu.sat",
             "Rd, -|A|.h, -|B|.h, -|C|.h, (relu)!P@87?", imm=imm, when=f"bf16_v2={bf16}")
+    half_op(0x031, "2 a c", "HFMA2.bf16_v2.f32.fmz.ftz.relu.sat",
+            "Rd, -|A|.h, -|B|.nh, -|C|.h, (relu)!P@87?", when=f"bf16_v2={bf16} 86:1", since=86)
 half_op(0x035, "2 4 6 8 a c e", "HFMA2.MMA.fmz.ftz.relu.sat", "Rd, -|A|, -|B|, -|C|, (relu)!P@87?",
         imm="f16")
 half_op(0x030, "2 4 6 e", "HADD2.f32.ftz.sat", "Rd, -|A|.h, -|S|.h", imm="f16")

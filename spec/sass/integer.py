@@ -25,7 +25,7 @@ for zero, forms in (("a_reg=255", "2 4 6 8 a"), ("b_reg=255", "2"), ("c_reg=255"
 op(0x024, "8", "IMAD.MOV.u32", "Rd, A, B, -~C", when="!x 32:32=0")
 op(0x024, "8", "IMAD.MOV.u32", "Rd, A, B, -~C", when="!x c_reg=255 32:32=1")
 op(0x024, "8", "IMAD.IADD.u32", "Rd, A, B, -~C", when="!x a_reg!=255 32:32=1")
-for bit in range(1, 31):
+for bit in (b for b in range(1, 31) if b != 16):
     op(0x024, "8", "IMAD.SHL.u32", "Rd, A, B, -~C",
        when=f"!x a_reg!=255 c_reg=255 32:32={1 << bit}")
 op(0x025, "2 4 6 8 a c e", "IMAD.WIDE.u32.x", MAD, imm="signed")

@@ -13,12 +13,26 @@ field("b_type4", 78, "U4", "S4", None, None)
 field("imma_sat", 82, "", "SAT")
 
 # Bits 75 and 78 together choose the shape.
-for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("1684", 0, 1)):
-    op(0x03c, "2", f"HMMA.{shape}.hmma_f32.hmma_in", "Rd, -A, -Rb, Rc",
-       when=f"!sp 75:1={low} 78:1={high}")
-for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("16832", 1, 1)):
-    op(0x03c, "2", f"HMMA.SP.{shape}.hmma_f32.hmma_in", "Rd, -A, -Rb, Rc, R@40, #48:2",
-       when=f"sp 75:1={low} 78:1={high}")
+for since, until, more in ((75, 85, ""), (86, 255, ", !UP@87?^")):
+    archs(since, until)
+    for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("1684", 0, 1)):
+        op(0x03c, "2", f"HMMA.{shape}.hmma_f32.hmma_in", f"Rd, -A, -Rb, Rc{more}",
+           when=f"!sp 75:1={low} 78:1={high}")
+    for shape, low, high in (("1688", 0, 0), ("16816", 1, 0), ("16832", 1, 1)):
+        op(0x03c, "2", f"HMMA.SP.{shape}.hmma_f32.hmma_in", f"Rd, -A, -Rb, Rc{more}, R@40, #48:2",
+           when=f"sp 75:1={low} 78:1={high}")
+archs()
+# Bits 75 and 76 choose the shape.
+field("qmma_shape", 75, "16816", "16832", None, None)
+field("qmma_sparse_shape", 75, None, "16832", "16864", None)
+field("qmma_f32", 77, "F16", "F32")
+field("qmma_a", 78, "E4M3", "E5M2")
+field("qmma_b", 79, "E4M3", "E5M2")
+for sparse in range(2):
+    op(0x07a, "2", f"QMMA.{'SP.qmma_sparse_shape' if sparse else 'qmma_shape'}"
+       ".qmma_f32.qmma_a.qmma_b",
+       "Rd, -A.a_layout, -Rb.b_layout, Rc, !UP@87?^" + (", R@40, #48:2" if sparse else ""),
+       when=f"80:1={sparse}", since=89)
 op(0x03f, "2", "DMMA.884.round", "Rd, -|A|, -|Rb|, -|Rc|")
 
 # Bits 85..86 and 75 choose the shape, 83 and 84 four bits instead of eight.

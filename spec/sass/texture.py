@@ -51,11 +51,11 @@ memory("surface", offset=(0, 0))
 
 for code, load, reduce, place in ((0, "b", "5", FROM), (1, "9", "3", "Rc")):
     op(0x199 + code, load, "SULD.D.bytes_apart.surface.evict.size.load_scope.outside",
-       f"P@81?, Rd, [surface], {place}")
+       f"P@81?, Rd, [surface], {place}", since=80)
     op(0x19b + code, load, "SUST.P.surface.evict.scope.elements.outside",
-       f"[surface], Rb, {place}")
+       f"[surface], Rb, {place}", since=80)
     op(0x19d + code, load, "SUST.D.bytes_apart.surface.evict.size.scope.outside",
-       f"[surface], Rb, {place}")
+       f"[surface], Rb, {place}", since=80)
     op(0x19f + code, reduce,
        "SURED.D.bytes_apart.surface.red_op.evict.surface_type.scope.outside",
        f"[surface], Rb, {place}")

@@ -104,6 +104,8 @@ read_memory(struct word128 *w, const struct hed_sass_memory *m, struct hed_sass_
     o->has_ureg = m->ureg != HED_SASS_NONE && !word_bit(w, m->no_ureg) &&
                   (m->with_ureg == HED_SASS_NONE || word_bit(w, m->with_ureg));
     o->ureg = o->has_ureg || o->descriptor ? (uint32_t)word_bits(w, m->ureg, 6) : HED_SASS_URZ;
+    if (m->narrow && o->has_ureg && !o->wide)
+        o->choice.word = "U32";
     o->value = m->offset_width ? signed_bits(w, m->offset, m->offset_width) : 0;
 }
 
@@ -132,6 +134,8 @@ read_place(struct word128 *w, const struct hed_sass_item *item, struct hed_sass_
     case HED_SASS_ABSOLUTE:
     case HED_SASS_DISTANCE:
         o->value = signed_bits(w, item->bit, item->width) * 4;
+        if (item->flags & HED_SASS_IS_SPLIT)
+            o->value = o->value * 256 + (int64_t)word_bits(w, 16, 8) * 4;
         break;
     case HED_SASS_CONST_UREG:
         o->ureg = (uint32_t)word_bits(w, 24, 6);
@@ -202,7 +206,7 @@ read_operand(struct word128 *w, const struct hed_sass_item *item, struct hed_sas
 }
 
 static const struct hed_sass_row *
-find_sass_row(struct word128 *w, uint16_t opcode)
+find_sass_row(struct word128 *w, unsigned arch, uint16_t opcode)
 {
     unsigned from = 0, to = hed_sass_row_count;
 
@@ -218,6 +222,8 @@ find_sass_row(struct word128 *w, uint16_t opcode)
         const struct hed_sass_row *r = &hed_sass_rows[from];
         unsigned i = 0;
 
+        if (arch < r->since || arch > r->until)
+            continue;
         while (i < r->test_count && test_holds(w, &hed_sass_tests[r->tests + i]))
             i++;
         if (i == r->test_count)
@@ -227,11 +233,11 @@ find_sass_row(struct word128 *w, uint16_t opcode)
 }
 
 int
-hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
+hed_sass_decode(unsigned arch, const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
 {
     struct word128 w = {.low = hed_load_u64(bytes), .high = hed_load_u64(bytes + 8)};
     const uint16_t opcode = (uint16_t)word_bits(&w, 0, 12);
-    const struct hed_sass_row *row = find_sass_row(&w, opcode);
+    const struct hed_sass_row *row = find_sass_row(&w, arch, opcode);
 
     if (!row)
         return HED_ENOTSUP;
@@ -239,6 +245,7 @@ hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out)
     out->name = row->name;
     out->low = w.low;
     out->high = w.high;
+    out->arch = arch;
     out->opcode = opcode;
     out->uniform = row->uniform;
     out->guard = (uint8_t)word_bits(&w, 12, 3);
@@ -295,9 +302,10 @@ static const struct {
     {0x108, 60, 1}, /* MUFU: the upper half */
     {0x113, 84, 2}, /* FRND of doubles: the size */
     {0x11c, 78, 1}, /* B2R: of the result */
-    {0x18a, 70, 1}, /* ATOM: there is a descriptor */
+    {0x18a, 64, 8}, /* ATOM: there is a descriptor; of sm_75, no register to be swapped in */
+    {0x18c, 64, 8}, /* ATOMS: no register to be swapped in */
     {0x18c, 88, 3}, /* ATOMS.POPC.INC: the type */
-    {0x1a8, 70, 1}, /* ATOMG: there is a descriptor */
+    {0x1a8, 64, 8}, /* ATOMG: as ATOM */
     {0x1ae, 70, 1}, /* LDGSTS: there is a descriptor */
     {0x1ae, 76, 1}, /* LDGSTS: the order */
 };
@@ -314,7 +322,8 @@ hed_sass_is_understood(const struct hed_sass_inst *inst)
     uint64_t low = mask_of(GUARD_END), high = ~mask_of(CONTROL - 64);
 
     for (unsigned i = 0; i < hed_sass_row_count; i++) {
-        if (hed_sass_rows[i].opcode != inst->opcode)
+        if (hed_sass_rows[i].opcode != inst->opcode || inst->arch < hed_sass_rows[i].since ||
+            inst->arch > hed_sass_rows[i].until)
             continue;
         for (unsigned k = 0; k < 3; k++)
             see_fields(&words[k], &hed_sass_rows[i]);

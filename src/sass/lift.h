@@ -61,8 +61,9 @@ struct hed_sass_program {
     struct lift_module *inside;
 };
 
-/* The architecture that the text is written for; later ones compile it, too. */
-#define HED_SASS_PTX_ARCH 80
+/* The architecture that the text is written for if that of the code is older. Later ones compile
+ * it, too. */
+#define HED_SASS_PTX_ARCH 80u
 
 /* Is machine code of this architecture known here? */
 bool hed_sass_lifts(struct hed_arch arch);

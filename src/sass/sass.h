@@ -1,4 +1,4 @@
-/* Machine code of NVIDIA GPUs (SASS) as sm_80 to sm_87 have it: from the 128 bits of an instruction
+/* Machine code of NVIDIA GPUs (SASS) as sm_75 to sm_89 have it: from the 128 bits of an instruction
  * to a small struct, and from there to the text that nvdisasm prints. The encoding is described in
  * spec/sass; this room only interprets the tables that are made from it. docs/internals/sass.md is
  * the guide.
@@ -47,6 +47,7 @@ struct hed_sass_operand {
 struct hed_sass_inst {
     const char *name;
     uint64_t low, high; /* the 128 bits */
+    unsigned arch;      /* 80 for sm_80 */
     uint16_t opcode;    /* bits 0..11: opcode and form */
     uint8_t guard;      /* predicate; HED_SASS_PT if it always runs */
     bool guard_not;
@@ -65,8 +66,8 @@ struct hed_sass_inst {
 /* At most 64 bits of the instruction, from a bit on. */
 uint64_t hed_sass_bits(const struct hed_sass_inst *inst, unsigned bit, unsigned width);
 
-/* HED_ENOTSUP if the opcode is unknown. */
-int hed_sass_decode(const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out);
+/* arch is the number of the architecture: 80 for sm_80. HED_ENOTSUP if the opcode is unknown. */
+int hed_sass_decode(unsigned arch, const uint8_t bytes[HED_SASS_BYTES], struct hed_sass_inst *out);
 
 /* Is every bit that is set part of a field that the opcode is known to have? Others are modifiers
  * of an architecture that we do not know. */

@@ -38,6 +38,7 @@ struct hed_sass_memory {
     uint8_t with_ureg;  /* set if it does */
     uint8_t descriptor; /* set if it is a descriptor that is written before the address */
     uint8_t offset, offset_width;
+    bool narrow; /* a single register beside a uniform one is written as .U32 */
 };
 
 /* One form of an instruction; rows of one opcode follow each other, those with tests first. */
@@ -45,8 +46,9 @@ struct hed_sass_row {
     const char *name;
     uint16_t opcode;
     uint16_t tests, test_count;
-    uint16_t items; /* up to HED_SASS_END */
-    bool uniform;   /* the guard is a uniform predicate */
+    uint16_t items;       /* up to HED_SASS_END */
+    bool uniform;         /* the guard is a uniform predicate */
+    uint8_t since, until; /* architectures */
 };
 
 extern const char *const hed_sass_words[];

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "fatbin/cubin.h"
 #include "fatbin/elf.h"
 #include "sass/sass.h"
 
@@ -206,6 +207,7 @@ hed_sass_sections(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sa
                   uint32_t *count, struct hed_why *why)
 {
     struct text_reader r = {.arena = arena};
+    struct hed_arch arch = {.number = 80};
     int err = hed_elf_file_read(cubin, &r.o, why);
 
     if (err != 0)
@@ -214,6 +216,7 @@ hed_sass_sections(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sa
         hed_why_set(why, "not a cubin: an ELF file for machine %u", r.o.machine);
         return HED_ENOTSUP;
     }
+    (void)hed_cubin_arch(cubin, &arch, NULL); /* one that it does not name is read as sm_80 */
     if (!find_text_symbols(&r)) {
         hed_why_set(why, "the cubin has no table of symbols");
         return HED_EFORMAT;
@@ -221,6 +224,8 @@ hed_sass_sections(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sa
     err = list_code(&r, out, count);
     if (err != 0)
         hed_why_set(why, "the tables of the cubin are too large");
+    for (uint32_t i = 0; err == 0 && i < *count; i++)
+        (*out)[i].arch = arch.number;
     return err;
 }
 
@@ -258,7 +263,7 @@ add_name(struct hed_buf *b, struct hed_bytes name)
 static bool
 instruction_at(const struct listing *l, uint64_t i, struct hed_sass_inst *inst)
 {
-    return hed_sass_decode(l->code->bytes.data + i * HED_SASS_BYTES, inst) == 0;
+    return hed_sass_decode(l->code->arch, l->code->bytes.data + i * HED_SASS_BYTES, inst) == 0;
 }
 
 /* Numbers the places that branches go to, in the order of their addresses. */

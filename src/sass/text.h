@@ -22,6 +22,7 @@ struct hed_sass_name {
 
 /* One section .text.<kernel>. Everything but the arrays points into the cubin. */
 struct hed_sass_code {
+    unsigned arch;         /* 80 for sm_80 */
     struct hed_bytes name; /* without ".text." */
     struct hed_bytes bytes;
     struct hed_sass_name *functions; /* by address */

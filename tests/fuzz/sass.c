@@ -68,7 +68,7 @@ lift_cubin(struct hed_bytes b, struct hed_arena *arena)
 }
 
 static void
-print_instructions(const uint8_t *data, size_t size)
+print_instructions(const uint8_t *data, size_t size, unsigned arch)
 {
     struct hed_sass_inst inst;
     struct hed_buf text;
@@ -76,7 +76,7 @@ print_instructions(const uint8_t *data, size_t size)
     hed_buf_init(&text, CEILING);
     for (size_t at = 0; at + HED_SASS_BYTES <= size; at += HED_SASS_BYTES) {
         hed_buf_reset(&text);
-        if (hed_sass_decode(data + at, &inst) != 0)
+        if (hed_sass_decode(arch, data + at, &inst) != 0)
             continue;
         must(inst.operand_count <= HED_SASS_OPERANDS);
         must(inst.modifier_count <= HED_SASS_MODIFIERS);
@@ -89,6 +89,7 @@ print_instructions(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const unsigned archs[] = {75, 80, 86, 89, 90};
     const struct hed_bytes b = {data, size};
     struct hed_arena arena;
 
@@ -98,7 +99,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hed_arena_reset(&arena);
     if (hed_elf_file_begins(b))
         lift_cubin(b, &arena);
-    print_instructions(data, size);
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++)
+        print_instructions(data, size, archs[i]);
     hed_arena_fini(&arena);
     return 0;
 }

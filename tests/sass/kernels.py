@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles kernels with instructions of every family for sm_80 and compares their machine code, as
-`heddle fatbin disasm` prints it, with nvdisasm.
+"""Compiles kernels with instructions of every family for several architectures and compares their
+machine code, as `heddle fatbin disasm` prints it, with nvdisasm.
 
     kernels.py NVCC HEDDLE NVDISASM
 """
@@ -18,10 +18,11 @@ def main():
     nvcc, heddle, nvdisasm = sys.argv[1:]
     count = Count()
     with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate(sorted(HERE.rglob("*.cu"))):
-            cubin = Path(folder, f"{number}.cubin")
-            run(nvcc, "-std=c++17", "-arch=sm_80", "-cubin", "-o", cubin, source)
-            count.compare(heddle, nvdisasm, cubin)
+        cubin = Path(folder, "x.cubin")
+        for source in sorted(HERE.rglob("*.cu")):
+            for arch in ("sm_80", "sm_86", "sm_89"):
+                run(nvcc, "-std=c++17", f"-arch={arch}", "-cubin", "-o", cubin, source)
+                count.compare(heddle, nvdisasm, cubin)
     print(f"{count.kernels} functions, {count.instructions} instructions, "
           f"{count.different} differ")
     for example in count.examples.values():

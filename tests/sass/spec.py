@@ -35,6 +35,13 @@ class Spec(unittest.TestCase):
         table = emit(self.load(ops))["sass_table.c"]
         self.assertLess(table.index('"MOV", 0x202, 0, 1'), table.index('"MOV", 0x202, 1, 0'))
 
+    def test_rows_belong_to_architectures(self):
+        ops = ('archs(since=86)\nop(0x002, "2", "MOV", "Rd, S")\narchs()\n'
+               'op(0x003, "8", "P2R", "Rd")\nop(0x004, "8", "R2P", "A", until=75)\n')
+        table = emit(self.load(ops))["sass_table.c"]
+        for row in ('{"MOV", 0x202, 0, 0, 0, false, 86, 255}', "false, 0, 255}", "false, 0, 75}"):
+            self.assertIn(row, table)
+
     def test_bad_lines_are_named(self):
         for line, words in (('op(0x010, "2", "A.y", "Rd")', "no field y"),
                             ('op(0x010, "2", "A", "Rx")', "not an operand: Rx"),

@@ -9,15 +9,15 @@
 #include "fatbin/cubin.h"
 #include "sass/text.h"
 
-#define EXACT_ARCHS "sm_80, sm_86 and sm_87"
+#define EXACT_ARCHS "sm_75 to sm_89"
 
 static const char usage[] =
     "usage: heddle fatbin disasm FILE... [OPTION...]\n"
     "\n"
     "Prints the machine code (SASS) of the kernels in each file, one instruction per\n"
     "line, in the syntax of nvdisasm. The encoding is that of " EXACT_ARCHS ".\n"
-    "Code of other architectures is read the same way, with a warning: it is wrong\n"
-    "for memory accesses of sm_75 and for memory accesses and branches from sm_90 on.\n"
+    "Code of other architectures is read the same way, with a warning: memory\n"
+    "accesses and branches of sm_90 and later are wrong.\n"
     "Unknown instructions are printed as numbers.\n"
     "\n"
     "  --kernel K     only the kernel or function K, by its mangled name\n"
@@ -53,7 +53,7 @@ print_line(void *arg, const char *line)
 static bool
 is_exact(struct hed_arch arch)
 {
-    return arch.number == 80 || arch.number == 86 || arch.number == 87;
+    return arch.number >= 75 && arch.number <= 89;
 }
 
 /* What the cubin itself says counts: the entry of a fat binary may say something else. */
@@ -64,7 +64,7 @@ warn_of_encoding(const struct hed_cli_image *m, struct hed_bytes image)
     struct hed_arch arch;
 
     if (hed_cubin_arch(image, &arch, NULL) == 0 && !is_exact(arch))
-        hed_cli_say("%s: entry %" PRIu64 " is code for %s, which is read as if it were for sm_80: "
+        hed_cli_say("%s: entry %" PRIu64 " is code for %s, which is read as if it were older: "
                     "instructions may be printed wrongly (only " EXACT_ARCHS " are exact)",
                     m->path, m->number, hed_arch_text(arch, "sm_", text));
 }

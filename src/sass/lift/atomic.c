@@ -17,6 +17,12 @@ is_wide_type(unsigned type)
     return type == U64 || type == S64 || type == F64;
 }
 
+static unsigned
+type_of_atomic(const struct lift *l)
+{
+    return (unsigned)hed_sass_bits(l->inst, 73, hed_lift_arch(l) == LIFT_TURING ? 3 : 4);
+}
+
 /* The operation and the type as PTX writes them: "add.u32". NULL, refused, if there is none. */
 static const char *
 operation_name(struct lift *l, unsigned op, unsigned type)
@@ -46,7 +52,7 @@ operation_name(struct lift *l, unsigned op, unsigned type)
 static const char *
 order_of_atomic(struct lift *l)
 {
-    switch (hed_sass_bits(l->inst, 77, 4)) {
+    switch (hed_lift_order_field(l)) {
     case 4:
     case 5:
         return ".relaxed.cta";
@@ -110,8 +116,9 @@ has_far_address(struct lift *l)
 static void
 lift_far_atomic(struct lift *l, const char *space)
 {
-    const unsigned type = (unsigned)hed_sass_bits(l->inst, 73, 4);
-    const bool is_swap = (l->inst->opcode & 0xe00) == 0x200, wide = is_wide_type(type);
+    const unsigned type = type_of_atomic(l);
+    const unsigned opcode = l->inst->opcode & 0x1ff;
+    const bool is_swap = opcode == 0x18b || opcode == 0x1a9, wide = is_wide_type(type);
     const char *where = hed_lift_text(l, "%s%s", order_of_atomic(l), space), *what, *sources;
 
     if (!has_far_address(l))
@@ -150,7 +157,7 @@ hed_lift_atomic_generic(struct lift *l)
 void
 hed_lift_reduce_global(struct lift *l)
 {
-    const unsigned type = (unsigned)hed_sass_bits(l->inst, 73, 4);
+    const unsigned type = type_of_atomic(l);
     const char *what = operation_name(l, (unsigned)hed_sass_bits(l->inst, 87, 3), type), *at, *s;
 
     if (!what || !has_far_address(l))

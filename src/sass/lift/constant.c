@@ -76,8 +76,9 @@ known_register(const struct lift *l, const struct hed_sass_operand *index, uint3
     const struct hed_sass_operand *last;
     struct hed_sass_inst inst;
 
-    if (!p || hed_lift_patch(&l->code, at - 1) || hed_sass_decode(p, &inst) != 0 ||
-        inst.guard != HED_SASS_PT || inst.guard_not || inst.operand_count == 0)
+    if (!p || hed_lift_patch(&l->code, at - 1) ||
+        hed_sass_decode(hed_lift_arch(l), p, &inst) != 0 || inst.guard != HED_SASS_PT ||
+        inst.guard_not || inst.operand_count == 0)
         return false;
     last = &inst.operands[inst.operand_count - 1];
     if (strcmp(inst.name, "MOV") == 0 && inst.operand_count > 1)

@@ -44,8 +44,9 @@ combine_guard(struct lift *l, const char *p)
 static const char *
 converged(struct lift *l)
 {
-    const uint32_t ur = (uint32_t)hed_sass_bits(l->inst, 24, 6);
-    const bool inverted = hed_sass_bits(l->inst, 30, 1);
+    const bool no_mask = hed_lift_arch(l) == LIFT_TURING; /* all lanes are meant */
+    const uint32_t ur = no_mask ? HED_SASS_URZ : (uint32_t)hed_sass_bits(l->inst, 24, 6);
+    const bool inverted = no_mask || hed_sass_bits(l->inst, 30, 1);
     const char *all = hed_lift_temp(l, 't'), *t = hed_lift_temp(l, 't'), *x = hed_lift_temp(l, 'x');
 
     hed_lift_calc(l, "activemask.b32 %s", all);

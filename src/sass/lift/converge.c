@@ -52,7 +52,8 @@ hed_lift_find_meetings(struct lift *l)
     if (l->use != HED_SASS_FOR_GPU)
         return;
     for (uint32_t i = 0; i < l->flow.inst_count; i++) {
-        if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
+        if (hed_sass_decode(hed_lift_arch(l), l->code.bytes.data + (size_t)i * HED_SASS_BYTES,
+                            &inst) != 0)
             continue;
         together |= acts_on_lanes(&inst);
         moved |= strcmp(inst.name, "BMOV") == 0;

@@ -168,8 +168,8 @@ hed_lift_f2i(struct lift *l)
 void
 hed_lift_f2ip(struct lift *l)
 {
-    if (!hed_lift_has(l, "NTZ") || !hed_lift_is_zero(hed_lift_operand(l, 1)) ||
-        !hed_lift_is_zero(hed_lift_operand(l, 3))) {
+    if (!hed_lift_has(l, "NTZ") || !hed_lift_has(l, "U8") || hed_lift_has(l, "RELU") ||
+        !hed_lift_is_zero(hed_lift_operand(l, 1)) || !hed_lift_is_zero(hed_lift_operand(l, 3))) {
         hed_lift_refuse(l, "several floats to bytes");
         return;
     }
@@ -221,8 +221,8 @@ hed_lift_frnd(struct lift *l)
 
 /* Two of f32 as two halves; the first goes up. MERGE_C makes one and takes the upper half from
  * elsewhere, of which only zero is known. */
-void
-hed_lift_f2fp(struct lift *l)
+static void
+convert_packed(struct lift *l)
 {
     const bool merges = hed_lift_has(l, "MERGE_C"), bf16 = hed_lift_has(l, "BF16");
     const struct hed_sass_operand *first = hed_lift_operand(l, 1), *second = hed_lift_operand(l, 2);
@@ -241,4 +241,59 @@ hed_lift_f2fp(struct lift *l)
     hed_lift_put(l, "cvt.%s%s%s.%s.f32 %s, %s, %s", round ? "rz" : "rn",
                  hed_lift_flag(l, "RELU", ".relu"), hed_lift_flag(l, "SATFINITE", ".satfinite"),
                  bf16 ? "bf16x2" : "f16x2", hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
+}
+
+/* The halves of a word, as sources or results. */
+static const char *
+half_word(struct lift *l, const char *word, bool high)
+{
+    const char *h[2] = {hed_lift_temp(l, 'h'), hed_lift_temp(l, 'h')};
+
+    hed_lift_calc(l, "mov.b32 {%s, %s}, %s", h[0], h[1], word);
+    return h[high];
+}
+
+/* F2FP with a type of 8 bits on one side: two values in a half of a word. */
+static void
+convert_bytes(struct lift *l, const char *bytes)
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0), *a = hed_lift_operand(l, 1);
+    const char *flags = hed_lift_flag(l, "RELU", ".relu"), *x, *y, *h;
+    uint32_t v;
+
+    if (hed_lift_has(l, "UNPACK_B") && hed_lift_has(l, "F16")) {
+        x = half_word(l, hed_lift_reg(l, hed_lift_word(l, a)), hed_sass_bits(l->inst, 88, 1));
+        hed_lift_put(l, "cvt.rn%s.f16x2.%s %s, %s", flags, bytes, hed_lift_def(l, d), x);
+        return;
+    }
+    if (!hed_lift_has(l, "SATFINITE") || hed_sass_bits(l->inst, 79, 2) ||
+        !(hed_lift_number(hed_lift_operand(l, hed_lift_has(l, "F32") ? 3 : 2), &v) && v == 0)) {
+        hed_lift_refuse(l, "a form that is not known");
+        return;
+    }
+    x = hed_lift_reg(l, hed_lift_f32(l, a));
+    h = hed_lift_temp(l, 'h');
+    if (hed_lift_has(l, "PACK_AB_MERGE_C")) {
+        y = hed_lift_reg(l, hed_lift_f32(l, hed_lift_operand(l, 2)));
+        hed_lift_put(l, "cvt.rn.satfinite%s.%s.f32 %s, %s, %s", flags, bytes, h, x, y);
+    } else if (hed_lift_has(l, "UNPACK_B_MERGE_C")) {
+        hed_lift_put(l, "cvt.rn.satfinite%s.%s.f16x2 %s, %s", flags, bytes, h, x);
+    } else {
+        hed_lift_refuse(l, "a form that is not known");
+        return;
+    }
+    hed_lift_put(l, "cvt.u32.u16 %s, %s", hed_lift_def(l, d), h);
+}
+
+void
+hed_lift_f2fp(struct lift *l)
+{
+    if (hed_lift_has(l, "E4M3"))
+        convert_bytes(l, "e4m3x2");
+    else if (hed_lift_has(l, "E5M2"))
+        convert_bytes(l, "e5m2x2");
+    else if (hed_lift_has(l, "TF32"))
+        hed_lift_refuse(l, "a form that is not known");
+    else
+        convert_packed(l);
 }

@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-#define PTX_HEAD ".version 8.8\n.target sm_%d\n.address_size 64\n\n"
+#define PTX_HEAD ".version 8.8\n.target sm_%u\n.address_size 64\n\n"
 #define PARAM_ALIGN_MAX 256u
 
 static void
@@ -202,7 +202,9 @@ declare_symbols(const struct hed_sass_program *p, struct hed_buf *b)
 void
 hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for use, struct hed_buf *b)
 {
-    hed_buf_addf(b, PTX_HEAD, HED_SASS_PTX_ARCH);
+    hed_buf_addf(b, PTX_HEAD,
+                 p->cubin.arch.number > HED_SASS_PTX_ARCH ? p->cubin.arch.number
+                                                          : HED_SASS_PTX_ARCH);
     if (use == HED_SASS_FOR_CPU) {
         declare_pieces(p, b);
         return;

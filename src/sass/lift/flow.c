@@ -109,7 +109,8 @@ mark_begins(struct lift *l)
     for (uint32_t i = 1; i < l->code.piece_count; i++)
         f->begins[l->code.pieces[i].base / HED_SASS_BYTES] = 1;
     for (uint32_t i = 0; i < f->inst_count; i++) {
-        if (hed_sass_decode(l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
+        if (hed_sass_decode(hed_lift_arch(l), l->code.bytes.data + (size_t)i * HED_SASS_BYTES,
+                            &inst) != 0)
             continue;
 
         const enum lift_transfer t = hed_lift_transfer_of(l, &inst);
@@ -458,7 +459,8 @@ find_returns(struct flow_maker *m)
     struct hed_sass_inst inst;
 
     for (uint32_t i = 0; i + 1 < m->l->flow.inst_count; i++) {
-        if (hed_sass_decode(m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES, &inst) != 0)
+        if (hed_sass_decode(hed_lift_arch(m->l), m->l->code.bytes.data + (size_t)i * HED_SASS_BYTES,
+                            &inst) != 0)
             continue;
 
         const enum lift_transfer t = hed_lift_transfer_of(m->l, &inst);

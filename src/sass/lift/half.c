@@ -14,9 +14,17 @@ source_of_halves(struct lift *l, const struct hed_sass_operand *o)
 {
     const char *w = hed_lift_reg(l, hed_lift_word(l, o)), *t;
 
-    if (o->choice.value == WHOLE)
+    if (o->choice.word && strcmp(o->choice.word, "H0_NH1") == 0) {
+        /* Complex products: the lower half above, and the negative of the upper one below. */
+        if (o->absolute)
+            hed_lift_refuse(l, "a sign of a half without its sign");
+        t = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "prmt.b32 %s, %s, 0, 0x1032", t, w);
+        w = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "xor.b32 %s, %s, 0x8000", w, t);
+    } else if (o->choice.value == WHOLE)
         hed_lift_refuse(l, "a source of f32 in place of halves");
-    if (o->choice.value == LOW_TWICE || o->choice.value == HIGH_TWICE) {
+    else if (o->choice.value == LOW_TWICE || o->choice.value == HIGH_TWICE) {
         t = hed_lift_temp(l, 't');
         hed_lift_calc(l, "prmt.b32 %s, %s, 0, %s", t, w,
                       o->choice.value == LOW_TWICE ? "0x1010" : "0x3232");

@@ -45,6 +45,7 @@
 #include "sass/sass.h"
 
 #define LIFT_NONE UINT32_MAX
+#define LIFT_TURING 75        /* an architecture with encodings of its own */
 #define LIFT_PAIRS (128 + 32) /* of R, then of UR */
 #define LIFT_BANK_BYTES 65536 /* of constants */
 #define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
@@ -189,6 +190,9 @@ lift_pred_bit(unsigned reg, bool uniform)
 /* ---- kernel.c -------------------------------------------------------------------------------- */
 
 typedef void (*lift_fn)(struct lift *l);
+
+/* The number of the architecture whose machine code it is. */
+unsigned hed_lift_arch(const struct lift *l);
 
 /* Decodes instruction i. False, and an error, if it is unknown. */
 bool hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out);

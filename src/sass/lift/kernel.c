@@ -28,12 +28,18 @@ unsign_constants(struct hed_sass_inst *inst)
     }
 }
 
+unsigned
+hed_lift_arch(const struct lift *l)
+{
+    return l->program->cubin.arch.number;
+}
+
 bool
 hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out)
 {
     const uint8_t *p = hed_bytes_at(l->code.bytes, (uint64_t)i * HED_SASS_BYTES, HED_SASS_BYTES);
 
-    if (p && hed_sass_decode(p, out) == 0) {
+    if (p && hed_sass_decode(hed_lift_arch(l), p, out) == 0) {
         unsign_constants(out);
         return true;
     }

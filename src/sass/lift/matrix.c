@@ -83,6 +83,15 @@ refuse_product(struct lift *l)
     hed_lift_refuse(l, "a product of matrices that is not known");
 }
 
+static bool
+has_uniform_predicate(const struct lift *l)
+{
+    for (unsigned i = 0; i < l->inst->operand_count; i++)
+        if (l->inst->operands[i].kind == HED_SASS_UPRED)
+            return true;
+    return false;
+}
+
 void
 hed_lift_half_product(struct lift *l)
 {
@@ -94,7 +103,8 @@ hed_lift_half_product(struct lift *l)
     unsigned k = high ? (low ? 32 : 4) : (low ? 16 : 8), least;
     struct product m = {.sparse = sparse, .sums = is_f32 ? 4 : 2, .flags = ""};
 
-    if (!in || (!is_f32 && strcmp(in, "f16") != 0)) {
+    if (!in || (!is_f32 && strcmp(in, "f16") != 0) || has_uniform_predicate(l) ||
+        (l->inst->opcode & 0xff) != 0x3c) { /* the steps of sm_75 */
         refuse_product(l);
         return;
     }

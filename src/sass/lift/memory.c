@@ -33,7 +33,8 @@ static bool
 is_pair(const struct lift *l, const struct hed_sass_operand *o)
 {
     const bool plain = (l->inst->opcode & 0xe00) == 0x200 ||
-                       (l->inst->opcode == 0x980 && !hed_sass_bits(l->inst, 91, 1));
+                       (l->inst->opcode == 0x980 && !hed_sass_bits(l->inst, 91, 1)) ||
+                       (hed_lift_arch(l) == LIFT_TURING && !o->has_ureg);
 
     return o->wide || (plain && hed_lift_has(l, "E"));
 }
@@ -157,11 +158,32 @@ local_address(struct lift *l, const struct hed_sass_operand *o, unsigned bytes)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
+unsigned
+hed_lift_order_field(const struct lift *l)
+{
+    /* sm_75 has the order in 79..80 and the scope, from the block to the system, in 77..78. */
+    static const uint8_t strong[] = {5, 5, 7, 10}, devices[] = {8, 8, 8, 12};
+    const unsigned field = (unsigned)hed_sass_bits(l->inst, 77, 4);
+
+    if (hed_lift_arch(l) != LIFT_TURING)
+        return field;
+    switch (field >> 2) {
+    case 0:
+        return 4;
+    case 1:
+        return 0;
+    case 2:
+        return strong[field & 3];
+    default:
+        return devices[field & 3];
+    }
+}
+
 /* The words for the order and the scope of an access, by their field. */
 static const char *
 order_of_access(struct lift *l, bool is_load, bool is_global)
 {
-    switch (hed_sass_bits(l->inst, 77, 4)) {
+    switch (hed_lift_order_field(l)) {
     case 0:
         return "";
     case 4:
@@ -237,7 +259,7 @@ is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
         const uint8_t *p =
             hed_bytes_at(l->code.bytes, (uint64_t)i * HED_SASS_BYTES, HED_SASS_BYTES);
 
-        if (!p || hed_sass_decode(p, &inst) != 0)
+        if (!p || hed_sass_decode(hed_lift_arch(l), p, &inst) != 0)
             return false;
         if (reads_pair(&inst, o->reg))
             return true;

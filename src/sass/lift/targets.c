@@ -192,7 +192,8 @@ walk_step(struct walk *w, uint32_t index)
     bool is_step = false;
     uint32_t to;
 
-    if (hed_sass_decode(w->l->code.bytes.data + (size_t)index * HED_SASS_BYTES, &inst) != 0)
+    if (hed_sass_decode(hed_lift_arch(w->l), w->l->code.bytes.data + (size_t)index * HED_SASS_BYTES,
+                        &inst) != 0)
         return true; /* who knows */
     switch (hed_lift_transfer_of(w->l, &inst)) {
     case LIFT_RETURNS:

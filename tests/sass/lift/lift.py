@@ -71,7 +71,7 @@ def main():
         for number, text in enumerate(re.split(r"^(?=\.version)", lifted.stdout, flags=re.M)[1:]):
             one = Path(folder, f"{number}.ptx")
             one.write_text(text)
-            for to in ("sm_80", "sm_90"):
+            for to in (max(arch, "sm_80"), "sm_90"):
                 ptxas = Path(nvcc).parent / "ptxas"
                 bad |= subprocess.run([ptxas, f"-arch={to}", "-o", Path(folder, "o"),
                                        one]).returncode

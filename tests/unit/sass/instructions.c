@@ -14,8 +14,31 @@ struct row {
     const char *text;
 };
 
-static const struct row rows[] = {
+static const struct row rows_80[] = {
 #include "unit/sass/rows.inc"
+};
+
+static const struct row rows_75[] = {
+#include "unit/sass/rows_75.inc"
+};
+
+static const struct row rows_86[] = {
+#include "unit/sass/rows_86.inc"
+};
+
+static const struct row rows_89[] = {
+#include "unit/sass/rows_89.inc"
+};
+
+static const struct {
+    unsigned number;
+    const struct row *rows;
+    size_t count;
+} archs[] = {
+    {80, rows_80, sizeof rows_80 / sizeof rows_80[0]},
+    {75, rows_75, sizeof rows_75 / sizeof rows_75[0]},
+    {86, rows_86, sizeof rows_86 / sizeof rows_86[0]},
+    {89, rows_89, sizeof rows_89 / sizeof rows_89[0]},
 };
 
 static struct hed_buf buf;
@@ -35,22 +58,22 @@ teardown(void **state)
 }
 
 static int
-decode_words(uint64_t low, uint64_t high, struct hed_sass_inst *out)
+decode_words(unsigned arch, uint64_t low, uint64_t high, struct hed_sass_inst *out)
 {
     uint8_t bytes[HED_SASS_BYTES];
 
     for (unsigned i = 0; i < HED_SASS_BYTES; i++)
         bytes[i] = (uint8_t)((i < 8 ? low : high) >> 8 * (i % 8));
-    return hed_sass_decode(bytes, out);
+    return hed_sass_decode(arch, bytes, out);
 }
 
 static const char *
-print_words(uint64_t low, uint64_t high, const struct hed_sass_naming *naming)
+print_words(unsigned arch, uint64_t low, uint64_t high, const struct hed_sass_naming *naming)
 {
     struct hed_sass_inst inst;
 
     hed_buf_reset(&buf);
-    assert_int_equal(decode_words(low, high, &inst), 0);
+    assert_int_equal(decode_words(arch, low, high, &inst), 0);
     hed_sass_print(&inst, ADDRESS, naming, &buf);
     assert_int_equal(buf.err, 0);
     return hed_buf_cstr(&buf);
@@ -59,8 +82,9 @@ print_words(uint64_t low, uint64_t high, const struct hed_sass_naming *naming)
 static void
 every_family_prints_as_nvdisasm_does(void **state)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(print_words(rows[i].low, rows[i].high, NULL), rows[i].text);
+    for (size_t k = 0; k < sizeof archs / sizeof archs[0]; k++)
+        for (const struct row *r = archs[k].rows; r < archs[k].rows + archs[k].count; r++)
+            assert_string_equal(print_words(archs[k].number, r->low, r->high, NULL), r->text);
 }
 
 /* @!P1 IADD3.X R4, ~R8.reuse, c[0x0][0x164], RZ, P0, !PT and what each part becomes. */
@@ -69,7 +93,7 @@ operands_are_decoded(void **state)
 {
     struct hed_sass_inst inst;
 
-    assert_int_equal(decode_words(0x0000590008049a10, 0x040fe400007fe5ff, &inst), 0);
+    assert_int_equal(decode_words(80, 0x0000590008049a10, 0x040fe400007fe5ff, &inst), 0);
     assert_string_equal(inst.name, "IADD3");
     assert_int_equal(inst.opcode, 0xa10);
     assert_int_equal(inst.guard, 1);
@@ -110,9 +134,9 @@ names_replace_numbers(void **state)
     const struct hed_sass_naming labels = {.label = put_name, .arg = prefix};
     const struct hed_sass_naming symbol = {.symbol = "32@lo(table)"};
 
-    assert_string_equal(print_words(0x000001b000007945, 0x000fe60003800000, &labels),
+    assert_string_equal(print_words(80, 0x000001b000007945, 0x000fe60003800000, &labels),
                         "BSSY B0, `(L448)");
-    assert_string_equal(print_words(0x0000000000027802, 0x000fe20000000f00, &symbol),
+    assert_string_equal(print_words(80, 0x0000000000027802, 0x000fe20000000f00, &symbol),
                         "MOV R2, 32@lo(table)");
 }
 
@@ -121,15 +145,16 @@ unknown_opcodes_are_refused(void **state)
 {
     struct hed_sass_inst inst;
 
-    assert_int_equal(decode_words(0x0, 0x0, &inst), HED_ENOTSUP);
-    assert_int_equal(decode_words(0xfff, 0x0, &inst), HED_ENOTSUP);
+    assert_int_equal(decode_words(80, 0x0, 0x0, &inst), HED_ENOTSUP);
+    assert_int_equal(decode_words(80, 0xfff, 0x0, &inst), HED_ENOTSUP);
 }
 
 /* A value without a spelling is written with its number, so that nothing is lost. */
 static void
 reserved_values_are_shown(void **state)
 {
-    assert_non_null(strstr(print_words(0x000000020202720c, 0x000fe20003f02c70, NULL), "INVALID3"));
+    assert_non_null(
+        strstr(print_words(80, 0x000000020202720c, 0x000fe20003f02c70, NULL), "INVALID3"));
 }
 
 static const struct CMUnitTest tests[] = {
