@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ptx/pass/transfer.h"
+
 static bool
 is_plain_arithmetic(const struct hed_ptx_inst *i)
 {
@@ -139,10 +141,10 @@ drop_read(void *arg, const struct hed_ptx_reg **reg)
 }
 
 static void
-drop_reads_of_block(const struct hed_flow_block *b, bool *stored)
+drop_reads_of_block(const struct hed_flow_block *b, const struct hed_uniforms *u, bool *stored)
 {
     for (uint32_t i = 0; i < b->ninsts; i++)
-        if (b->insts[i]->form->op != HED_PTX_OP_ST)
+        if (b->insts[i]->form->op != HED_PTX_OP_ST || !hed_uniform_moves_row(u, b->insts[i]))
             hed_flow_each_read(b->insts[i], drop_read, stored);
     if (b->last)
         hed_flow_each_read((struct hed_ptx_inst *)b->last, drop_read, stored);
@@ -153,13 +155,14 @@ drop_reads_of_block(const struct hed_flow_block *b, bool *stored)
 }
 
 bool *
-hed_nan_stored(struct hed_flow *f, const struct hed_ssa *ssa, const bool *loose)
+hed_nan_stored(struct hed_flow *f, const struct hed_ssa *ssa, const struct hed_uniforms *u,
+               const bool *loose)
 {
     bool *stored = hed_flow_alloc(f, f->nvalues, sizeof(bool));
 
     for (uint32_t v = 0; stored && v < f->nvalues; v++)
         stored[v] = loose[v] && is_nearest_sum(ssa->values[v].made_by);
     for (uint32_t b = 0; stored && b < f->nblocks; b++)
-        drop_reads_of_block(&f->blocks[b], stored);
+        drop_reads_of_block(&f->blocks[b], u, stored);
     return stored;
 }

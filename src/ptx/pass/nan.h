@@ -11,11 +11,13 @@
 
 #include "ptx/pass/flow.h"
 #include "ptx/pass/ssa.h"
+#include "ptx/pass/uniform.h"
 
 /* By value: is it loose? The memory is the flow's; NULL if there is none. */
 bool *hed_nan_init(struct hed_flow *f, const struct hed_ssa *ssa);
 /* By value: is it loose, the sum or product of an instruction that rounds to nearest, and read by
- * stores only? The memory is the flow's; NULL if there is none. */
-bool *hed_nan_stored(struct hed_flow *f, const struct hed_ssa *ssa, const bool *loose);
+ * stores to rows only? The memory is the flow's; NULL if there is none. */
+bool *hed_nan_stored(struct hed_flow *f, const struct hed_ssa *ssa, const struct hed_uniforms *u,
+                     const bool *loose);
 /* Does the instruction treat all NaNs alike, or hand them on to a loose value? */
 bool hed_nan_blind(const struct hed_ptx_inst *i, const struct hed_ssa *ssa);

@@ -312,3 +312,14 @@ hed_uniform_bytes(const struct hed_ptx_inst *i)
 {
     return (hed_ptx_types[i->form->types[0]].bits + 7u) / 8 * (i->form->vec ? i->form->vec : 1u);
 }
+
+bool
+hed_uniform_moves_row(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    struct hed_uniform at;
+
+    if (i->is_refused || (i->form->op != HED_PTX_OP_LD && i->form->op != HED_PTX_OP_ST))
+        return false;
+    at = hed_uniform_memory(u, i);
+    return at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i);
+}

@@ -74,3 +74,5 @@ struct hed_uniform hed_uniform_operand(const struct hed_uniforms *u,
                                        const struct hed_ptx_operand *o);
 /* The bytes that a lane accesses with ld, st, atom or red. */
 uint32_t hed_uniform_bytes(const struct hed_ptx_inst *i);
+/* A load or store of elements that lie next to each other? */
+bool hed_uniform_moves_row(const struct hed_uniforms *u, const struct hed_ptx_inst *i);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "ptx/pass/transfer.h"
 
 /* A block with this many accesses to rows and at most so many instructions is made twice. */
 #define TWICE_ROWS 2
@@ -63,18 +62,6 @@ hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* A load or store of elements that lie next to each other. */
-static bool
-moves_row(const struct mask *m, const struct hed_ptx_inst *i)
-{
-    struct hed_uniform at;
-
-    if (i->is_refused || (i->form->op != HED_PTX_OP_LD && i->form->op != HED_PTX_OP_ST))
-        return false;
-    at = hed_uniform_memory(&m->uniforms, i);
-    return at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i);
-}
-
 /* Is the block made twice: once for the case that all 32 lanes run? That saves each access to a row
  * its test. */
 static bool
@@ -90,7 +77,7 @@ is_made_twice(const struct hed_lower *l, uint32_t b)
     for (uint32_t i = 0; i < block->ninsts; i++) {
         if (hed_masks_is_barrier(block->insts[i]))
             return false;
-        rows += moves_row(m, block->insts[i]);
+        rows += hed_uniform_moves_row(&m->uniforms, block->insts[i]);
     }
     return rows >= TWICE_ROWS;
 }
@@ -207,7 +194,7 @@ analyse(struct hed_lower *l)
     }
     if (err == 0) {
         m->loose = hed_nan_init(&m->flow, &m->ssa);
-        m->stored = m->loose ? hed_nan_stored(&m->flow, &m->ssa, m->loose) : NULL;
+        m->stored = m->loose ? hed_nan_stored(&m->flow, &m->ssa, &m->uniforms, m->loose) : NULL;
         m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
         m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
         err = m->stored && m->late.pending && m->late.own ? 0 : HED_ENOMEM;

@@ -315,6 +315,15 @@ choose_nans_if_any(struct hed_lower *l, LLVMValueRef f, LLVMValueRef words)
     return v;
 }
 
+/* A store of one lane, or to places here and there, takes longer than to choose for each lane; and
+ * LLVM sees then where lanes are the same, as behind a butterfly of shfl. */
+static bool
+stores_row(const struct hed_lower *l)
+{
+    return l->inst && l->inst->form->op == HED_PTX_OP_ST &&
+           hed_uniform_moves_row(&hed_mask_state(l)->uniforms, l->inst);
+}
+
 LLVMValueRef
 hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struct hed_ptx_reg *to,
                 LLVMValueRef v)
@@ -332,8 +341,7 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
 #endif
     if (lanes) {
         f = LLVMBuildBitCast(l->b, v, LLVMVectorType(l->f32, HED_PTX_LANES), "");
-        return l->inst && l->inst->form->op == HED_PTX_OP_ST ? choose_nans_if_any(l, f, v)
-                                                             : choose_nans(l, f, v);
+        return stores_row(l) ? choose_nans_if_any(l, f, v) : choose_nans(l, f, v);
     }
     f = LLVMBuildBitCast(l->b, v, l->f32, "");
     return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, f, f, ""),
