@@ -139,7 +139,7 @@ set_slots(const struct dl_phdr_info *library, const struct library_tables *t,
 {
     bool any = false;
 
-    for (size_t i = 0; i < size / sizeof *table; i++) {
+    for (size_t i = 0; table && i < size / sizeof *table; i++) {
         const Elf64_Rela *r = &table[i];
         const Elf64_Sym *symbol = &t->symbols[ELF64_R_SYM(r->r_info)];
 

@@ -20,29 +20,6 @@
 
 #define UNIFORM 256 /* where UR begin among all registers */
 
-/* The two operands of a comparison. */
-struct compared {
-    const struct hed_sass_operand *a, *b;
-};
-
-static struct compared
-compared_operands(const struct hed_sass_inst *inst)
-{
-    struct compared o = {NULL, NULL};
-
-    for (unsigned i = 0; i < inst->operand_count; i++) {
-        const struct hed_sass_operand *at = &inst->operands[i];
-
-        if (at->kind == HED_SASS_PRED || at->kind == HED_SASS_UPRED)
-            continue;
-        if (!o.a)
-            o.a = at;
-        else if (!o.b)
-            o.b = at;
-    }
-    return o;
-}
-
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 /* A sum of two: x + y, perhaps with y subtracted. */
@@ -274,11 +251,10 @@ static bool
 compares_fit(const struct lift *l, const struct hed_sass_inst *low, uint32_t at)
 {
     const unsigned cmp = (unsigned)hed_sass_bits(low, 76, 3);
-    const struct compared o = compared_operands(low);
-
     return cmp == hed_sass_bits(l->inst, 76, 3) && cmp != 0 && cmp != 7 &&
-           (cmp == 2 || cmp == 5 || !hed_sass_bits(low, 73, 1)) && is_unchanged(l, o.a, at) &&
-           is_unchanged(l, o.b, at);
+           (cmp == 2 || cmp == 5 || !hed_sass_bits(low, 73, 1)) &&
+           is_unchanged(l, hed_lift_inst_operand(low, 0), at) &&
+           is_unchanged(l, hed_lift_inst_operand(low, 1), at);
 }
 
 /* ---- finding halves -------------------------------------------------------------------------- */
@@ -486,10 +462,8 @@ hed_lift_whole_compare(struct lift *l, const char *cmp, const char *type)
     if (!other || other - 1 >= l->index || !hed_lift_decode(l, other - 1, &low))
         return NULL;
 
-    const struct compared o = compared_operands(&low);
-
-    a = join_halves(l, o.a, hed_lift_operand(l, 0));
-    b = join_halves(l, o.b, hed_lift_operand(l, 1));
+    a = join_halves(l, hed_lift_inst_operand(&low, 0), hed_lift_operand(l, 0));
+    b = join_halves(l, hed_lift_inst_operand(&low, 1), hed_lift_operand(l, 1));
     x = hed_lift_temp(l, 'x');
     hed_lift_calc(l, "setp.%s.%c64 %s, %s, %s", cmp, type[0], x, a, b);
     return x;

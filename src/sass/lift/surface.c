@@ -72,7 +72,7 @@ hed_lift_load_surface(struct lift *l)
     const unsigned size = (unsigned)hed_sass_bits(l->inst, 73, 3);
     const bool in_register = (l->inst->opcode & 0x1ff) == 0x19a;
     const struct hed_sass_operand d = hed_lift_register_at(l, 16);
-    const char *name, *at, *type, *words[LIFT_CHANNELS], *h;
+    const char *name, *at, *type, *words[LIFT_CHANNELS] = {""}, *h;
 
     at = surface_place(l, hed_sass_bits(l->inst, 72, 1), in_register, &name);
     type = at ? surface_type(l, name) : NULL;
@@ -120,7 +120,7 @@ hed_lift_store_surface(struct lift *l)
     const unsigned size = (unsigned)hed_sass_bits(l->inst, 73, 3);
     const unsigned opcode = l->inst->opcode & 0x1ff;
     const struct hed_sass_operand b = hed_lift_register_at(l, 32);
-    const char *name, *at, *type, *words[LIFT_CHANNELS];
+    const char *name, *at, *type, *words[LIFT_CHANNELS] = {""};
 
     if (opcode == 0x19b || opcode == 0x19c) {
         lift_formatted_store(l);
