@@ -4,4 +4,5 @@ explains the vocabulary). docs/internals/sass.md is the guide.
 """
 
 FILES = ["fields", "integer", "floating", "half", "convert", "memory", "control", "warp", "matrix",
-         "texture", "uniform", "turing"]
+         "texture", "uniform", "turing",
+         "hopper"]

@@ -1,6 +1,7 @@
 """Branches, calls, convergence barriers, scoreboards."""
 
 field("how", 32, "", "U", "DIV", "CONV")
+field("any_lane", 84, "", "ANY")
 field("depth", 85, "", "INC", "DEC", None)
 field("noinc", 86, "", "NOINC")
 field("nodec", 86, "", "NODEC")
@@ -13,19 +14,27 @@ field("pquad", 84, "", "PQUAD")
 field("le", 47, "", "LE")
 field("nap_clear", 83, "", "CLEAR")
 field("nap_warp", 85, "", "WARP")
+field("nap_syncs", 84, "", "SYNCS")
 field("nap_rand", 86, "", "RAND")
 field("trap", 84, None, "INT", None, "TRAP", "DRAIN", None, None, None)
 
 op(0x147, "9", "BRA.how.depth", "!P@87?, ->34:48", until=75)
-op(0x147, "9", "BRA.how.depth", "!P@87?, ->34:48", when="!33:1", since=80)
-op(0x147, "9", "BRA.how.depth", "!P@87?, ~30:UR@24, ->34:48", since=80)
-op(0x149, "9", "BRX.depth", "!P@87?, A, by34:48+")
-op(0x158, "9", "BRXU.how.depth", "!P@87?, UR@24, by34:48+")
-op(0x144, "9", "CALL.REL.noinc", "!P@87?, ->34:48")
-op(0x144, "3", "CALL.REL.noinc", "!P@87?, A, ->34:48+")
+# Since sm_90 the eight lowest bits of a displacement are apart.
+for since, until, split in ((80, 89, ""), (90, 255, ">")):
+    archs(since, until)
+    any_lane = ".any_lane" if split else ""
+    op(0x147, "9", f"BRA.how{any_lane}.depth", f"!P@87?, ->{split}34:48", when="!33:1")
+    op(0x147, "9", "BRA.how.depth", f"!P@87?, ~30:UR@24, ->{split}34:48")
+for since, until, split in ((75, 89, ""), (90, 255, ">")):
+    archs(since, until)
+    op(0x149, "9", "BRX.depth", f"!P@87?, A, by{split}34:48+")
+    op(0x158, "9", "BRXU.how.depth", f"!P@87?, UR@24, by{split}34:48+")
+    op(0x144, "9", "CALL.REL.noinc", f"!P@87?, ->{split}34:48")
+    op(0x144, "3", "CALL.REL.noinc", f"!P@87?, A, ->{split}34:48+")
+    op(0x150, "9", "RET.ret_abs.nodec", f"!P@87?, A, ->{split}34:48+", when="!85:1")
+archs()
 op(0x143, "9", "CALL.ABS.noinc", "!P@87?, abs34:47")
 op(0x143, "3", "CALL.ABS.noinc", "!P@87?, A, abs34:47+?")
-op(0x150, "9", "RET.ret_abs.nodec", "!P@87?, A, ->34:48+", when="!85:1")
 op(0x150, "9", "RET.ret_abs.nodec", "!P@87?, A, abs34:48+")
 op(0x14d, "9", "EXIT.exit_mode.no_atexit", "!P@87?")
 op(0x145, "9", "BSSY", "!P@87?, B@16, ->34:30")
@@ -40,5 +49,8 @@ op(0x11a, "9", "DEPBAR", when="!le")
 op(0x11a, "9", "DEPBAR.le", "SB@44, #38:6, set32:6")
 op(0x001, "8", "PMTRIG", "#32:16")
 op(0x15c, "9", "BPT.trap", "#34:3?")
-op(0x15d, "3", "NANOSLEEP.nap_clear.nap_rand.nap_warp", "!P@87?, Rb")
-op(0x15d, "9", "NANOSLEEP.nap_clear.nap_rand.nap_warp", "!P@87?, (!nap_clear)#32:32")
+for since, until, more in ((75, 89, ""), (90, 255, ".nap_syncs")):
+    op(0x15d, "3", f"NANOSLEEP.nap_clear.nap_rand.nap_warp{more}", "!P@87?, Rb", since=since,
+       until=until)
+    op(0x15d, "9", f"NANOSLEEP.nap_clear.nap_rand.nap_warp{more}",
+       "!P@87?, (!nap_clear)#32:32", since=since, until=until)

@@ -33,14 +33,18 @@ raw("from_signed_bit", 74, 1)
 PACK = "F2FP.satfinite.relu_pack.bf16_pack.pack.pack_round"
 op(0x03e, "2 8 a c", PACK, "Rd, A, S", imm="f32", when="!pack", until=88)
 op(0x03e, "2 8 a c", PACK, "Rd, S, Rc", imm="f32", when="pack", until=88)
-for code in (0x106, 0x112):
+field("int_to90", 75, None, "F16", "", "F64", "BF16", None, None, None)
+for code, since, until in ((0x106, 75, 89), (0x106, 90, 255), (0x112, 75, 255)):
+    archs(since, until)
+    to = "int_to90" if since == 90 else "int_to"
     for what, imm, test in (("int_from", "hex", "!from_signed_bit"),
                             ("int_from_signed", "signed", "from_signed_bit")):
-        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S.byte_from", imm=imm,
+        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S.byte_from", imm=imm,
            when=f"{test} int_from=0")
-        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S.half_of", imm=imm,
+        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S.half_of", imm=imm,
            when=f"{test} int_from=1")
-        op(code, "3 9 b d", f"I2F.int_to.{what}.round", "Rd, S", imm=imm, when=test)
+        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S", imm=imm, when=test)
+archs()
 for code in (0x105, 0x111):
     op(code, "3 9 b d", "F2I.ftz.to_unsigned.float_from.to_int.ntz", "Rd, -|S|", imm="f32",
        when="!to_signed_bit")

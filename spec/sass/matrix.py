@@ -25,6 +25,7 @@ archs()
 # Bits 75 and 76 choose the shape.
 field("qmma_shape", 75, "16816", "16832", None, None)
 field("qmma_sparse_shape", 75, None, "16832", "16864", None)
+field("dmma_shape", 76, "8x8x4", "16x8x4", "16x8x8", "16x8x16")
 field("qmma_f32", 77, "F16", "F32")
 field("qmma_a", 78, "E4M3", "E5M2")
 field("qmma_b", 79, "E4M3", "E5M2")
@@ -33,7 +34,8 @@ for sparse in range(2):
        ".qmma_f32.qmma_a.qmma_b",
        "Rd, -A.a_layout, -Rb.b_layout, Rc, !UP@87?^" + (", R@40, #48:2" if sparse else ""),
        when=f"80:1={sparse}", since=89)
-op(0x03f, "2", "DMMA.884.round", "Rd, -|A|, -|Rb|, -|Rc|")
+op(0x03f, "2", "DMMA.884.round", "Rd, -|A|, -|Rb|, -|Rc|", until=89)
+op(0x03f, "2", "DMMA.dmma_shape.round", "Rd, -|A|, -|Rb|, -|Rc|, !UP@87?^", since=90)
 
 # Bits 85..86 and 75 choose the shape, 83 and 84 four bits instead of eight.
 DENSE = {(0, 0): "8816", (1, 0): "8832", (2, 0): "16816", (3, 0): "16864", (2, 1): "16832"}

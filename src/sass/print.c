@@ -154,6 +154,8 @@ print_constant(struct hed_buf *b, const struct hed_sass_operand *o, const char *
                      o->value || symbol ? "+" : "");
     if (symbol)
         hed_buf_addf(b, "%s", symbol);
+    else if (o->kind == HED_SASS_CONST_REG && !reg && !o->value)
+        hed_buf_addf(b, "RZ");
     else if (o->value || !(reg || ureg))
         print_hex(b, o->value);
     hed_buf_addf(b, "]");

@@ -30,6 +30,10 @@ static const struct row rows_89[] = {
 #include "unit/sass/rows_89.inc"
 };
 
+static const struct row rows_90[] = {
+#include "unit/sass/rows_90.inc"
+};
+
 static const struct {
     unsigned number;
     const struct row *rows;
@@ -39,6 +43,7 @@ static const struct {
     {75, rows_75, sizeof rows_75 / sizeof rows_75[0]},
     {86, rows_86, sizeof rows_86 / sizeof rows_86[0]},
     {89, rows_89, sizeof rows_89 / sizeof rows_89[0]},
+    {90, rows_90, sizeof rows_90 / sizeof rows_90[0]},
 };
 
 static struct hed_buf buf;
