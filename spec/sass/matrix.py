@@ -47,3 +47,8 @@ for sparse, shapes in ((0, DENSE), (1, SPARSE)):
             op(0x037, "2", f"IMMA.{'SP.' if sparse else ''}{shape}.{a}.{b}.imma_sat",
                "Rd, A.a_layout, Rb.b_layout, Rc" + (", R@40, #48:2" if sparse else ""),
                when=f"isp={sparse} 75:1={low} 85:2={high} 83:2={four}")
+
+field("bmma_shape", 75, "88128", "168128", "168256", None)
+field("bmma_op", 77, "XOR", None, "AND", None)
+field("bmma_popc", 80, None, "POPC")
+op(0x03d, "2", "BMMA.bmma_shape.bmma_op.bmma_popc", "Rd, A.a_layout, Rb.b_layout, Rc")
