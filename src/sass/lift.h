@@ -37,8 +37,9 @@ struct hed_sass_symbol {
     struct hed_bytes name;
     uint32_t var;
     uint64_t at, size;
-    bool visible; /* can be found by name */
-    bool shared;  /* another one has some of its bytes, too */
+    bool visible;  /* can be found by name */
+    bool shared;   /* another one has some of its bytes, too */
+    bool repeated; /* another one has its name */
 };
 
 /* Eight bytes of a piece that hold the address of a byte in a piece, or one of code, which is the

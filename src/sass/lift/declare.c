@@ -20,6 +20,15 @@ write_name(struct hed_buf *b, struct hed_bytes name)
     }
 }
 
+/* Linked code has variables of one name that nobody can find by it: a number tells them apart. */
+static void
+write_symbol(struct hed_buf *b, const struct hed_sass_program *p, const struct hed_sass_symbol *s)
+{
+    write_name(b, s->name);
+    if (!s->visible && s->repeated)
+        hed_buf_addf(b, "$heddle%u", (unsigned)(s - p->symbols));
+}
+
 /* Inside of a kernel it would mean its shared memory, say. */
 static bool
 is_name_of_ours(struct hed_bytes name)
@@ -79,7 +88,7 @@ hed_lift_variable(struct lift *l, uint32_t var, int64_t offset)
         return "0";
     }
     hed_buf_init(&name, LIFT_TEXT_MAX);
-    write_name(&name, s->name);
+    write_symbol(&name, l->program, s);
     text = hed_lift_text(l, "%s+%" PRId64, hed_buf_cstr(&name), offset - (int64_t)s->at);
     hed_buf_fini(&name);
     return text;
@@ -149,7 +158,7 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
         hed_buf_addf(b, "%s", i ? "," : "");
         if (to) {
             hed_buf_addf(b, "generic(");
-            write_name(b, to->name);
+            write_symbol(b, p, to);
             hed_buf_addf(b, ")+%" PRId64, q->addend - (int64_t)to->at);
         } else if (is_number) {
             hed_buf_addf(b, "%" PRId64, q->addend);
@@ -176,7 +185,7 @@ declare_symbol(const struct hed_sass_program *p, const struct hed_sass_symbol *s
     hed_buf_addf(b, "%s.%s%s .align 16 .%s ", s->visible ? ".visible " : "",
                  v->constant ? "const" : "global", v->managed ? " .attribute(.managed)" : "",
                  words ? "u64" : "b8");
-    write_name(b, s->name);
+    write_symbol(b, p, s);
     hed_buf_addf(b, "[%" PRIu64 "]", words ? s->size / 8 : s->size);
     if (words || init.size)
         hed_buf_addf(b, " = {");

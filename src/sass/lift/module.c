@@ -147,6 +147,27 @@ add_symbols(struct module_reader *r)
 }
 
 static int
+compare_symbol_names(const void *a, const void *b)
+{
+    const struct hed_bytes *x = &((const struct hed_sass_symbol *)a)->name;
+    const struct hed_bytes *y = &((const struct hed_sass_symbol *)b)->name;
+    const size_t both = x->size < y->size ? x->size : y->size;
+    const int order = both ? memcmp(x->data, y->data, both) : 0;
+
+    return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Marks symbols whose names others have. */
+static void
+find_repeated_names(struct hed_sass_program *p)
+{
+    qsort(p->symbols, p->symbol_count, sizeof *p->symbols, compare_symbol_names);
+    for (uint32_t i = 1; i < p->symbol_count; i++)
+        if (compare_symbol_names(&p->symbols[i - 1], &p->symbols[i]) == 0)
+            p->symbols[i - 1].repeated = p->symbols[i].repeated = true;
+}
+
+static int
 compare_symbols(const void *a, const void *b)
 {
     const struct hed_sass_symbol *x = a, *y = b;
@@ -192,6 +213,7 @@ read_variables(struct module_reader *r)
         err = add_symbols(r);
     if (err)
         return err;
+    find_repeated_names(r->p);
     qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, compare_symbols);
     find_shared_symbols(r->p);
     return 0;

@@ -342,7 +342,7 @@ names_cannot_become_statements(void **state)
 /* MOV R5, c[0x4][0x0], which is the address of a variable of this name; half of it may be another
  * one's. */
 static int
-lift_variable(const char *name, const char *other)
+lift_variable(const char *name, const char *other, uint64_t other_at)
 {
     const uint64_t words[1] = {0};
     Elf64_Rela rel = {0};
@@ -360,25 +360,26 @@ lift_variable(const char *name, const char *other)
         2);
     (void)make_section(&cubin, ".rela.nv.constant4.k", SHT_RELA, bank, &rel, sizeof rel);
     if (other)
-        (void)make_symbol(
-            &cubin, other,
-            (Elf64_Sym){
-                .st_info = STT_OBJECT, .st_shndx = (uint16_t)global, .st_value = 4, .st_size = 8});
+        (void)make_symbol(&cubin, other,
+                          (Elf64_Sym){.st_info = STT_OBJECT,
+                                      .st_shndx = (uint16_t)global,
+                                      .st_value = other_at,
+                                      .st_size = 8});
     return hed_sass_lift(open_cubin(), 0, HED_SASS_FOR_GPU, &text, &why);
 }
 
 static void
 names_of_the_text_are_not_for_variables(void **state)
 {
-    assert_int_equal(lift_variable("heddle_", NULL), HED_ENOTSUP);
+    assert_int_equal(lift_variable("heddle_", NULL, 0), HED_ENOTSUP);
     teardown(state);
     setup(state);
-    assert_int_equal(lift_variable("heddl; trap", NULL), 0);
+    assert_int_equal(lift_variable("heddl; trap", NULL, 0), 0);
     assert_non_null(strstr((const char *)text.data, "heddl__trap+0"));
     text_can_be_parsed();
     teardown(state);
     setup(state);
-    assert_int_equal(lift_variable("L0", NULL), 0);
+    assert_int_equal(lift_variable("L0", NULL, 0), 0);
     assert_non_null(strstr((const char *)text.data, "L0+0"));
     assert_null(strstr((const char *)text.data, "\nL0:"));
 }
@@ -387,8 +388,16 @@ names_of_the_text_are_not_for_variables(void **state)
 static void
 variables_that_overlap_are_refused_for_a_gpu(void **state)
 {
-    assert_int_equal(lift_variable("a", "b"), HED_ENOTSUP);
+    assert_int_equal(lift_variable("a", "b", 4), HED_ENOTSUP);
     assert_non_null(strstr(why.text, "shares its bytes"));
+}
+
+static void
+variables_of_one_name_are_told_apart(void **state)
+{
+    assert_int_equal(lift_variable("$str", "$str", 8), 0);
+    assert_non_null(strstr((const char *)text.data, "$str$heddle0+0"));
+    assert_non_null(strstr((const char *)text.data, "$str$heddle1["));
 }
 
 /* A kernel that is refused late is not in the module at all. */
@@ -532,6 +541,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(names_cannot_become_statements, setup, teardown),
     cmocka_unit_test_setup_teardown(names_of_the_text_are_not_for_variables, setup, teardown),
     cmocka_unit_test_setup_teardown(variables_that_overlap_are_refused_for_a_gpu, setup, teardown),
+    cmocka_unit_test_setup_teardown(variables_of_one_name_are_told_apart, setup, teardown),
     cmocka_unit_test_setup_teardown(refused_kernels_leave_no_text, setup, teardown),
     cmocka_unit_test_setup_teardown(parameters_must_not_overlap, setup, teardown),
     cmocka_unit_test_setup_teardown(relocations_behind_the_end_are_refused, setup, teardown),
