@@ -218,7 +218,7 @@ hed_lift_sample_gradient(struct lift *l)
 {
     const struct hed_sass_operand a = hed_lift_register_at(l, 24), b = hed_lift_register_at(l, 32);
     const struct shape *s = fetched_shape(l);
-    const char *place[3], *gradients[2][2], *object, *offsets = "", *more;
+    const char *place[3], *gradients[2][3], *object, *offsets = "", *more;
 
     if (!s || !is_plain_fetch(l))
         return;
