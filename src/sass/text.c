@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "fatbin/cubin.h"
 #include "fatbin/elf.h"
 #include "sass/sass.h"
@@ -47,9 +48,7 @@ compare_names(const void *a, const void *b)
 {
     const struct hed_sass_name *x = a, *y = b;
 
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return hed_compare_pairs(x->section, x->at, y->section, y->at);
 }
 
 static bool
@@ -138,17 +137,8 @@ static uint32_t
 find_name_from(const struct hed_sass_name *names, uint32_t count, uint32_t section, uint64_t at)
 {
     const struct hed_sass_name key = {.section = section, .at = at};
-    uint32_t from = 0, to = count;
 
-    while (from < to) {
-        const uint32_t middle = from + (to - from) / 2;
-
-        if (compare_names(&names[middle], &key) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return (uint32_t)hed_lower_bound(&key, names, count, sizeof key, compare_names);
 }
 
 /* The names of one section. */

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "sass/lift/module.h"
 #include "sass/sass.h"
 
@@ -167,19 +168,15 @@ compare_addresses(const void *a, const void *b)
 {
     const struct lift_address *x = a, *y = b;
 
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return hed_compare_pairs(x->section, x->at, y->section, y->at);
 }
 
-static int
-compare_pointers(const void *a, const void *b)
+int
+hed_lift_compare_pointers(const void *a, const void *b)
 {
     const struct hed_sass_pointer *x = a, *y = b;
 
-    if (x->var != y->var)
-        return x->var < y->var ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return hed_compare_pairs(x->var, x->at, y->var, y->at);
 }
 
 static int
@@ -187,9 +184,7 @@ compare_taken(const void *a, const void *b)
 {
     const struct lift_place *x = a, *y = b;
 
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    return hed_compare_pairs(x->section, x->at, y->section, y->at);
 }
 
 /* A call by address may go to any of these. A return address is none: it is behind a call. */
@@ -253,7 +248,7 @@ hed_lift_read_addresses(struct hed_sass_program *p, struct hed_arena *arena, str
         if (hed_elf_file_section(&m->elf, i, &s) && has_addresses(m, &s))
             add_addresses(p, &s, n);
     qsort(m->addresses, m->address_count, sizeof *m->addresses, compare_addresses);
-    qsort(p->pointers, p->pointer_count, sizeof *p->pointers, compare_pointers);
+    qsort(p->pointers, p->pointer_count, sizeof *p->pointers, hed_lift_compare_pointers);
     find_taken(m);
     return 0;
 }
@@ -263,17 +258,8 @@ static uint32_t
 first_address(const struct lift_address *all, uint32_t count, uint32_t section, uint64_t at)
 {
     const struct lift_address key = {.section = section, .at = at};
-    uint32_t low = 0;
 
-    while (low < count) {
-        const uint32_t middle = low + (count - low) / 2;
-
-        if (compare_addresses(&all[middle], &key) < 0)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
+    return (uint32_t)hed_lower_bound(&key, all, count, sizeof key, compare_addresses);
 }
 
 const struct lift_address *

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/search.h"
 #include "sass/lift/inside.h"
 
 #define PTX_HEAD ".version 8.8\n.target sm_%u\n.address_size 64\n\n"
@@ -45,24 +46,15 @@ is_name_of_ours(struct hed_bytes name)
 static const struct hed_sass_symbol *
 symbol_at(const struct hed_sass_program *p, uint32_t var, int64_t offset)
 {
-    uint32_t low = 0, high = p->symbol_count;
+    const struct hed_sass_symbol behind = {.var = var, .at = (uint64_t)offset + 1}, *s;
+    size_t i;
 
     if (offset < 0)
         return NULL;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const struct hed_sass_symbol *s = &p->symbols[middle];
-
-        if (s->var < var || (s->var == var && s->at <= (uint64_t)offset))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || p->symbols[low - 1].var != var)
-        return NULL;
-    return (uint64_t)offset - p->symbols[low - 1].at < p->symbols[low - 1].size
-               ? &p->symbols[low - 1]
-               : NULL;
+    i = hed_lower_bound(&behind, p->symbols, p->symbol_count, sizeof behind,
+                        hed_lift_compare_symbols);
+    s = i ? &p->symbols[i - 1] : NULL;
+    return s && s->var == var && (uint64_t)offset - s->at < s->size ? s : NULL;
 }
 
 const char *
@@ -109,18 +101,10 @@ declare_pieces(const struct hed_sass_program *p, struct hed_buf *b)
 static uint32_t
 first_pointer(const struct hed_sass_program *p, uint32_t var, uint64_t at)
 {
-    uint32_t low = 0, high = p->pointer_count;
+    const struct hed_sass_pointer key = {.var = var, .at = at};
 
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const struct hed_sass_pointer *q = &p->pointers[middle];
-
-        if (q->var < var || (q->var == var && q->at < at))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)hed_lower_bound(&key, p->pointers, p->pointer_count, sizeof key,
+                                     hed_lift_compare_pointers);
 }
 
 static const struct hed_sass_pointer *

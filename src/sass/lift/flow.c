@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/search.h"
 #include "sass/lift/inside.h"
 
 #define NODES_MAX (1u << 16) /* blocks, with copies */
@@ -314,17 +315,7 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
 static uint32_t
 first_place(const uint32_t *all, uint32_t count, uint32_t index)
 {
-    uint32_t low = 0;
-
-    while (low < count) {
-        const uint32_t middle = low + (count - low) / 2;
-
-        if (all[middle] < index)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
+    return (uint32_t)hed_lower_bound(&index, all, count, sizeof index, hed_compare_u32);
 }
 
 /* Those of the places that are in the same piece as an instruction. They are sorted. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "sass/lift/module.h"
 #include "sass/sass.h"
 
@@ -337,18 +338,18 @@ hed_lift_place_number(const struct lift_code *code, uint32_t index)
     return LIFT_CODE_BASE + (uint32_t)p->start + index * HED_SASS_BYTES - p->base;
 }
 
+static int
+compare_patch(const void *index, const void *patch)
+{
+    return hed_compare_u32(index, &((const struct lift_patch *)patch)->at);
+}
+
+/* A cubin may have several relocations of one instruction: the first one is meant. */
 const struct lift_patch *
 hed_lift_patch(const struct lift_code *code, uint32_t index)
 {
-    uint32_t low = 0, high = code->patch_count;
+    const size_t i = hed_lower_bound(&index, code->patches, code->patch_count,
+                                     sizeof *code->patches, compare_patch);
 
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        if (code->patches[middle].at < index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < code->patch_count && code->patches[low].at == index ? &code->patches[low] : NULL;
+    return i < code->patch_count && code->patches[i].at == index ? &code->patches[i] : NULL;
 }

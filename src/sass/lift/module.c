@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "sass/sass.h"
 
 #define SYMBOL_MANAGED 4 /* in st_other */
@@ -167,16 +168,14 @@ find_repeated_names(struct hed_sass_program *p)
             p->symbols[i - 1].repeated = p->symbols[i].repeated = true;
 }
 
-static int
-compare_symbols(const void *a, const void *b)
+int
+hed_lift_compare_symbols(const void *a, const void *b)
 {
     const struct hed_sass_symbol *x = a, *y = b;
 
     if (x->var != y->var)
         return x->var < y->var ? -1 : 1;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->size > y->size) - (x->size < y->size);
+    return hed_compare_pairs(x->at, x->size, y->at, y->size);
 }
 
 /* Marks symbols that overlap, once they are sorted. */
@@ -214,7 +213,7 @@ read_variables(struct module_reader *r)
     if (err)
         return err;
     find_repeated_names(r->p);
-    qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, compare_symbols);
+    qsort(r->p->symbols, r->p->symbol_count, sizeof *r->p->symbols, hed_lift_compare_symbols);
     find_shared_symbols(r->p);
     return 0;
 }

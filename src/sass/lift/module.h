@@ -105,11 +105,17 @@ int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
                        struct hed_why *why);
 void hed_lift_code_fini(struct lift_code *code);
 
+/* Orders symbols by their variable, place and size: for qsort() and searches. */
+int hed_lift_compare_symbols(const void *a, const void *b);
+
 /* ---- address.c ------------------------------------------------------------------------------- */
 
 /* Reads all relocations, and notes pointers among variables. HED_EFORMAT, HED_ELIMIT. */
 int hed_lift_read_addresses(struct hed_sass_program *p, struct hed_arena *arena,
                             struct hed_why *why);
+
+/* Orders pointers by their variable and place. */
+int hed_lift_compare_pointers(const void *a, const void *b);
 
 /* The addresses in a section: sets count. */
 const struct lift_address *hed_lift_addresses(const struct lift_module *m, uint32_t section,

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "sass/lift/inside.h"
 
 #define INDIRECT_TARGETS 0x34 /* in .nv.info */
@@ -112,14 +113,6 @@ hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static int
-compare_functions(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 int
 hed_lift_find_functions(struct lift *l)
 {
@@ -141,7 +134,7 @@ hed_lift_find_functions(struct lift *l)
             s.value < p->size)
             f->functions[f->function_count++] = (p->base + (uint32_t)s.value) / HED_SASS_BYTES;
     }
-    qsort(f->functions, f->function_count, sizeof *f->functions, compare_functions);
+    qsort(f->functions, f->function_count, sizeof *f->functions, hed_compare_u32);
     return 0;
 }
 
@@ -161,7 +154,7 @@ begins_function(const struct lift *l, uint32_t index)
 {
     return hed_lift_piece(&l->code, index)->base == index * HED_SASS_BYTES ||
            (l->flow.function_count && bsearch(&index, l->flow.functions, l->flow.function_count,
-                                              sizeof index, compare_functions));
+                                              sizeof index, hed_compare_u32));
 }
 
 static void
