@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "fatbin/bytes.h"
 #include "sass/sass.h"
 #include "sass/table.h"
@@ -205,29 +206,44 @@ read_operand(struct word128 *w, const struct hed_sass_item *item, struct hed_sas
     inst->operands[inst->operand_count++] = o;
 }
 
+static int
+compare_opcode(const void *opcode, const void *row)
+{
+    return *(const uint16_t *)opcode - ((const struct hed_sass_row *)row)->opcode;
+}
+
+/* The first row of an opcode; rows of another one, or none, if it has none. */
+static const struct hed_sass_row *
+first_row(uint16_t opcode)
+{
+    return hed_sass_rows + hed_lower_bound(&opcode, hed_sass_rows, hed_sass_row_count,
+                                           sizeof *hed_sass_rows, compare_opcode);
+}
+
+static bool
+is_row_of(const struct hed_sass_row *row, uint16_t opcode)
+{
+    return row < hed_sass_rows + hed_sass_row_count && row->opcode == opcode;
+}
+
+static bool
+is_row_for(const struct hed_sass_row *row, unsigned arch)
+{
+    return arch >= row->since && arch <= row->until;
+}
+
 static const struct hed_sass_row *
 find_sass_row(struct word128 *w, unsigned arch, uint16_t opcode)
 {
-    unsigned from = 0, to = hed_sass_row_count;
-
-    while (from < to) {
-        const unsigned middle = (from + to) / 2;
-
-        if (hed_sass_rows[middle].opcode < opcode)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    for (; from < hed_sass_row_count && hed_sass_rows[from].opcode == opcode; from++) {
-        const struct hed_sass_row *r = &hed_sass_rows[from];
+    for (const struct hed_sass_row *row = first_row(opcode); is_row_of(row, opcode); row++) {
         unsigned i = 0;
 
-        if (arch < r->since || arch > r->until)
+        if (!is_row_for(row, arch))
             continue;
-        while (i < r->test_count && test_holds(w, &hed_sass_tests[r->tests + i]))
+        while (i < row->test_count && test_holds(w, &hed_sass_tests[row->tests + i]))
             i++;
-        if (i == r->test_count)
-            return r;
+        if (i == row->test_count)
+            return row;
     }
     return NULL;
 }
@@ -321,13 +337,10 @@ hed_sass_is_understood(const struct hed_sass_inst *inst)
     };
     uint64_t low = mask_of(GUARD_END), high = ~mask_of(CONTROL - 64);
 
-    for (unsigned i = 0; i < hed_sass_row_count; i++) {
-        if (hed_sass_rows[i].opcode != inst->opcode || inst->arch < hed_sass_rows[i].since ||
-            inst->arch > hed_sass_rows[i].until)
-            continue;
-        for (unsigned k = 0; k < 3; k++)
-            see_fields(&words[k], &hed_sass_rows[i]);
-    }
+    for (const struct hed_sass_row *row = first_row(inst->opcode); is_row_of(row, inst->opcode);
+         row++)
+        for (unsigned k = 0; k < 3 && is_row_for(row, inst->arch); k++)
+            see_fields(&words[k], row);
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         if (!silent[i].opcode || silent[i].opcode == (inst->opcode & 0x1ff))
             (void)word_bits(&words[0], silent[i].bit, silent[i].width);
