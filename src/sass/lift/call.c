@@ -120,31 +120,23 @@ static void
 write_call_if(struct lift *l, const struct callee *f, const char *pred)
 {
     const struct arguments a = fetch_arguments(l, f);
-    const bool inverted = pred && pred[0] == '!';
     const char *label;
 
     if (!pred) {
         write_call(l, f, &a);
         return;
     }
-    label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
-    hed_lift_calc(l, "@%s%s bra heddle_C%s", inverted ? "" : "!", pred + inverted, label);
+    label = hed_lift_label(l);
+    hed_lift_calc(l, "@%s bra %s", hed_lift_inverse(l, pred), label);
     write_call(l, f, &a);
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", label);
-}
-
-/* The predicate of the guard, or NULL. */
-static const char *
-guard_of(struct lift *l)
-{
-    return l->guarded ? hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1) : NULL;
+    hed_buf_addf(&l->statements, "%s:\n", label);
 }
 
 /* The call of each function of the pool whose number the register holds; another number traps. */
 static void
 call_by_value(struct lift *l, const struct hed_sass_operand *to)
 {
-    const char *value = hed_lift_temp(l, 't'), *rest = guard_of(l), *label;
+    const char *value = hed_lift_temp(l, 't'), *rest = hed_lift_guard(l), *label;
     unsigned count = 0;
 
     hed_lift_calc(l, "mov.b32 %s, %s", value, hed_lift_word(l, to));
@@ -175,11 +167,10 @@ call_by_value(struct lift *l, const struct hed_sass_operand *to)
         hed_lift_calc(l, "@%s trap", rest);
         return;
     }
-    label = hed_lift_temp(l, 'x') + 2; /* its number occurs once */
-    hed_lift_calc(l, "@%s%s bra heddle_C%s", rest[0] == '!' ? "" : "!", rest + (rest[0] == '!'),
-                  label);
+    label = hed_lift_label(l);
+    hed_lift_calc(l, "@%s bra %s", hed_lift_inverse(l, rest), label);
     hed_lift_call_far(l, to);
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", label);
+    hed_buf_addf(&l->statements, "%s:\n", label);
 }
 
 /* A function that the cubin does not have. */
@@ -192,7 +183,7 @@ call_by_name(struct lift *l, const struct lift_address *a)
         hed_lift_refuse(
             l, hed_lift_text(l, "a call of '%.*s'", (int)a->name.size, (const char *)a->name.data));
     else
-        write_call_if(l, f, guard_of(l));
+        write_call_if(l, f, hed_lift_guard(l));
 }
 
 void

@@ -13,10 +13,23 @@ struct condition {
 };
 
 /* "@%p0 " without the @ and the blank. */
-static const char *
-guard_text(struct lift *l)
+const char *
+hed_lift_guard(struct lift *l)
 {
-    return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
+    return l->guarded ? hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1) : NULL;
+}
+
+const char *
+hed_lift_inverse(struct lift *l, const char *pred)
+{
+    return pred[0] == '!' ? pred + 1 : hed_lift_text(l, "!%s", pred);
+}
+
+/* Its number is one of a predicate that is used nowhere else. */
+const char *
+hed_lift_label(struct lift *l)
+{
+    return hed_lift_text(l, "heddle_C%u", l->temps[2]++);
 }
 
 static struct condition
@@ -27,7 +40,7 @@ combine_guard(struct lift *l, const char *p)
     if (!l->guarded)
         return (struct condition){.pred = p};
     if (!p)
-        return (struct condition){.pred = guard_text(l)};
+        return (struct condition){.pred = hed_lift_guard(l)};
     x = hed_lift_temp(l, 'x');
     if (l->inst->guard_not) {
         hed_lift_calc(l, "not.pred %s, %%p%u", x, l->inst->guard);
@@ -53,7 +66,7 @@ converged(struct lift *l)
     if (l->guarded) {
         const char *those = hed_lift_temp(l, 't');
 
-        hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", those, guard_text(l), all);
+        hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", those, hed_lift_guard(l), all);
         all = those;
     }
     if (ur == HED_SASS_URZ)
@@ -121,9 +134,7 @@ skip_unless(struct lift *l, const struct condition *c)
     const struct lift_node *n = l->node;
 
     if (c->pred) /* the node that follows is the last one */
-        hed_lift_calc(l, "@%s%s bra heddle_L%u", c->pred[0] == '!' ? "" : "!",
-                      c->pred[0] == '!' ? c->pred + 1 : c->pred,
-                      l->flow.nodes[n->next[n->next_count - 1]].order);
+        write_branch(l, hed_lift_inverse(l, c->pred), n->next[n->next_count - 1]);
 }
 
 static void

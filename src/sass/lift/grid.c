@@ -67,13 +67,6 @@ is_no_handle(struct lift *l, const char *handle)
     return x;
 }
 
-/* The part of a label that no other has. */
-static const char *
-label_number(struct lift *l)
-{
-    return hed_lift_temp(l, 'x') + 2;
-}
-
 void
 hed_lift_grid_handle(struct lift *l, const char *const *arguments, const char *result)
 {
@@ -94,35 +87,35 @@ meet_other_blocks(struct lift *l, const char *barrier)
     const char *position = combine_dims(l, "or.b32", "ctaid");
     const char *is_first = hed_lift_temp(l, 'x'), *waits = hed_lift_temp(l, 'x');
     const char *share = hed_lift_temp(l, 't'), *old = hed_lift_temp(l, 't');
-    const char *now = hed_lift_temp(l, 't'), *loop = label_number(l), *changed;
+    const char *now = hed_lift_temp(l, 't'), *loop = hed_lift_label(l), *changed;
 
     hed_lift_calc(l, "setp.eq.u32 %s, %s, 0", is_first, position);
     hed_lift_calc(l, "selp.b32 %s, %s, 1, %s", share, rest, is_first);
     hed_lift_calc(l, "atom.add.release.gpu.u32 %s, [%s], %s", old, barrier, share);
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", loop);
+    hed_buf_addf(&l->statements, "%s:\n", loop);
     hed_lift_calc(l, "ld.acquire.gpu.u32 %s, [%s]", now, barrier);
     changed = combine_words(l, "xor.b32", now, old);
     hed_lift_calc(l, "setp.gt.s32 %s, %s, -1", waits, changed);
-    hed_lift_calc(l, "@%s bra heddle_C%s", waits, loop);
+    hed_lift_calc(l, "@%s bra %s", waits, loop);
 }
 
 void
 hed_lift_grid_sync(struct lift *l, const char *const *arguments, const char *result)
 {
-    const char *none = is_no_handle(l, arguments[0]), *end = label_number(l);
-    const char *waited = label_number(l), *barrier = hed_lift_temp(l, 'q'), *thread;
+    const char *none = is_no_handle(l, arguments[0]), *end = hed_lift_label(l);
+    const char *waited = hed_lift_label(l), *barrier = hed_lift_temp(l, 'q'), *thread;
     const char *is_other = hed_lift_temp(l, 'x');
 
-    hed_lift_calc(l, "@%s bra heddle_C%s", none, end);
+    hed_lift_calc(l, "@%s bra %s", none, end);
     hed_lift_calc(l, "add.s64 %s, %s, %d", barrier, arguments[0], BARRIER);
     hed_lift_calc(l, "barrier.sync 0");
     thread = combine_dims(l, "or.b32", "tid");
     hed_lift_calc(l, "setp.ne.u32 %s, %s, 0", is_other, thread);
-    hed_lift_calc(l, "@%s bra heddle_C%s", is_other, waited);
+    hed_lift_calc(l, "@%s bra %s", is_other, waited);
     meet_other_blocks(l, barrier);
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", waited);
+    hed_buf_addf(&l->statements, "%s:\n", waited);
     hed_lift_calc(l, "barrier.sync 0");
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", end);
+    hed_buf_addf(&l->statements, "%s:\n", end);
     hed_lift_calc(l, "selp.b32 %s, 1, 0, %s", result, none);
 }
 
@@ -131,16 +124,16 @@ static void
 store_numbers(struct lift *l, const char *const *arguments, const char *const values[2],
               const char *result)
 {
-    const char *none = is_no_handle(l, arguments[2]), *end = label_number(l);
+    const char *none = is_no_handle(l, arguments[2]), *end = hed_lift_label(l);
 
-    hed_lift_calc(l, "@%s bra heddle_C%s", none, end);
+    hed_lift_calc(l, "@%s bra %s", none, end);
     for (unsigned i = 0; i < 2; i++) {
         const char *x = hed_lift_temp(l, 'x');
 
         hed_lift_calc(l, "setp.ne.u64 %s, %s, 0", x, arguments[i]);
         hed_lift_calc(l, "@%s st.u32 [%s], %s", x, arguments[i], values[i]);
     }
-    hed_buf_addf(&l->statements, "heddle_C%s:\n", end);
+    hed_buf_addf(&l->statements, "%s:\n", end);
     hed_lift_calc(l, "selp.b32 %s, 1, 0, %s", result, none);
 }
 

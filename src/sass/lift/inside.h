@@ -232,6 +232,12 @@ enum lift_transfer {
 
 /* The last instruction of a block: branches, calls, returns. True if it was one. */
 bool hed_lift_transfer(struct lift *l);
+/* The predicate of the guard, perhaps with ! before it; NULL if there is none. */
+const char *hed_lift_guard(struct lift *l);
+/* The inverse of such a predicate. */
+const char *hed_lift_inverse(struct lift *l, const char *pred);
+/* A label that no other statement has. */
+const char *hed_lift_label(struct lift *l);
 
 /* ---- converge.c ------------------------------------------------------------------------------ */
 
