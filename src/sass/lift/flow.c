@@ -522,7 +522,10 @@ hed_lift_flow(struct lift *l)
     f->context_count = 1;
     f->listed = calloc((size_t)f->inst_count + 1, 1);
     f->jumps = calloc((size_t)f->inst_count + 1, 1);
-    if (!f->begins || !f->returns || !f->contexts || !f->listed || !f->jumps)
+    f->queue = malloc(((size_t)f->inst_count + 1) * sizeof *f->queue);
+    f->queued = calloc((size_t)f->inst_count + 1, 1);
+    if (!f->begins || !f->returns || !f->contexts || !f->listed || !f->jumps || !f->queue ||
+        !f->queued)
         return HED_ENOMEM;
 
     int err = hed_lift_find_functions(l);
@@ -557,4 +560,6 @@ hed_lift_flow_fini(struct lift_flow *f)
     free(f->tables);
     free(f->listed);
     free(f->jumps);
+    free(f->queue);
+    free(f->queued);
 }

@@ -105,6 +105,8 @@ struct lift_flow {
     uint8_t *listed; /* by instruction: scratch of hed_lift_table */
     uint8_t *jumps;  /* by instruction: is a call that goes there one? enum lift_jump */
     uint32_t walked; /* instructions, in order to find that out */
+    uint32_t *queue; /* scratch of hed_lift_is_jump: instructions, and by instruction: */
+    uint8_t *queued; /* it is in the queue */
 };
 
 /* What fuse.c knows about an instruction: by index. */

@@ -144,9 +144,7 @@ hed_lift_find_functions(struct lift *l)
  * begins no function, and nothing that can follow returns. */
 struct walk {
     struct lift *l;
-    uint8_t *seen;  /* by instruction */
-    uint32_t *todo; /* instructions to go on from */
-    uint32_t count;
+    uint32_t done, count; /* of flow->queue: instructions that were looked at, and all */
 };
 
 static bool
@@ -160,10 +158,12 @@ begins_function(const struct lift *l, uint32_t index)
 static void
 walk_add(struct walk *w, uint32_t index)
 {
-    if (index >= w->l->flow.inst_count || w->seen[index])
+    struct lift_flow *f = &w->l->flow;
+
+    if (index >= f->inst_count || f->queued[index])
         return;
-    w->seen[index] = 1;
-    w->todo[w->count++] = index; /* each instruction once, so there is room */
+    f->queued[index] = 1;
+    f->queue[w->count++] = index; /* each instruction once, so there is room */
 }
 
 static void
@@ -182,13 +182,15 @@ static bool
 walk_step(struct walk *w, uint32_t index)
 {
     struct hed_sass_inst inst;
+    enum lift_transfer t;
     bool is_step = false;
     uint32_t to;
 
     if (hed_sass_decode(hed_lift_arch(w->l), w->l->code.bytes.data + (size_t)index * HED_SASS_BYTES,
                         &inst) != 0)
         return true; /* who knows */
-    switch (hed_lift_transfer_of(w->l, &inst)) {
+    t = hed_lift_transfer_of(w->l, &inst);
+    switch (t) {
     case LIFT_RETURNS:
         return true;
     case LIFT_BRANCHES_BY_TABLE:
@@ -199,7 +201,7 @@ walk_step(struct walk *w, uint32_t index)
         to = hed_lift_target(w->l, &inst, index);
         if (to == LIFT_NONE)
             return true;
-        is_step = hed_lift_transfer_of(w->l, &inst) == LIFT_CALLS && begins_function(w->l, to);
+        is_step = t == LIFT_CALLS && begins_function(w->l, to);
         if (!is_step)
             walk_add(w, to);
         break;
@@ -225,17 +227,13 @@ hed_lift_is_jump(struct lift *l, uint32_t to)
         return false;
     if (f->jumps[to])
         return f->jumps[to] == LIFT_JUMP;
-    w.seen = calloc((size_t)f->inst_count + 1, 1);
-    w.todo = malloc(((size_t)f->inst_count + 1) * sizeof *w.todo);
-    if (w.seen && w.todo)
-        walk_add(&w, to);
-    returns = !w.seen || !w.todo;
-    while (w.count && !returns && f->walked < WALK_MAX) {
-        returns = walk_step(&w, w.todo[--w.count]);
+    walk_add(&w, to);
+    while (w.done < w.count && !returns && f->walked < WALK_MAX) {
+        returns = walk_step(&w, f->queue[w.done++]);
         f->walked++;
     }
-    f->jumps[to] = returns || w.count ? LIFT_NO_JUMP : LIFT_JUMP;
-    free(w.seen);
-    free(w.todo);
+    f->jumps[to] = returns || w.done < w.count ? LIFT_NO_JUMP : LIFT_JUMP;
+    for (uint32_t i = 0; i < w.count; i++)
+        f->queued[f->queue[i]] = 0;
     return f->jumps[to] == LIFT_JUMP;
 }
