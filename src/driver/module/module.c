@@ -258,15 +258,20 @@ hed_function_or_kernel(struct hed_layer *self, CUfunction handle, struct hed_fun
     return r == CUDA_SUCCESS ? from_kernel(c, handle, out) : r;
 }
 
+/* Has the image PTX besides the machine code? */
+static bool
+image_has_ptx(const struct hed_function *f)
+{
+    return strstr(f->module->program->archs, "compute_") != NULL;
+}
+
 /* Advice for a kernel that cannot run here. */
 static const char *
 advice_for(const struct hed_function *f, CUresult r)
 {
-    const bool has_ptx = strstr(f->module->program->archs, "compute_") != NULL;
-
     switch (r) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
-        if (has_ptx && hed_function_kernel(f)->has_code)
+        if (image_has_ptx(f) && hed_function_kernel(f)->has_code)
             return " Let its PTX run (HEDDLE_CPU_CODE=ptx, --gpu cpu), or run it on a GPU.";
         return " Build the program with PTX (nvcc -gencode arch=compute_80,code=compute_80), or "
                "run it on a GPU.";
@@ -309,10 +314,9 @@ load_function(struct hed_function *f, const uint32_t *block)
     if (!hed_function_kernel(f)->has_code) {
         hed_function_refused(
             f, CUDA_ERROR_NO_BINARY_FOR_GPU,
-            strstr(f->module->program->archs, "compute_")
-                ? "the module has machine code for real GPUs, and PTX that cannot be "
-                  "compiled here"
-                : "the module has machine code for real GPUs only, and no PTX");
+            image_has_ptx(f) ? "the module has machine code for real GPUs, and PTX that cannot be "
+                               "compiled here"
+                             : "the module has machine code for real GPUs only, and no PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
