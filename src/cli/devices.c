@@ -12,6 +12,7 @@
 #include "cli/probe.h"
 #include "core/config.h"
 #include "locate/driver.h"
+#include "sass/lift.h"
 
 #define OUTPUT_MAX (4u * 1024 * 1024)
 
@@ -51,17 +52,25 @@ count_shown(const struct hed_probe *p)
     return p->count < HED_PROBE_DEVICES_MAX ? p->count : HED_PROBE_DEVICES_MAX;
 }
 
-/* On the CPU, machine code runs for devices like the A100 only, and libraries have little else. */
+static struct hed_arch
+arch_of_device(const struct hed_probe_device *d)
+{
+    return (struct hed_arch){.number = (unsigned)(d->major * 10 + d->minor)};
+}
+
+/* On the CPU, machine code runs for some devices only, and libraries have little else. */
 static void
 recommend_a100(const struct hed_probe *p, const char *gpu)
 {
     bool other = false;
 
     for (int i = 0; i < count_shown(p); i++)
-        other = other || p->devices[i].major != 8;
+        other = other || !hed_sass_lifts(arch_of_device(&p->devices[i]));
     if (other && hed_config_gpu_is(gpu, "cpu"))
-        puts("\nFor PyTorch and other frameworks choose --gpu cpu or cpu:a100: their machine\n"
-             "code runs on the CPU for compute capability 8.0 to 8.9 only.");
+        printf("\nFor PyTorch and other frameworks choose --gpu cpu or cpu:a100: their machine\n"
+               "code runs on the CPU for compute capability %d.%d to %d.%d only.\n",
+               HED_SASS_FIRST_ARCH / 10, HED_SASS_FIRST_ARCH % 10, HED_SASS_LAST_ARCH / 10,
+               HED_SASS_LAST_ARCH % 10);
 }
 
 static void

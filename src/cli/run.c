@@ -21,6 +21,7 @@
 #include "cli/install.h"
 #include "cli/target.h"
 #include "core/config.h"
+#include "sass/lift.h"
 #include "trace/format.h"
 
 #define TRIAL_SIZE (64u * 1024) /* bytes that must fit on the disk before a trace is begun */
@@ -44,7 +45,7 @@ static const char usage[] =
     "  --sched SETTINGS   share the GPU with other programs: on, or for example\n"
     "                     prio=low,share=2,mode=record (heddle-sched(1))\n"
     "  --mem SIZE         limit the memory that the program can use on each device\n"
-    "  --lift             translate machine code of sm_75 to sm_89 that the GPU does\n"
+    "  --lift             translate machine code of " HED_SASS_ARCHS " that the GPU does\n"
     "                     not run to PTX, which the driver compiles\n"
     "  --sticky-launch    if a launch is refused, let later calls in its context fail\n"
     "                     with the same error\n"

@@ -66,6 +66,13 @@ struct hed_sass_program {
  * it, too. */
 #define HED_SASS_PTX_ARCH 80u
 
+/* The architectures whose machine code is lifted, and how users are told. */
+#define HED_SASS_FIRST_ARCH 75
+#define HED_SASS_LAST_ARCH 89
+#define HED_SASS_SM_NAME(number) "sm_" #number
+#define HED_SASS_SM(number) HED_SASS_SM_NAME(number)
+#define HED_SASS_ARCHS HED_SASS_SM(HED_SASS_FIRST_ARCH) " to " HED_SASS_SM(HED_SASS_LAST_ARCH)
+
 /* Is machine code of this architecture known here? */
 bool hed_sass_lifts(struct hed_arch arch);
 

@@ -15,7 +15,7 @@ static const char usage[] =
     "usage: heddle fatbin lift FILE... [OPTION...]\n"
     "\n"
     "Prints the machine code of the kernels in each file as PTX, one module per\n"
-    "kernel. That is the text that the CPU GPU runs for code of sm_75 to sm_89.\n"
+    "kernel. That is the text that the CPU GPU runs for code of " HED_SASS_ARCHS ".\n"
     "\n"
     "  --kernel K     only the kernel K, by its mangled name\n"
     "  --arch ARCH    only code for sm_80, sm_86, ...\n"

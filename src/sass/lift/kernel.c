@@ -130,7 +130,7 @@ stack_after(const struct lift *l, int64_t before)
 static bool
 has_unknown_bits(const struct lift *l)
 {
-    return l->program->cubin.arch.number != 80 && !hed_sass_is_understood(l->inst);
+    return hed_lift_arch(l) != 80 && !hed_sass_is_understood(l->inst);
 }
 
 static void

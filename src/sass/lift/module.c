@@ -223,7 +223,7 @@ read_variables(struct module_reader *r)
 bool
 hed_sass_lifts(struct hed_arch arch)
 {
-    return arch.number >= 75 && arch.number < 90;
+    return arch.number >= HED_SASS_FIRST_ARCH && arch.number <= HED_SASS_LAST_ARCH;
 }
 
 static int

@@ -162,6 +162,14 @@ class Devices(Case):
         self.assertRegex(r.stdout, r"^CUDA \d+\.\d+, \d+ devices? \(--gpu null\)\n")
         self.assertLessEqual(max(map(len, r.stdout.split("\n"))), 80, r.stdout)
 
+    def test_devices_that_run_no_machine_code_are_reported(self):
+        if "device profiles" not in self.heddle("doctor").stdout:
+            self.skipTest("the CPU GPU is not built")
+        for profile in ("t4", "a100"):
+            self.assertNotIn("machine", self.expect(0, "devices", "--gpu", f"cpu:{profile}").stdout)
+        self.assertIn("code runs on the CPU for compute capability 7.5 to ",
+                      self.expect(0, "devices", "--gpu", "cpu:b200").stdout)
+
     def test_json_can_be_read(self):
         report = json.loads(self.expect(0, "devices", "--gpu", "null", "--json").stdout)
         self.assertEqual(report["gpu"], "null")
