@@ -26,8 +26,8 @@ struct hed_sass_var {
     const char *name;
     uint64_t size; /* bytes */
     uint32_t align;
-    bool constant;         /* constant bank 2 of a kernel, or bank 3 */
-    bool of_kernel;        /* it is bank 2: nobody knows it but one kernel */
+    bool constant;         /* constant bank 2 of a kernel, bank 3 or bank 4 */
+    bool of_compiler;      /* bank 2 or 4: no variables of the program */
     bool managed;          /* managed memory */
     struct hed_bytes init; /* the first bytes; the rest is zero */
 };

@@ -104,7 +104,7 @@ constant_bytes(const struct hed_sass_program *p)
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < p->var_count; i++)
-        n += p->vars[i].constant && !p->vars[i].of_kernel ? p->vars[i].size : 0;
+        n += p->vars[i].constant && !p->vars[i].of_compiler ? p->vars[i].size : 0;
     return n;
 }
 

@@ -154,12 +154,13 @@ add_addresses(struct hed_sass_program *p, const struct hed_elf_section *rel, uin
         if (a.kind == LIFT_VARIABLE)
             p->pointers[p->pointer_count++] = (struct hed_sass_pointer){
                 .var = var - 1, .to = a.index, .at = a.at, .addend = a.addend};
-        if (a.kind == LIFT_CODE)
-            p->pointers[p->pointer_count++] =
-                (struct hed_sass_pointer){.var = var - 1,
-                                          .to = HED_SASS_NUMBER,
-                                          .at = a.at,
-                                          .addend = hed_lift_code_number(m, a.index, a.addend)};
+        if (a.kind == LIFT_CODE || a.kind == LIFT_FUNCTION)
+            p->pointers[p->pointer_count++] = (struct hed_sass_pointer){
+                .var = var - 1,
+                .to = HED_SASS_NUMBER,
+                .at = a.at,
+                .addend = a.kind == LIFT_CODE ? hed_lift_code_number(m, a.index, a.addend)
+                                              : LIFT_FUNCTION_NUMBER(a.index)};
     }
 }
 

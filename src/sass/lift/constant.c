@@ -5,7 +5,7 @@
 #include "sass/lift/family.h"
 #include "sass/lift/inside.h"
 
-#define POOL_CHOICES 64 /* addresses among which a register may choose */
+#define POOL_CHOICES 64 /* addresses among which a register may choose in text for a GPU */
 
 enum { CONST_WORD = 4, CONST_PAIR = 5 };
 
@@ -90,9 +90,10 @@ known_register(const struct lift *l, const struct hed_sass_operand *index, uint3
     return hed_lift_number(last, value);
 }
 
-/* The addresses of the pool, chosen by a register. */
+/* The addresses of the pool, chosen by a register: comparisons, since a variable of them would need
+ * a name that no symbol has. */
 static void
-put_pooled(struct lift *l, const struct hed_sass_operand *d, const char *index, int64_t offset)
+put_chosen(struct lift *l, const struct hed_sass_operand *d, const char *index, int64_t offset)
 {
     const char *sum = "0", *x, *q;
 
@@ -112,6 +113,16 @@ put_pooled(struct lift *l, const struct hed_sass_operand *d, const char *index, 
     }
     hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), sum);
     hed_lift_end64(l, d);
+}
+
+/* Whoever loads the program fills in the addresses of a bank, but only those that are known. */
+static bool
+has_unknown_address(const struct lift_bank *bank)
+{
+    for (uint32_t i = 0; i < bank->count; i++)
+        if (bank->addresses[i].kind == LIFT_UNKNOWN || bank->addresses[i].how != LIFT_WHOLE)
+            return true;
+    return false;
 }
 
 /* The address of a place in a bank, and its space; NULL if it has none. */
@@ -140,6 +151,10 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
         l->uses_literals = true;
     } else if (bank == 3 && l->code.constants != LIFT_NONE) {
         name = hed_lift_variable(l, l->code.constants, offset);
+    } else if (bank == 4 && l->code.pool.var != LIFT_NONE && l->use == HED_SASS_FOR_CPU) {
+        if (has_unknown_address(&l->code.pool))
+            hed_lift_refuse(l, "an address that is not known");
+        name = hed_lift_variable(l, l->code.pool.var, offset);
     }
     if (!name)
         hed_lift_refuse(l, "a constant bank that is not known");
@@ -187,8 +202,8 @@ hed_lift_load_constant(struct lift *l)
     if (c->kind == HED_SASS_CONST || hed_lift_number(&index, &number) ||
         (c->bank == 4 && known_register(l, &index, &number)))
         put_known(l, d, c->bank, c->value + (int32_t)number, size);
-    else if (c->bank == 4 && size == CONST_PAIR)
-        put_pooled(l, d, hed_lift_word(l, &index), c->value);
+    else if (c->bank == 4 && size == CONST_PAIR && l->use == HED_SASS_FOR_GPU)
+        put_chosen(l, d, hed_lift_word(l, &index), c->value);
     else
         put_indexed(l, d, hed_lift_word(l, &index), c, size);
 }

@@ -51,11 +51,12 @@ is_variables(const struct hed_elf_section *s)
            hed_elf_section_is(s, ".nv.constant3");
 }
 
-/* Constants of one kernel: a register may choose among them. */
+/* Constants that compilers make, those of a kernel (bank 2) and addresses (bank 4). A register may
+ * choose among them. */
 static bool
 is_literals(const struct hed_elf_section *s)
 {
-    return hed_elf_section_begins(s, ".nv.constant2");
+    return hed_elf_section_begins(s, ".nv.constant2") || hed_elf_section_begins(s, ".nv.constant4");
 }
 
 static bool
@@ -92,7 +93,7 @@ add_section_vars(struct module_reader *r)
             .size = s.size,
             .align = SECTION_ALIGN,
             .constant = hed_elf_section_begins(&s, ".nv.constant"),
-            .of_kernel = is_literals(&s),
+            .of_compiler = is_literals(&s),
             .init = s.bytes,
         };
         if (!r->p->vars[index].name)
@@ -315,7 +316,7 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
             out->literals = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
         else if (is_named(&s, ".nv.constant4.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
-            out->pool = bank_of_section(m, i, s.bytes, UINT32_MAX);
+            out->pool = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
     }
     if (out->bytes.size)
         return hed_lift_link(p, function ? function->section : section, out, why);

@@ -52,7 +52,9 @@ fill_variables(struct exec *e, const struct hed_sass_program *p)
         memcpy(exec_var(e, p->vars[i].name), p->vars[i].init.data, p->vars[i].init.size);
     for (uint32_t i = 0; i < p->pointer_count; i++) {
         const struct hed_sass_pointer *x = &p->pointers[i];
-        const uint64_t value = (uintptr_t)exec_var(e, p->vars[x->to].name) + (uint64_t)x->addend;
+        const uintptr_t to =
+            x->to == HED_SASS_NUMBER ? 0 : (uintptr_t)exec_var(e, p->vars[x->to].name);
+        const uint64_t value = to + (uint64_t)x->addend;
 
         memcpy((char *)exec_var(e, p->vars[x->var].name) + x->at, &value, sizeof value);
     }

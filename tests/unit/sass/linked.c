@@ -304,6 +304,62 @@ relocations_that_overlap_are_refused(void **state)
     assert_non_null(strstr(why.text, "overlap"));
 }
 
+/* ---- addresses among constants --------------------------------------------------------------- */
+
+#define POOL 100 /* addresses */
+
+/* LDC.64 R2, c[0x4][R5] from addresses of vprintf, and a call of it. */
+static void
+make_pooled_call(uint32_t type)
+{
+    static const uint64_t words[POOL];
+    Elf64_Rela all[POOL];
+    const uint32_t f = make_symbol(&cubin, "vprintf", (Elf64_Sym){.st_info = STT_FUNC});
+
+    make_inst(&code, 0x0100000005027b82, 0x000e620000000a00);
+    make_call_r2(&code);
+    make_exit(&code);
+    (void)make_kernel_k();
+    for (unsigned i = 0; i < POOL; i++)
+        all[i] = relocation(i * 8, i ? R_CUDA_64 : type, f, 0);
+    make_relocations(make_section(&cubin, ".nv.constant4", SHT_PROGBITS, 0, words, sizeof words),
+                     all, POOL);
+}
+
+static void
+registers_choose_among_many_addresses(void **state)
+{
+    make_pooled_call(R_CUDA_64);
+    assert_int_equal(lift_cubin(), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("ld.const.b64"), 1);
+}
+
+/* Whoever loads the program fills in the number that the call compares. */
+static void
+addresses_of_functions_are_the_numbers_that_calls_compare(void **state)
+{
+    struct hed_sass_program *p = NULL;
+    char number[64];
+
+    make_pooled_call(R_CUDA_64);
+    assert_int_equal(hed_sass_open(make_cubin_end(&cubin), &arena, &p, &why), 0);
+    assert_int_equal(hed_sass_lift(p, 0, HED_SASS_FOR_CPU, &text, &why), 0);
+    assert_int_equal(p->pointer_count, POOL);
+    assert_int_equal(p->pointers[POOL - 1].to, HED_SASS_NUMBER);
+    assert_int_equal(p->pointers[POOL - 1].at, (POOL - 1) * 8);
+    (void)snprintf(number, sizeof number, ", %u, ", (unsigned)p->pointers[POOL - 1].addend);
+    assert_true(count_in_text(number) > 0);
+}
+
+static void
+addresses_that_are_not_known_are_not_loaded(void **state)
+{
+    make_pooled_call(R_CUDA_ABS47_34);
+    assert_int_equal(lift_cubin(), HED_ENOTSUP);
+    assert_non_null(strstr(why.text, "an address that is not known"));
+}
+
 /* ---- calls by address ------------------------------------------------------------------------ */
 
 /* A variable that holds addresses, and a kernel that calls one. */
@@ -484,6 +540,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(calls_into_the_middle_of_nowhere_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(relocations_must_fit_their_instructions, setup, teardown),
     cmocka_unit_test_setup_teardown(relocations_that_overlap_are_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(registers_choose_among_many_addresses, setup, teardown),
+    cmocka_unit_test_setup_teardown(addresses_of_functions_are_the_numbers_that_calls_compare,
+                                    setup, teardown),
+    cmocka_unit_test_setup_teardown(addresses_that_are_not_known_are_not_loaded, setup, teardown),
     cmocka_unit_test_setup_teardown(functions_in_a_table_are_called, setup, teardown),
     cmocka_unit_test_setup_teardown(tables_that_point_nowhere_have_no_functions, setup, teardown),
     cmocka_unit_test_setup_teardown(functions_of_a_table_may_call_each_other, setup, teardown),
