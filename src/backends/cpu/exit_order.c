@@ -69,6 +69,7 @@ struct library_tables {
     const char *names;
     const Elf64_Rela *calls, *others;
     size_t calls_size, others_size;
+    size_t relative; /* that many of the others come first and name no symbol */
 };
 
 /* glibc has added the library's address to what the section holds. */
@@ -98,6 +99,9 @@ read_dynamic_section(const Elf64_Dyn *d)
             break;
         case DT_RELASZ:
             t.others_size = d->d_un.d_val;
+            break;
+        case DT_RELACOUNT:
+            t.relative = d->d_un.d_val;
             break;
         default:
             break;
@@ -135,11 +139,11 @@ set_slot(const struct dl_phdr_info *library, void **slot)
 
 static bool
 set_slots(const struct dl_phdr_info *library, const struct library_tables *t,
-          const Elf64_Rela *table, size_t size)
+          const Elf64_Rela *table, size_t first, size_t size)
 {
     bool any = false;
 
-    for (size_t i = 0; table && i < size / sizeof *table; i++) {
+    for (size_t i = first; table && i < size / sizeof *table; i++) {
         const Elf64_Rela *r = &table[i];
         const Elf64_Sym *symbol = &t->symbols[ELF64_R_SYM(r->r_info)];
 
@@ -166,9 +170,9 @@ hed_exit_order(const struct dl_phdr_info *library, void (*before)(void))
         if (!t.symbols || !t.names)
             return false;
 
-        const bool calls = set_slots(library, &t, t.calls, t.calls_size);
+        const bool calls = set_slots(library, &t, t.calls, 0, t.calls_size);
 
-        return set_slots(library, &t, t.others, t.others_size) || calls;
+        return set_slots(library, &t, t.others, t.relative, t.others_size) || calls;
     }
     return false;
 }
