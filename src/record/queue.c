@@ -2,12 +2,12 @@
  * records. */
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/relax.h"
+#include "base/thread.h"
 #include "core/errors.h"
 #include "core/nvtx.h"
 #include "record/engine.h"
@@ -238,16 +238,8 @@ issuer_main(void *arg)
 bool
 hed_record_start(struct hed_record_queue *q)
 {
-    sigset_t all;
-    sigset_t old;
+    const int err = hed_thread_start(NULL, issuer_main, q, &q->thread);
 
-    /* The program's signals go to its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-
-    const int err = pthread_create(&q->thread, NULL, issuer_main, q);
-
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err)
         hed_warn(SCHED, "cannot start the thread that issues queued calls: calls are not deferred");
     return err == 0;

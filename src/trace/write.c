@@ -5,7 +5,6 @@
 
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/futex.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "trace/format.h"
 #include "trace/repeat.h"
 #include "trace/writer.h"
@@ -184,16 +184,8 @@ hed_trace_wake(struct hed_trace_writer *w)
 static int
 start_writer_thread(struct hed_trace_writer *w)
 {
-    sigset_t all;
-    sigset_t before;
+    const int err = hed_thread_start(NULL, writer_main, w, &w->thread);
 
-    /* Our thread must not handle the application's signals. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-
-    const int err = pthread_create(&w->thread, NULL, writer_main, w);
-
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     w->has_thread = err == 0;
     return err;
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "ptx/ptx.h"
 #include "ptx/run/features.h"
 #include "ptx/run/warp.h"
@@ -196,25 +197,10 @@ compile_main(void *arg)
 static int
 compile_on_thread(struct compilation *n)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
+    const struct hed_thread_how how = {.name = "heddle-llvm", .stack = COMPILER_STACK};
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, COMPILER_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-
-    const int err = pthread_create(&thread, &attr, compile_main, n);
-
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    if (err) {
+    if (hed_thread_wait(&how, compile_main, n) != 0)
         compile_main(n);
-    } else {
-        (void)pthread_setname_np(thread, "heddle-llvm");
-        pthread_join(thread, NULL);
-    }
     return n->err;
 }
 

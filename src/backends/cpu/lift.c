@@ -6,7 +6,6 @@
  * The PTX of every kernel declares all pieces of the module's memory, in the order of sass->vars;
  * so that is the order of pub.vars. The variables that programs know follow, as parts of them.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/thread.h"
 #include "driver/module/describe.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
@@ -301,22 +301,19 @@ static struct hed_cpu_function *
 make_function_program(const struct hed_cpu_kernel *k, uint64_t address)
 {
     struct hed_cpu_function *f = calloc(1, sizeof *f);
-    struct function_job j = {.kernel = k, .function = f, .err = HED_ENOMEM};
-    sigset_t all, old;
-    pthread_t thread;
+    struct function_job j = {.kernel = k, .function = f};
+    int err;
 
     if (!f)
         return NULL;
     f->address = address;
     hed_ptx_module_init(&f->module, HED_PTX_CEILING);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&thread, NULL, lift_function, &j) == 0)
-        pthread_join(thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (j.err)
+    err = hed_thread_wait(NULL, lift_function, &j);
+    if (!err)
+        err = j.err;
+    if (err)
         hed_error(CPU, "kernel %s calls a function that cannot run here: %s", k->name,
-                  j.why.text[0] ? j.why.text : hed_err_text(j.err));
+                  j.why.text[0] ? j.why.text : hed_err_text(err));
     else
         hed_debug(CPU, "kernel %s calls the function at 0x%llx", k->name,
                   (unsigned long long)address);

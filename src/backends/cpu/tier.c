@@ -13,7 +13,6 @@
  * 4. At most `most` threads compile kernels that are not huge, and at most one more compiles a huge
  *    one. So a kernel for which LLVM takes minutes delays only others of its kind.
  */
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -24,6 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/thread.h"
 
 /* A kernel is hot when its launches have taken about a tenth of the time that LLVM will take. */
 #define HOT_LEAST_NS (5 * HED_NS_PER_MS)
@@ -158,20 +158,17 @@ tier_main(void *arg)
 }
 
 /* One more thread if all are busy. The one beyond `most` starts when a huge kernel is being
- * compiled. The threads get no signals that are meant for the program. */
+ * compiled. */
 static void
 start_thread_locked(struct hed_cpu *c)
 {
     struct hed_tiers *t = &c->tiers;
-    sigset_t all, old;
+    const struct hed_thread_how how = {.name = "heddle-compile"};
 
     if (t->idle || t->started >= t->most + (t->busy_huge ? 1 : 0))
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&t->threads[t->started], NULL, tier_main, c) == 0)
-        (void)pthread_setname_np(t->threads[t->started++], "heddle-compile");
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (hed_thread_start(&how, tier_main, c, &t->threads[t->started]) == 0)
+        t->started++;
 }
 
 /* Puts a kernel that is COLD into the queue if it is hot. */

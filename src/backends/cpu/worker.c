@@ -9,6 +9,7 @@
 
 #include "backends/cpu/engine.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #define THREAD_STACK ((size_t)512 << 10)
 #define SPARE_BLOCKS 8 /* open blocks that a worker keeps from grid to grid */
@@ -86,28 +87,14 @@ thread_main(void *arg)
     return NULL;
 }
 
-/* The thread gets no signals that are meant for the program. */
 static int
 start_engine_thread(struct hed_engine_worker *w)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
     char name[16];
+    const struct hed_thread_how how = {.name = name, .stack = THREAD_STACK};
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, THREAD_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-
-    const int err = pthread_create(&w->thread, &attr, thread_main, w);
-
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    if (err)
-        return hed_err_from_errno(err);
     snprintf(name, sizeof name, "heddle-cpu-%u", w->index % 10000);
-    pthread_setname_np(w->thread, name);
-    return 0;
+    return hed_thread_start(&how, thread_main, w, &w->thread);
 }
 
 static struct hed_engine_worker *

@@ -4,12 +4,10 @@
  * A thread sleeps until something is buffered, waits a moment for more, and sends it all. It is
  * started with the first buffered message. Shared memory does not need it.
  */
-#include <pthread.h>
-#include <signal.h>
-
 #include "backends/remote/remote.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/thread.h"
 
 #define MOMENT_NS 100000
 
@@ -36,20 +34,6 @@ flush_channels(void *arg)
     return NULL;
 }
 
-static void
-start_flusher(struct hed_remote *r)
-{
-    sigset_t all, old;
-    pthread_t thread;
-
-    /* The thread leaves all signals to the program. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&thread, NULL, flush_channels, r) == 0)
-        (void)pthread_detach(thread);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
 void
 hed_remote_flush_soon(struct hed_remote_channel *channel)
 {
@@ -63,7 +47,7 @@ hed_remote_flush_soon(struct hed_remote_channel *channel)
     if (atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
         return;
     if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* only one starts it */
-        start_flusher(r);
+        (void)hed_thread_detached(NULL, flush_channels, r);
     /* Release: pairs with the acquire in the thread. */
     atomic_store_explicit(&r->flush_wanted, 1, memory_order_release);
     (void)hed_futex_wake_private(&r->flush_wanted, 1);

@@ -10,8 +10,6 @@
  * Invariant: `next` and `left` belong to the job whose copier holds `busy`; a helper that comes
  * late finds no block left and touches nothing.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "base/futex.h"
 #include "base/number.h"
 #include "base/relax.h"
+#include "base/thread.h"
 
 #define HELPERS 3
 #define CORES_LEAST 3
@@ -98,23 +97,12 @@ make_helpers(void)
 {
     struct hed_remote_helpers *h = calloc(1, sizeof *h);
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    sigset_t all, before;
     int made = 0;
 
     if (!h)
         return NULL;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 0; i < HELPERS && i < cores - 2; i++) {
-        pthread_attr_t attr;
-        pthread_t thread;
-
-        (void)pthread_attr_init(&attr);
-        (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        made += pthread_create(&thread, &attr, helper_thread, h) == 0;
-        (void)pthread_attr_destroy(&attr);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (int i = 0; i < HELPERS && i < cores - 2; i++)
+        made += hed_thread_detached(NULL, helper_thread, h) == 0;
     if (made == 0) {
         free(h);
         return NULL;

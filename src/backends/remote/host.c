@@ -15,7 +15,6 @@
  *    the error, the others never.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,7 @@
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "driver/context/context.h"
 #include "driver/stream/stream.h"
 
@@ -368,28 +368,6 @@ serve_alone(void *arg)
     return NULL; /* not reached */
 }
 
-/* The thread leaves signals to the program, except those that a function itself causes. */
-static int
-start_host_thread(void *(*fn)(void *), struct hed_remote *r)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked;
-    sigset_t before;
-    pthread_t thread;
-
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        (void)sigdelset(&blocked, own[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
-
-    const int err = pthread_create(&thread, NULL, fn, r);
-
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!err)
-        (void)pthread_detach(thread);
-    return err ? HED_ENOMEM : 0;
-}
-
 static int
 start_server_locked(struct hed_remote *r, struct hed_remote_host *h)
 {
@@ -405,7 +383,8 @@ start_server_locked(struct hed_remote *r, struct hed_remote_host *h)
             hed_remote_lose(r, why.text[0] ? why.text : hed_err_text(err));
     }
     if (!err)
-        err = start_host_thread(alone ? serve_alone : serve_functions, r);
+        err = hed_thread_detached(&(struct hed_thread_how){.faults = true},
+                                  alone ? serve_alone : serve_functions, r);
     h->started = err == 0;
     if (err)
         hed_warn(REMOTE, "cannot open a channel for functions of the program: %s",

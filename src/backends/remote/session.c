@@ -1,8 +1,6 @@
 /* The session with a worker: hello, devices, the arena, and the end. See remote.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include "base/log.h"
 #include "base/reserve.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "core/config.h"
 #include "driver/context/context.h"
 #include "gen/cuda_hash.h"
@@ -481,17 +480,8 @@ end_all(void *arg)
 static void
 do_soon(void *(*what)(void *), void *arg)
 {
-    sigset_t all, old;
-    pthread_t thread;
-
-    /* The thread leaves all signals to the program. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&thread, NULL, what, arg) == 0)
-        (void)pthread_detach(thread);
-    else
+    if (hed_thread_detached(NULL, what, arg) != 0)
         hed_warn(REMOTE, "cannot start a thread that ends the session's channels");
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void

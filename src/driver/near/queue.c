@@ -17,13 +17,13 @@
  * 3. Work is freed before its number is done: a thread that waited for it must not use it.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "driver/driver.h"
 #include "driver/near/near.h"
 #include "driver/stream/stream.h"
@@ -303,33 +303,18 @@ stream_runner(void *arg)
     return NULL;
 }
 
-/* Starts a thread for the stream; the caller has set has_runner. The thread blocks the program's
- * signals, which are for the program's threads. Signals that kernels cause belong to the executor.
- */
+/* Starts a thread for the stream; the caller has set has_runner. Signals that kernels cause belong
+ * to the executor. */
 static void
 start_runner(struct hed_stream *s)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked;
-    sigset_t before;
-    pthread_attr_t attr;
-    pthread_t thread;
     int err;
 
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        (void)sigdelset(&blocked, own[i]);
     hed_object_ref(&s->object); /* the runner's reference */
-    (void)pthread_attr_init(&attr);
-    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    err = pthread_create(&thread, &attr, stream_runner, s);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
+    err = hed_thread_detached(&(struct hed_thread_how){.faults = true}, stream_runner, s);
     if (err) {
         /* Late is better than never: the caller runs everything itself. */
-        hed_warn(DRIVER, "cannot start a thread for a stream: %s",
-                 hed_err_text(hed_err_from_errno(err)));
+        hed_warn(DRIVER, "cannot start a thread for a stream: %s", hed_err_text(err));
         run_queue(s, false);
         hed_stream_put(s);
     }
