@@ -9,6 +9,7 @@
  *   kernel.c   writes the kernel, twice: the first time to learn what each block does to pairs of
  *              registers and to predicates, the second time for real
  *   write.c    statements, registers, operands
+ *   bank.c     what constant banks hold
  *   tidy.c     removes temporaries that are only moved
  *   pair.c     two registers as one 64-bit value
  *   fuse.c     two instructions that are halves of one 64-bit operation
