@@ -7,8 +7,9 @@
 #include "sass/sass.h"
 #include "sass/table.h"
 
-#define GUARD_END 16 /* the opcode and the guard are below */
-#define CONTROL 105  /* from here on: when it is issued, which changes no result */
+#define GUARD_END 16     /* the opcode and the guard are below */
+#define CONSTANT_WORD 40 /* the offset of a whole word in a bank begins here */
+#define CONTROL 105      /* from here on: when it is issued, which changes no result */
 
 /* The 128 bits of an instruction, and which of them have been looked at. */
 struct word128 {
@@ -83,11 +84,12 @@ read_choice(struct word128 *w, unsigned bit, unsigned width, const struct hed_sa
                                     v};
 }
 
-/* The offset ends at bit 53; arithmetic reads whole words and ignores its two lowest bits. */
+/* The offset ends at bit 53. Loads have it in bytes, from bit 38 on; arithmetic reads whole words
+ * and has it without its two lowest bits. */
 static void
 read_constant(struct word128 *w, unsigned bit, struct hed_sass_operand *o)
 {
-    o->value = signed_bits(w, bit, 54 - bit) * (1 << (bit - 38));
+    o->value = signed_bits(w, bit, 54 - bit) * (bit == CONSTANT_WORD ? 4 : 1);
     o->bank = (uint32_t)word_bits(w, 54, 5);
 }
 

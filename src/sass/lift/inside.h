@@ -312,6 +312,9 @@ const char *hed_lift_text(struct lift *l, const char *fmt, ...)
 void hed_lift_put(struct lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void hed_lift_calc(struct lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "{a, b}", of 1 to 4 words. PTX has no vectors of three: there, the last word follows twice. */
+const char *hed_lift_braces(struct lift *l, const char *const *words, unsigned count);
+
 /* A new temporary: 't' 32 bits, 'q' 64, 'x' predicate, 'h' 16. */
 const char *hed_lift_temp(struct lift *l, char kind);
 

@@ -16,19 +16,6 @@ struct product {
 
 /* ---- groups of registers --------------------------------------------------------------------- */
 
-static const char *
-braced_group(struct lift *l, const char *const *regs, unsigned count)
-{
-    switch (count) {
-    case 1:
-        return hed_lift_text(l, "{%s}", regs[0]);
-    case 2:
-        return hed_lift_text(l, "{%s, %s}", regs[0], regs[1]);
-    default:
-        return hed_lift_text(l, "{%s, %s, %s, %s}", regs[0], regs[1], regs[2], regs[3]);
-    }
-}
-
 /* 1, 2 or 4 registers that are read; zeros for RZ. */
 static const char *
 source_group(struct lift *l, const struct hed_sass_operand *o, unsigned count)
@@ -43,7 +30,7 @@ source_group(struct lift *l, const struct hed_sass_operand *o, unsigned count)
     }
     for (unsigned i = 0; i < count; i++)
         regs[i] = zero ? zero : hed_lift_nth(l, o, i);
-    return braced_group(l, regs, count);
+    return hed_lift_braces(l, regs, count);
 }
 
 static const char *
@@ -53,7 +40,7 @@ result_group(struct lift *l, const struct hed_sass_operand *o, unsigned count)
 
     for (unsigned i = 0; i < count; i++)
         regs[i] = hed_lift_def_nth(l, o, i);
-    return braced_group(l, regs, count);
+    return hed_lift_braces(l, regs, count);
 }
 
 /* ---- products -------------------------------------------------------------------------------- */

@@ -65,19 +65,6 @@ hed_lift_group_word(struct lift *l, const struct hed_sass_operand *group, unsign
     return t;
 }
 
-const char *
-hed_lift_braces(struct lift *l, const char *const *words, unsigned count)
-{
-    switch (count) {
-    case 1:
-        return hed_lift_text(l, "{%s}", words[0]);
-    case 2:
-        return hed_lift_text(l, "{%s, %s}", words[0], words[1]);
-    default:
-        return hed_lift_text(l, "{%s, %s, %s, %s}", words[0], words[1], words[2], words[count - 1]);
-    }
-}
-
 /* The results: registers for the channels of the mask, temporaries for the others. */
 static const char *
 fetched_channels(struct lift *l)

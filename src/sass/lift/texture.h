@@ -17,6 +17,3 @@ const char *hed_lift_object(struct lift *l, bool in_register);
 
 /* Word n of a group of registers; a register even if it is zero. */
 const char *hed_lift_group_word(struct lift *l, const struct hed_sass_operand *group, unsigned n);
-
-/* Words in braces; PTX wants four if there are three. */
-const char *hed_lift_braces(struct lift *l, const char *const *words, unsigned count);

@@ -84,6 +84,18 @@ hed_lift_temp(struct lift *l, char kind)
     return hed_lift_text(l, "%%%c%u", kind, l->temps[at ? at - kinds : 0]++);
 }
 
+const char *
+hed_lift_braces(struct lift *l, const char *const *words, unsigned count)
+{
+    const char *text = words[0];
+
+    for (unsigned i = 1; i < count; i++)
+        text = hed_lift_text(l, "%s, %s", text, words[i]);
+    if (count == 3)
+        text = hed_lift_text(l, "%s, %s", text, words[2]);
+    return hed_lift_text(l, "{%s}", text);
+}
+
 bool
 hed_lift_inst_has(const struct hed_sass_inst *inst, const char *word)
 {
