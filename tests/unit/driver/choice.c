@@ -164,23 +164,33 @@ code_that_cannot_be_read_is_passed_over(void **state)
     fake_free(f);
 }
 
+/* Loads an image that is refused, and returns what the log of errors says. */
+static const char *
+log_of_refused(struct fake *f, const struct make *image, CUresult expected)
+{
+    static char log[256];
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUmodule m = NULL;
+
+    log[0] = '\0';
+    assert_int_equal(fake_call(f, cuModuleLoadDataEx, &m, image->data, 2, options, values),
+                     expected);
+    return log;
+}
+
 /* The reason is that of the PTX, although machine code was looked for afterwards. */
 static void
 the_reason_is_that_of_the_code_that_was_wanted_most(void **state)
 {
     struct fake *f = started(HED_NEAR_AUTO);
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    char log[256] = "";
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
     struct make image;
-    CUmodule m = NULL;
 
     make_begin(&image);
     make_ptx(&image, 80, PTX_HEAD "BAD\n");
     make_entry(&image, HED_FATBIN_CUBIN, 75, HED_FATBIN_64BIT);
-    assert_int_equal(fake_call(f, cuModuleLoadDataEx, &m, image.data, 2, options, values),
-                     CUDA_ERROR_INVALID_PTX);
-    assert_non_null(strstr(log, "BAD is no instruction"));
+    assert_non_null(
+        strstr(log_of_refused(f, &image, CUDA_ERROR_INVALID_PTX), "BAD is no instruction"));
     fake_free(f);
 }
 
@@ -188,18 +198,13 @@ static void
 an_image_without_usable_code_is_refused_with_what_it_has(void **state)
 {
     struct fake *f = started(HED_NEAR_AUTO);
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    char log[256] = "";
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
     struct make image;
-    CUmodule m = NULL;
 
     make_begin(&image);
     make_entry(&image, HED_FATBIN_CUBIN, 75, HED_FATBIN_64BIT);
     make_ptx(&image, 120, text_ptx);
-    assert_int_equal(fake_call(f, cuModuleLoadDataEx, &m, image.data, 2, options, values),
-                     CUDA_ERROR_NO_BINARY_FOR_GPU);
-    assert_string_equal(log, "no image for sm_90 among: sm_75 compute_120\n");
+    assert_string_equal(log_of_refused(f, &image, CUDA_ERROR_NO_BINARY_FOR_GPU),
+                        "no image for sm_90 among: sm_75 compute_120\n");
     fake_free(f);
 }
 

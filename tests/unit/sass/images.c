@@ -1,12 +1,7 @@
 /* Tests of sass/lift: which fetches from textures and which accesses to surfaces are lifted, and
  * that all others are refused.
  */
-#include "sass/lift.h"
-
-#include "base/arena.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "unit/sass/cubin_make.h"
+#include "unit/sass/lift_case.h"
 
 /* Instructions whose object is c[0x0][0x118], which may be anything, and bits to be changed. */
 static const struct {
@@ -65,46 +60,12 @@ static const struct {
     {0x700046000200759f, 0x000fe20000914300, {74}, false},     /* of floats */
 };
 
-/* A kernel of the row's instruction. What is lifted must be PTX for our parser. */
-static int
-lift_row(uint64_t low, uint64_t high, struct hed_why *why)
-{
-    struct hed_sass_program *p = NULL;
-    struct hed_buf code, info, text;
-    struct hed_ptx_module m;
-    struct make_cubin cubin;
-    struct hed_arena arena;
-    int r;
-
-    make_cubin_begin(&cubin);
-    hed_arena_init(&arena, 1 << 20);
-    hed_buf_init(&code, MAKE_CEILING);
-    hed_buf_init(&info, MAKE_CEILING);
-    hed_buf_init(&text, 1 << 20);
-    make_inst(&code, low, high);
-    make_exit(&code);
-    (void)make_kernel(&cubin, "k", &code, &info);
-    assert_int_equal(hed_sass_open(make_cubin_end(&cubin), &arena, &p, why), 0);
-    r = hed_sass_lift(p, 0, HED_SASS_FOR_CPU, &text, why);
-    if (r == 0) {
-        hed_ptx_module_init(&m, HED_PTX_CEILING);
-        assert_int_equal(hed_ptx_parse(&m, (const char *)text.data, text.size), 0);
-        hed_ptx_module_fini(&m);
-    }
-    make_cubin_fini(&cubin);
-    hed_arena_fini(&arena);
-    hed_buf_fini(&code);
-    hed_buf_fini(&info);
-    hed_buf_fini(&text);
-    return r;
-}
-
 static void
 other_forms_are_refused(void **state)
 {
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t low = rows[i].low, high = rows[i].high;
-        struct hed_why why = {.text = ""};
+        int err;
 
         for (unsigned k = 0; k < sizeof rows[i].bits / sizeof rows[i].bits[0]; k++) {
             const unsigned bit = rows[i].bits[k];
@@ -114,13 +75,19 @@ other_forms_are_refused(void **state)
             else if (bit)
                 low ^= UINT64_C(1) << bit;
         }
-        if (lift_row(low, high, &why) != (rows[i].known ? 0 : HED_ENOTSUP))
+        begin_again(state);
+        make_inst(&code, low, high);
+        make_exit(&code);
+        err = lift_code();
+        if (err != (rows[i].known ? 0 : HED_ENOTSUP))
             fail_msg("row %u: %s", i, why.text);
+        if (err == 0)
+            text_can_be_parsed();
     }
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(other_forms_are_refused),
+    cmocka_unit_test_setup_teardown(other_forms_are_refused, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

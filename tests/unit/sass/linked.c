@@ -3,45 +3,12 @@
  */
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "sass/lift.h"
-#include "unit/sass/cubin_make.h"
+#include "unit/sass/lift_case.h"
 
-#define TEXT_CEILING ((size_t)64 << 20)
 #define R_CUDA_64 2
 #define R_CUDA_ABS32_LO_32 56
 #define R_CUDA_ABS32_HI_32 57
 #define R_CUDA_ABS47_34 58
-
-static struct make_cubin cubin;
-static struct hed_arena arena;
-static struct hed_buf code, other, text;
-static struct hed_why why;
-
-static int
-setup(void **state)
-{
-    make_cubin_begin(&cubin);
-    hed_arena_init(&arena, 256 << 20);
-    hed_buf_init(&code, MAKE_CEILING);
-    hed_buf_init(&other, MAKE_CEILING);
-    hed_buf_init(&text, TEXT_CEILING);
-    why.text[0] = '\0';
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    make_cubin_fini(&cubin);
-    hed_arena_fini(&arena);
-    hed_buf_fini(&code);
-    hed_buf_fini(&other);
-    hed_buf_fini(&text);
-    return 0;
-}
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
@@ -112,26 +79,6 @@ static void
 make_relocations(uint32_t section, const Elf64_Rela *all, size_t count)
 {
     (void)make_section(&cubin, ".rela", SHT_RELA, section, all, count * sizeof *all);
-}
-
-static int
-lift_cubin(void)
-{
-    struct hed_sass_program *p = NULL;
-
-    if (hed_sass_open(make_cubin_end(&cubin), &arena, &p, &why) != 0)
-        fail_msg("%s", why.text);
-    return hed_sass_lift(p, 0, HED_SASS_FOR_CPU, &text, &why);
-}
-
-static void
-text_can_be_parsed(void)
-{
-    struct hed_ptx_module m;
-
-    hed_ptx_module_init(&m, HED_PTX_CEILING);
-    assert_int_equal(hed_ptx_parse(&m, (const char *)text.data, text.size), 0);
-    hed_ptx_module_fini(&m);
 }
 
 static unsigned
@@ -242,8 +189,7 @@ calls_into_the_middle_of_nowhere_are_refused(void **state)
         Elf64_Rela call;
         struct function k;
 
-        teardown(state);
-        setup(state);
+        begin_again(state);
         k = make_calling_kernel();
         make_ret_abs(&other);
         call = relocation(0x20, R_CUDA_ABS47_34, make_function("f", &other).symbol, places[i]);
@@ -273,8 +219,7 @@ relocations_must_fit_their_instructions(void **state)
         Elf64_Rela r;
         struct function k;
 
-        teardown(state);
-        setup(state);
+        begin_again(state);
         k = make_calling_kernel();
         assert_int_equal(k.symbol, 1);
         r = relocation(bad[i].at, bad[i].type, bad[i].symbol, 0);
@@ -339,11 +284,11 @@ registers_choose_among_many_addresses(void **state)
 static void
 addresses_of_functions_are_the_numbers_that_calls_compare(void **state)
 {
-    struct hed_sass_program *p = NULL;
+    const struct hed_sass_program *p;
     char number[64];
 
     make_pooled_call(R_CUDA_64);
-    assert_int_equal(hed_sass_open(make_cubin_end(&cubin), &arena, &p, &why), 0);
+    p = open_cubin();
     assert_int_equal(hed_sass_lift(p, 0, HED_SASS_FOR_CPU, &text, &why), 0);
     assert_int_equal(p->pointer_count, POOL);
     assert_int_equal(p->pointers[POOL - 1].to, HED_SASS_NUMBER);
@@ -437,7 +382,6 @@ functions_of_a_table_may_call_each_other(void **state)
 static struct hed_sass_program *
 open_far(void)
 {
-    struct hed_sass_program *p = NULL;
     Elf64_Rela r;
 
     make_call_r2(&code);
@@ -447,9 +391,7 @@ open_far(void)
         make_nop(&other);
     r = relocation(0, R_CUDA_64, make_function("f", &other).symbol, 0);
     (void)make_table(&r, 1);
-    if (hed_sass_open(make_cubin_end(&cubin), &arena, &p, &why) != 0)
-        fail_msg("%s", why.text);
-    return p;
+    return open_cubin();
 }
 
 /* The number that stands for a function: the table has it. */
