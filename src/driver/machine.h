@@ -376,6 +376,7 @@ struct hed_launch {
     int device;                        /* ordinal */
     const struct hed_profile *profile; /* of the device */
     uint64_t grid_id;
+    uint64_t begin;      /* ns; when the grid began, on machines that run it themselves */
     size_t stack_limit;  /* bytes per thread: CU_LIMIT_STACK_SIZE */
     size_t heap_limit;   /* CU_LIMIT_MALLOC_HEAP_SIZE */
     size_t printf_limit; /* CU_LIMIT_PRINTF_FIFO_SIZE */

@@ -210,7 +210,7 @@ hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void))
 }
 
 void
-hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
+hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns, uint64_t end)
 {
     struct hed_shared_state *s = shared_state(d);
     struct hed_shared_file *f;
@@ -220,7 +220,6 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
         return;
 
     struct hed_shared_device *device = &f->devices[s->part.device[i] - 1];
-    uint64_t end = s->now();
 
     atomic_fetch_add_explicit(&device->worked, ns, memory_order_relaxed);
     /* Work that lasted longer than the history fills all of it. */

@@ -35,10 +35,11 @@ int hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all
 void hed_shared_leave(struct hed_driver *d);
 void hed_shared_free(struct hed_driver *d);
 
-/* Reports how much memory of a visible device this process uses now, and how long the device has
- * worked until now. Any thread may call them, with or without the driver's locks. */
+/* Reports how much memory of a visible device this process uses now, and how long the device worked
+ * until `end`, a time of the clock. Any thread may call them, with or without the driver's locks.
+ */
 void hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used);
-void hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns);
+void hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns, uint64_t end);
 /* For tests: replaces hed_now_ns() as the clock. Call it before anything is measured. */
 void hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void));
 

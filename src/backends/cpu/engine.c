@@ -231,7 +231,6 @@ is_for_many(const struct hed_grid *g)
 static void
 run_and_note(struct hed_engine_worker *w, struct hed_grid *g)
 {
-    const uint64_t begin = hed_now_ns();
     const bool many = is_for_many(g);
 
     g->shared = many;
@@ -243,7 +242,7 @@ run_and_note(struct hed_engine_worker *w, struct hed_grid *g)
     if (g->job->pace)
         atomic_store_explicit(
             g->job->pace,
-            (uint32_t)hed_clamp((hed_now_ns() - begin) / (g->blocks - g->job->first), 1,
+            (uint32_t)hed_clamp((hed_now_ns() - g->job->begin) / (g->blocks - g->job->first), 1,
                                 UINT32_MAX),
             memory_order_relaxed);
 }

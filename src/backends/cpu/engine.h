@@ -65,6 +65,7 @@ struct hed_job {
      * machine code does: shared memory begins at a multiple of HED_WINDOW. */
     bool in_windows;
     uint64_t id;
+    uint64_t begin;         /* ns; when the launch began; needed if there is a pace */
     uint32_t sm_count;      /* of the device */
     uint32_t resident;      /* blocks that a GPU would run at once; 0 if unknown */
     uint32_t clock_khz;     /* of %clock */

@@ -46,7 +46,7 @@ blocks_of_job(const struct hed_job *job)
 static CUresult
 run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, struct hed_why *why)
 {
-    struct hed_tier_launch launch = {.cpu = c, .kernel = k, .begin = hed_now_ns()};
+    struct hed_tier_launch launch = {.cpu = c, .kernel = k, .begin = job->begin};
     uint64_t ran = 0;
 
     if (c->tiered && !job->cooperative) {
@@ -96,6 +96,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .cooperative = l->cooperative,
         .in_windows = ((const struct hed_cpu_code *)l->code)->sass != NULL,
         .id = l->grid_id,
+        .begin = l->begin,
         .sm_count = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
         .clock_khz = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
         .stack_limit = l->stack_limit,

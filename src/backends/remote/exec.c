@@ -42,7 +42,7 @@ put_node_work(struct hed_stream *s, struct hed_work *w)
     case HED_WORK_EVENT_WAIT:
         return hed_event_submit(s, w->event.event, w->kind, 0);
     case HED_WORK_COPY:
-        return hed_copy_submit(s, &w->copy_given);
+        return hed_copy_submit(s, w->copy_given);
     default:
         copy = hed_work_copy(w);
         return copy ? hed_submit(s, copy) : CUDA_ERROR_OUT_OF_MEMORY;

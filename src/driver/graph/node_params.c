@@ -51,12 +51,8 @@ copy_work(struct hed_layer *self, const CUDA_MEMCPY_NODE_PARAMS *p, struct hed_w
     /* There is no work that copies nothing; such a node only orders others. */
     if (r != CUDA_SUCCESS)
         return r;
-    *out = hed_work_create(c, HED_WORK_COPY);
-    if (!*out)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    (*out)->copy = copy;
-    (*out)->copy_given = p->copyParams;
-    return CUDA_SUCCESS;
+    *out = hed_work_create_copy(c, &copy, &p->copyParams);
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult
@@ -224,7 +220,7 @@ hed_node_params(struct hed_node *n, CUgraphNodeParams *out)
         return kernel_params(n, &out->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         out->memcpy.copyCtx = ctx;
-        out->memcpy.copyParams = n->work->copy_given;
+        out->memcpy.copyParams = *n->work->copy_given;
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         out->memset = (CUDA_MEMSET_NODE_PARAMS_v2){

@@ -133,12 +133,10 @@ static CUresult
 capture_copy(struct hed_stream *s, const struct hed_copy *c, const CUDA_MEMCPY3D_v2 *given,
              bool waits)
 {
-    struct hed_work *w = hed_work_create(s->ctx, HED_WORK_COPY);
+    struct hed_work *w = hed_work_create_copy(s->ctx, c, given);
 
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    w->copy = *c;
-    w->copy_given = *given;
     return waits ? hed_submit_wait(s, w) : hed_submit(s, w);
 }
 

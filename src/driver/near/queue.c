@@ -29,7 +29,7 @@
 #include "driver/stream/stream.h"
 
 #define IDLE_NS HED_NS_PER_S    /* how long a runner without work stays */
-#define QUEUE_MOST 8192         /* approximate length of a queue; a thread that adds more waits */
+#define QUEUE_MOST 4096         /* length of a queue; a thread that adds more waits */
 #define QUICK_BYTES (64u << 10) /* copying this many bytes takes less time than waking a thread */
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -222,6 +222,29 @@ pass_on_locked(struct hed_near_stream *q)
         (void)pthread_cond_signal(&q->filled);
 }
 
+/* Runs the stream's work up to a number, as far as this thread may. Whether it ran any. The
+ * executor prepares the thread once for all of it, unless a runner's function waits here: that
+ * thread is prepared already. */
+static bool
+run_until_locked(struct hed_stream *s, uint64_t number)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+    const struct hed_executor *e = q->executor;
+    const bool prepare =
+        e->runner_begins && e->runner_ends && number - s->done > 1 && !hed_in_callback();
+    bool ran = false;
+
+    while (s->done < number && q->first && !q->running && waiter_may_run(q->first)) {
+        if (prepare && !ran)
+            e->runner_begins(q->machine, false);
+        run_first_locked(s);
+        ran = true;
+    }
+    if (prepare && ran)
+        e->runner_ends(q->machine);
+    return ran;
+}
+
 CUresult
 hed_near_point_wait(void *m, struct hed_point p)
 {
@@ -231,13 +254,12 @@ hed_near_point_wait(void *m, struct hed_point p)
 
     hed_lock(&s->lock);
     while (s->done < p.number) {
-        if (!q->first || q->running || !waiter_may_run(q->first)) {
-            pass_on_locked(q);
-            wait_for_number_locked(s, p.number);
+        if (run_until_locked(s, p.number)) {
+            ran = true;
             continue;
         }
-        run_first_locked(s);
-        ran = true;
+        pass_on_locked(q);
+        wait_for_number_locked(s, p.number);
     }
     pass_on_locked(q);
 
@@ -258,10 +280,15 @@ static bool
 queue_wait_locked(struct hed_stream *s, bool linger)
 {
     struct hed_near_stream *q = hed_near_stream(s);
-    const uint64_t until = hed_now_ns() + IDLE_NS;
-    const struct timespec end = {(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
+    struct timespec end;
     int err = 0;
 
+    if (q->first && !q->running)
+        return true;
+
+    const uint64_t until = hed_now_ns() + IDLE_NS;
+
+    end = (struct timespec){(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
     while (!q->first || q->running) {
         if (!q->first && (s->destroyed || !linger || err == ETIMEDOUT))
             return false;
@@ -329,16 +356,23 @@ enum queued {
     OURS,      /* running is set: the caller must run it and report when it is done */
 };
 
+/* Where work is in its queue. */
+struct place {
+    uint64_t number;
+    uint64_t ahead; /* how much work is before it, running or waiting */
+};
+
 /* Numbers the work. Unless it is OURS, it may be run and freed as soon as this returns. */
 static enum queued
-queue_put(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
+queue_put(struct hed_stream *s, struct hed_work *w, bool here, struct place *place)
 {
     struct hed_near_stream *q = hed_near_stream(s);
     enum queued where = REFUSED;
 
     hed_lock(&s->lock);
     if (!s->destroyed) {
-        *number = w->number = ++s->submitted;
+        place->ahead = s->submitted - s->done;
+        place->number = w->number = ++s->submitted;
         if (here && !q->first && !q->running) {
             q->running = true;
             where = OURS;
@@ -359,7 +393,7 @@ queue_put(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
 /* The event's lock is held from before the number is given until the event knows it. Reaching the
  * record takes that lock too, so it cannot happen earlier. */
 static enum queued
-queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
+queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, struct place *place)
 {
     struct hed_event *e = w->event.event;
     struct hed_stream *before = NULL;
@@ -367,12 +401,12 @@ queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *
     hed_lock(&e->lock);
     w->event.record = e->records + 1;
 
-    const enum queued where = queue_put(s, w, here, number);
+    const enum queued where = queue_put(s, w, here, place);
 
     if (where != REFUSED) {
         before = e->point.stream;
         hed_object_ref(&s->object);
-        e->point = (struct hed_point){s, *number};
+        e->point = (struct hed_point){s, place->number};
         e->records++;
         e->recorded = true;
         if (!(w->event.flags & HED_EVENT_OF_GRAPH))
@@ -439,25 +473,18 @@ is_quick(const struct hed_work *w)
  * waits until half of it has run. Functions of the program do not wait, since queues wait for them.
  */
 static void
-wait_for_queue_room(struct hed_stream *s)
+wait_for_queue_room(struct hed_stream *s, const struct place *last)
 {
-    hed_lock(&s->lock);
-
-    const uint64_t last = s->submitted;
-    const bool full = last - s->done >= QUEUE_MOST;
-
-    hed_unlock(&s->lock);
-    if (full && !hed_in_callback())
-        (void)hed_near_point_wait(NULL, (struct hed_point){s, last - QUEUE_MOST / 2});
+    if (last->ahead >= QUEUE_MOST && !hed_in_callback())
+        (void)hed_near_point_wait(NULL, (struct hed_point){s, last->number - QUEUE_MOST / 2});
 }
 
 CUresult
 hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
 {
     CUresult result = CUDA_SUCCESS;
-    uint64_t number = 0;
+    struct place place = {0};
 
-    wait_for_queue_room(s);
     if (!add_default_points(s, &w->after)) {
         hed_work_free(w);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -469,8 +496,8 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
 
     const bool here = wait || (w->after.count == 0 && is_quick(w));
     const enum queued where = w->kind == HED_WORK_EVENT_RECORD
-                                  ? queue_put_record(s, w, here, &number)
-                                  : queue_put(s, w, here, &number);
+                                  ? queue_put_record(s, w, here, &place)
+                                  : queue_put(s, w, here, &place);
 
     if (where == REFUSED) {
         hed_work_free(w);
@@ -480,9 +507,11 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
         perform_ours(s, w);
     else if (where == NO_RUNNER)
         start_runner(s);
-    if (!wait)
+    if (!wait) {
+        wait_for_queue_room(s, &place);
         return CUDA_SUCCESS;
-    (void)hed_near_point_wait(NULL, (struct hed_point){s, number});
+    }
+    (void)hed_near_point_wait(NULL, (struct hed_point){s, place.number});
     return result != CUDA_SUCCESS ? result : hed_context_error(s->ctx);
 }
 

@@ -144,14 +144,16 @@ run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *w
 {
     struct hed_driver *d = dev->driver;
     const struct hed_near *n = d->machine_state;
-    const uint64_t begin = hed_now_ns();
 
+    l->begin = hed_now_ns();
     /* Relaxed: the ids only have to differ. */
     l->grid_id = 1 + atomic_fetch_add_explicit(&d->grid_ids, 1, memory_order_relaxed);
 
     const CUresult r = n->executor->launch(d->machine_state, l, why);
 
-    hed_shared_busy(d, dev->ordinal, hed_now_ns() - begin);
+    const uint64_t end = hed_now_ns();
+
+    hed_shared_busy(d, dev->ordinal, end - l->begin, end);
     return r;
 }
 

@@ -13,21 +13,9 @@
 CUresult
 hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 {
-    struct hed_work *w = hed_work_create(s->ctx, HED_WORK_KERNEL);
-    unsigned char *params = w && l->param_bytes ? malloc(l->param_bytes) : NULL;
+    struct hed_work *w = hed_work_create_launch(s->ctx, l);
 
-    if (!w || (l->param_bytes && !params)) {
-        hed_work_free(w);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (params)
-        memcpy(params, l->params, l->param_bytes);
-    w->kernel = *l;
-    w->kernel.params = params;
-    w->kernel.attributes = NULL; /* only nodes of graphs are queried for theirs */
-    w->kernel.attribute_count = 0;
-    hed_object_ref(&l->function->object);
-    return hed_near_submit(m, s, w, false);
+    return w ? hed_near_submit(m, s, w, false) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* CUDA's rules about memory that is not pinned (cuda.h, "API synchronization behavior"): a copy to

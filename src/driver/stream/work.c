@@ -28,6 +28,42 @@ hed_work_create(struct hed_context *ctx, enum hed_work_kind kind)
     return w;
 }
 
+struct hed_work *
+hed_work_create_launch(struct hed_context *ctx, const struct hed_launch *l)
+{
+    struct hed_work *w = malloc(sizeof *w + l->param_bytes);
+
+    if (!w)
+        return NULL;
+    *w = (struct hed_work){.kind = HED_WORK_KERNEL, .ctx = ctx, .kernel = *l};
+    hed_context_ref(ctx);
+    hed_object_ref(&l->function->object);
+    w->kernel.params = (unsigned char *)(w + 1);
+    if (l->param_bytes)
+        memcpy(w + 1, l->params, l->param_bytes);
+    w->kernel.attributes = NULL; /* only nodes of graphs are queried for theirs */
+    w->kernel.attribute_count = 0;
+    return w;
+}
+
+struct hed_work *
+hed_work_create_copy(struct hed_context *ctx, const struct hed_copy *c,
+                     const CUDA_MEMCPY3D_v2 *given)
+{
+    struct hed_work *w = hed_work_create(ctx, HED_WORK_COPY);
+
+    if (!w)
+        return NULL;
+    w->copy = *c;
+    w->copy_given = malloc(sizeof *given);
+    if (!w->copy_given) {
+        hed_work_free(w);
+        return NULL;
+    }
+    *w->copy_given = *given;
+    return w;
+}
+
 /* Replaces *p by a copy of its n bytes; NULL stays NULL. */
 static bool
 duplicate_bytes(void **p, size_t n)
@@ -60,14 +96,16 @@ copy_kernel(struct hed_launch *k)
 }
 
 static bool
-copy_staged(struct hed_work *w)
+copy_copy(struct hed_work *w)
 {
-    if (!w->staged)
-        return true;
-    if (!duplicate_bytes(&w->staged, w->staged_size))
-        return false;
-    w->copy.from.at = (uint64_t)(uintptr_t)w->staged;
-    return true;
+    void *given = w->copy_given;
+    const bool has_given = duplicate_bytes(&given, sizeof *w->copy_given);
+    const bool has_staged = duplicate_bytes(&w->staged, w->staged_size);
+
+    w->copy_given = given;
+    if (w->staged)
+        w->copy.from.at = (uint64_t)(uintptr_t)w->staged;
+    return has_given && has_staged;
 }
 
 /* Gives a copy its own copies of what it points to. If it returns false there is no memory, but the
@@ -79,7 +117,7 @@ own_contents(struct hed_work *w)
     case HED_WORK_KERNEL:
         return copy_kernel(&w->kernel);
     case HED_WORK_COPY:
-        return copy_staged(w);
+        return copy_copy(w);
     case HED_WORK_EVENT_RECORD:
     case HED_WORK_EVENT_WAIT:
         hed_object_ref(&w->event.event->object);
@@ -130,12 +168,14 @@ hed_work_free(struct hed_work *w)
         return;
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        free((void *)(uintptr_t)w->kernel.params);
+        if (w->kernel.params != (unsigned char *)(w + 1))
+            free((void *)(uintptr_t)w->kernel.params);
         free(w->kernel.attributes);
         if (w->kernel.function)
             hed_object_put(&w->kernel.function->object);
         break;
     case HED_WORK_COPY:
+        free(w->copy_given);
         free(w->staged);
         break;
     case HED_WORK_EVENT_RECORD:

@@ -73,8 +73,8 @@ struct hed_work {
         struct hed_launch kernel;
         struct {
             struct hed_copy copy;
-            CUDA_MEMCPY3D_v2 copy_given; /* as the program gave it, for queries about nodes */
-            void *staged;                /* owned: bytes read at the call, for copy.from */
+            CUDA_MEMCPY3D_v2 *copy_given; /* owned: as the program gave it; of nodes only */
+            void *staged;                 /* owned: bytes read at the call, for copy.from */
             size_t staged_size;
         };
         struct hed_fill fill;
@@ -106,6 +106,14 @@ struct hed_work {
 
 /* New work of a kind for a context, otherwise zeroed. NULL if there is no memory. */
 struct hed_work *hed_work_create(struct hed_context *ctx, enum hed_work_kind kind);
+
+/* Work that is a launch for a queue: with a copy of its parameters in the same piece of memory, its
+ * own reference to the function, and no attributes. */
+struct hed_work *hed_work_create_launch(struct hed_context *ctx, const struct hed_launch *l);
+
+/* A copy, as the node of a graph. */
+struct hed_work *hed_work_create_copy(struct hed_context *ctx, const struct hed_copy *c,
+                                      const CUDA_MEMCPY3D_v2 *given);
 
 /* A deep copy. */
 struct hed_work *hed_work_copy(const struct hed_work *w);

@@ -320,7 +320,7 @@ work_shows_as_use_power_and_heat(void **state)
     assert_int_equal(power, 10000);
     assert_int_equal(nvml(f, nvmlDeviceGetTotalEnergyConsumption, h[2], &energy[0]), NVML_SUCCESS);
     /* Longer than the history: all of it was work. */
-    hed_shared_busy(f->driver, 0, 10 * HED_NS_PER_S);
+    hed_shared_busy(f->driver, 0, 10 * HED_NS_PER_S, now);
     assert_int_equal(nvml(f, nvmlDeviceGetUtilizationRates, h[2], &use), NVML_SUCCESS);
     assert_in_range(use.gpu, 99, 100);
     assert_int_equal(nvml(f, nvmlDeviceGetPowerUsage, h[2], &power), NVML_SUCCESS);
@@ -343,7 +343,7 @@ half_a_second_of_work_is_half_a_load(void **state)
 
     now = 1000 * HED_NS_PER_S + HED_NS_PER_S / 2;
     for (int i = 0; i < 500; i++)
-        hed_shared_busy(f->driver, 0, 1000000);
+        hed_shared_busy(f->driver, 0, 1000000, now);
     /* Half of the current second, and all of the last one. */
     assert_int_equal(hed_shared_load(f->driver, 2), 33);
     now = 1001 * HED_NS_PER_S;
@@ -364,7 +364,7 @@ there_is_always_room_for_new_devices(void **state)
         hed_shared_memory(f->driver, 0, GIB);
         assert_true(used(f, h[2]) == GIB);
         assert_true(hed_shared_worked(f->driver, 2) == 0);
-        hed_shared_busy(f->driver, 0, 1000000);
+        hed_shared_busy(f->driver, 0, 1000000, now);
         assert_true(hed_shared_worked(f->driver, 2) == 1000000);
         stop_nvml(f);
     }
