@@ -109,8 +109,8 @@ class Devices(Case):
                          ["8.0", "8.0"])
 
     def test_the_a100_is_recommended_for_frameworks(self):
-        for gpu, hint in (("cpu", False), ("cpu:a100,l4", False), ("cpu:h100", True),
-                          ("cpu:a100,t4", True)):
+        for gpu, hint in (("cpu", False), ("cpu:a100,l4,t4", False), ("cpu:b200", True),
+                          ("cpu:a100,rtx5090", True)):
             r = self.devices("--gpu", gpu)
             self.assertEqual((r.returncode, "choose --gpu cpu or cpu:a100" in r.stdout), (0, hint))
 
