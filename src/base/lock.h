@@ -29,6 +29,7 @@ enum hed_rank {
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_MIRRORS,    /* memory that is mirrored on a remote machine being synchronized */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
+    HED_RANK_CONDITIONS, /* conditions of graphs on this machine */
     HED_RANK_CODE,       /* a machine's code being compiled */
     HED_RANK_IMAGES,     /* what a remote machine knows of its code */
     HED_RANK_HOST,       /* host functions that a remote machine must run */

@@ -1,4 +1,5 @@
 /* The functions of ptx/run/abi.h that are not about barriers, output or memory. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -106,23 +107,30 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
     hed_grid_fail(g, CUDA_ERROR_ASSERT, s, "assertion failed");
 }
 
+void
+hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
+{
+    struct hed_strand *s = hed_strand_of(a);
+
+    if (handle % sizeof value) {
+        hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
+        return;
+    }
+    /* Relaxed: whoever reads it (driver/near/condition.c) does so when the grid has ended. */
+    atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)handle, value, memory_order_relaxed);
+}
+
 #define SYMBOL(name)               \
     {                              \
 #name, (const void *)&name \
     }
 
 const struct hed_ptx_symbol hed_cpu_runtime[] = {
-    SYMBOL(hed_rt_yield),
-    SYMBOL(hed_rt_trap),
-    SYMBOL(hed_rt_nanosleep),
-    SYMBOL(hed_rt_clock),
-    SYMBOL(hed_rt_globaltimer),
-    SYMBOL(hed_rt_barrier),
-    SYMBOL(hed_rt_barrier_arrive),
-    SYMBOL(hed_rt_barrier_reduce),
-    SYMBOL(hed_rt_vprintf),
-    SYMBOL(hed_rt_assertfail),
-    SYMBOL(hed_rt_malloc),
-    SYMBOL(hed_rt_free),
-    {NULL, NULL},
+    SYMBOL(hed_rt_yield),          SYMBOL(hed_rt_trap),
+    SYMBOL(hed_rt_nanosleep),      SYMBOL(hed_rt_clock),
+    SYMBOL(hed_rt_globaltimer),    SYMBOL(hed_rt_barrier),
+    SYMBOL(hed_rt_barrier_arrive), SYMBOL(hed_rt_barrier_reduce),
+    SYMBOL(hed_rt_vprintf),        SYMBOL(hed_rt_assertfail),
+    SYMBOL(hed_rt_malloc),         SYMBOL(hed_rt_free),
+    SYMBOL(hed_rt_set_condition),  {NULL, NULL},
 };

@@ -116,6 +116,8 @@ void
 hed_near_init(struct hed_near *n, const struct hed_executor *executor)
 {
     n->executor = executor;
+    n->conditions = NULL;
+    hed_lock_init(&n->conditions_lock, HED_RANK_CONDITIONS);
     n->machine = (struct hed_machine){
         .memory = executor->memory,
         .clusters = executor->clusters,
@@ -144,6 +146,8 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
         .graph_launch = hed_near_graph_launch,
         .graph_upload = graph_upload,
         .graph_gone = graph_gone,
+        .graph_condition = hed_near_graph_condition,
+        .graph_conditions_gone = hed_near_graph_conditions_gone,
         .open = hed_near_open,
         .close = hed_near_close,
         .describe = near_describe,

@@ -13,6 +13,8 @@
 #include "driver/stream/stream.h"
 #include "fatbin/arch.h"
 
+struct hed_condition;
+
 enum hed_code_kind { HED_CODE_PTX, HED_CODE_CUBIN };
 
 /* Code to be loaded. The bytes live as long as the code. */
@@ -82,9 +84,13 @@ struct hed_near {
     const struct hed_executor *executor;
     enum hed_near_prefers prefers;
     _Atomic bool warned; /* of machine code that is not made for the device */
+    struct hed_lock conditions_lock;
+    struct hed_near_condition *conditions; /* of all graphs; guarded by conditions_lock */
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
+/* Needed only where the state is given back before the process ends. */
+void hed_near_fini(struct hed_near *n);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */
 
@@ -132,6 +138,15 @@ CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, 
 /* graph.c: entries of the table. */
 CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
                                struct hed_graph_exec *body);
+
+/* condition.c: entries of the table. */
+CUresult hed_near_graph_condition(void *m, struct hed_context *ctx, uint64_t graph, unsigned value,
+                                  unsigned flags, uint64_t *out);
+void hed_near_graph_conditions_gone(void *m, uint64_t graph);
+/* A graph is launched: conditions of it that have a value at first have it again. */
+void hed_near_conditions_begin(struct hed_near *n, uint64_t graph);
+/* The branch that a conditional node runs now: a number, which none may have. */
+uint32_t hed_near_branch(const struct hed_condition *c);
 
 /* code.c: entries of the table. */
 CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,

@@ -159,8 +159,31 @@ run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *w
 
 /* ---- all kinds ------------------------------------------------------------------------------- */
 
+static CUresult run_graph(const struct hed_context *c, struct hed_graph_exec *g,
+                          struct hed_why *why);
+
+/* A loop ends with its context, as a kernel in its body would have to. */
 static CUresult
-run_graph(struct hed_graph_exec *g, struct hed_why *why)
+run_choice(const struct hed_context *c, const struct hed_exec_node *n, struct hed_why *why)
+{
+    const bool repeats = n->condition.type == CU_GRAPH_COND_TYPE_WHILE;
+    CUresult r = CUDA_SUCCESS;
+
+    do {
+        const uint32_t which = hed_near_branch(&n->condition);
+
+        if (which >= n->condition.count)
+            break;
+        r = run_graph(c, n->branches[which], why);
+        if (r == CUDA_SUCCESS)
+            r = hed_context_error(c);
+        /* Acquire: pairs with the store that ends the context. */
+    } while (repeats && r == CUDA_SUCCESS && atomic_load_explicit(&c->alive, memory_order_acquire));
+    return r;
+}
+
+static CUresult
+run_graph(const struct hed_context *c, struct hed_graph_exec *g, struct hed_why *why)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct hed_exec_node *n = &g->nodes[i];
@@ -169,7 +192,9 @@ run_graph(struct hed_graph_exec *g, struct hed_why *why)
         if (n->disabled)
             continue;
         if (n->child)
-            r = run_graph(n->child, why);
+            r = run_graph(c, n->child, why);
+        else if (n->condition.count)
+            r = run_choice(c, n, why);
         else if (n->work)
             r = hed_near_run(n->work, why);
         if (r != CUDA_SUCCESS)
@@ -182,7 +207,7 @@ CUresult
 hed_near_run(struct hed_work *w, struct hed_why *why)
 {
     const struct hed_driver *d = w->ctx->device->driver;
-    const struct hed_near *n = d->machine_state;
+    struct hed_near *n = d->machine_state;
 
     switch (w->kind) {
     case HED_WORK_KERNEL:
@@ -209,7 +234,9 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
     case HED_WORK_MEMOP:
         return run_memops(w->ctx, &w->memops);
     case HED_WORK_GRAPH:
-        return run_graph(w->graph, why);
+        if (w->graph->root)
+            hed_near_conditions_begin(n, w->graph->root);
+        return run_graph(w->ctx, w->graph, why);
     default:
         return CUDA_SUCCESS; /* nothing to do; a wait is over by now */
     }

@@ -189,6 +189,8 @@ void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file
                        uint64_t function, uint64_t char_size);
 uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
 void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
+/* `handle` is the address of a graph's condition, or anything else that a kernel has. */
+void hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value);
 
 /* Textures and surfaces. `object` is the object that the program passed. The coordinates are words,
  * either floats or integers: layer, x, y, z, level, then the gradients in x and in y with three

@@ -1,6 +1,6 @@
-/* Calls of the functions that the driver brings along: vprintf, __assertfail, malloc, free, and
- * those of grid groups (grid.c). Their arguments lie in registers from R4 on. See inside.h for the
- * rules.
+/* Calls of the functions that the driver brings along: vprintf, __assertfail, malloc, free, the one
+ * that sets conditions of graphs, and those of grid groups (grid.c). Their arguments lie in
+ * registers from R4 on. See inside.h for the rules.
  *
  * The address comes from constant bank 4. Where the block that calls has loaded it, the function is
  * known; otherwise the number that stands for it (write.c) is compared.
@@ -27,6 +27,7 @@ static const struct callee {
     {"__assertfail", 0, {8, 8, 4, 8, 8}, NULL},
     {"malloc", 8, {8}, NULL},
     {"free", 0, {8}, NULL},
+    {"cudaGraphSetConditional", 0, {8, 4}, NULL},
     {"__cuda_syscall_CGS_get_intrinsic_handle", 8, {4}, hed_lift_grid_handle},
     {"__cuda_syscall_CGS_sync", 4, {8, 4}, hed_lift_grid_sync},
     {"__cuda_syscall_CGS_get_size", 4, {8, 8, 8}, hed_lift_grid_size},
@@ -50,6 +51,7 @@ note_use(struct lift *l, const struct callee *f)
     l->uses_assert |= strcmp(f->name, "__assertfail") == 0;
     l->uses_malloc |= strcmp(f->name, "malloc") == 0;
     l->uses_free |= strcmp(f->name, "free") == 0;
+    l->uses_condition |= strcmp(f->name, "cudaGraphSetConditional") == 0;
 }
 
 /* What a call hands over. */

@@ -324,6 +324,9 @@ declare_functions(const struct lift *l, struct hed_buf *b)
         hed_buf_addf(b, ".extern .func (.param .b64 result) malloc(.param .b64 size);\n");
     if (l->uses_free)
         hed_buf_addf(b, ".extern .func free(.param .b64 place);\n");
+    if (l->uses_condition)
+        hed_buf_addf(b, ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 "
+                        "value);\n");
 }
 
 static void

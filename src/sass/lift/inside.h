@@ -181,6 +181,7 @@ struct lift {
 
     bool exits_early; /* the label heddle_LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
+    bool uses_condition;
 };
 
 /* The number of a predicate among all: P0 to P6, then UP0 from 8 on. */

@@ -144,6 +144,13 @@ hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
     free((void *)(uintptr_t)p);
 }
 
+void
+hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
+{
+    (void)s;
+    *(uint32_t *)(uintptr_t)handle = value;
+}
+
 /* There are no textures here. */
 void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
@@ -201,6 +208,7 @@ static const struct hed_ptx_symbol runtime[] = {
     {"hed_rt_assertfail", (const void *)hed_rt_assertfail},
     {"hed_rt_malloc", (const void *)hed_rt_malloc},
     {"hed_rt_free", (const void *)hed_rt_free},
+    {"hed_rt_set_condition", (const void *)hed_rt_set_condition},
     {NULL, NULL},
 };
 

@@ -458,6 +458,7 @@ void
 fake_free(struct fake *f)
 {
     hed_driver_free(f->driver);
+    hed_near_fini(&f->near);
     (void)munmap(pointer(f->base), f->size);
     free(f);
 }

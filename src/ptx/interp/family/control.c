@@ -4,7 +4,13 @@
 #include "ptx/interp/family.h"
 #include "ptx/interp/lanes.h"
 
-enum builtin_name { BUILTIN_VPRINTF, BUILTIN_MALLOC, BUILTIN_FREE, BUILTIN_ASSERTFAIL };
+enum builtin_name {
+    BUILTIN_VPRINTF,
+    BUILTIN_MALLOC,
+    BUILTIN_FREE,
+    BUILTIN_SET_CONDITION,
+    BUILTIN_ASSERTFAIL
+};
 
 #define ARGS_MAX 5
 
@@ -16,6 +22,7 @@ static const struct {
     [BUILTIN_VPRINTF] = {"vprintf", "ll", 'w'},
     [BUILTIN_MALLOC] = {"malloc", "l", 'l'},
     [BUILTIN_FREE] = {"free", "l", 0},
+    [BUILTIN_SET_CONDITION] = {"cudaGraphSetConditional", "lw", 0},
     [BUILTIN_ASSERTFAIL] = {"__assertfail", "llwll", 0},
 };
 
@@ -29,6 +36,9 @@ run_builtin(struct hed_ptx_strand *s, unsigned which, const uint64_t *args)
         return hed_rt_malloc(s, args[0]);
     case BUILTIN_FREE:
         hed_rt_free(s, args[0]);
+        return 0;
+    case BUILTIN_SET_CONDITION:
+        hed_rt_set_condition(s, args[0], (uint32_t)args[1]);
         return 0;
     default:
         hed_rt_assertfail(s, args[0], args[1], (uint32_t)args[2], args[3], args[4]);

@@ -37,6 +37,7 @@ static const struct builtin builtins[] = {
     {"malloc", "hed_rt_malloc", "l", 'l', false},
     {"free", "hed_rt_free", "l", 0, false},
     {"__assertfail", "hed_rt_assertfail", "llwll", 0, true},
+    {"cudaGraphSetConditional", "hed_rt_set_condition", "lw", 0, false},
 };
 
 static const struct builtin *
