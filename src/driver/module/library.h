@@ -94,11 +94,14 @@ CUresult hed_library_program(struct hed_library *l, struct hed_device *dev, stru
 /* The library's module in a context, loaded if necessary, with a reference. */
 CUresult hed_library_module(struct hed_library *l, struct hed_context *c, struct hed_module **out);
 
-/* Finds a kernel by name: NOT_FOUND. Its handle stays the same. */
+/* The same if it has been loaded there, without a reference; NULL if not. */
+struct hed_module *hed_library_module_in_locked(struct hed_library *l, const struct hed_context *c);
+
+/* Finds a kernel by name: NOT_FOUND. Its handle stays the same. kernel.c */
 CUresult hed_library_kernel(struct hed_library *l, struct hed_device *dev, const char *name,
                             CUkernel *out);
 
-/* The function that a kernel is in a context, with a reference. */
+/* The function that a kernel is in a context, with a reference. kernel.c */
 CUresult hed_kernel_function(struct hed_kernel *k, struct hed_context *c,
                              struct hed_function **out);
 
