@@ -7,65 +7,14 @@
 #include "ptx/pass/transfer.h"
 
 #include "base/number.h"
+#include "ptx/pass/class.h"
 #include "ptx/run/abi.h"
-
-#define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
 
 #define SMALL_BITS 16
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform uniform = {.kind = HED_UNIFORM, .wraps = HED_FLOW_NONE};
-
-static uint8_t
-trailing_zeros(uint64_t v)
-{
-    return v ? (uint8_t)__builtin_ctzll(v) : 63;
-}
-
-struct hed_uniform
-hed_uniform_constant(uint64_t value)
-{
-    return (struct hed_uniform){.kind = HED_UNIFORM,
-                                .is_constant = true,
-                                .constant = value,
-                                .align = trailing_zeros(value),
-                                .wraps = HED_FLOW_NONE};
-}
-
-/* Rows with a step; in rows of 32, a step of 0 is uniform. */
-static struct hed_uniform
-make_rows(const struct hed_uniforms *u, int64_t step, unsigned align)
-{
-    if (step == 0 && u->width == 32)
-        return (struct hed_uniform){
-            .kind = HED_UNIFORM, .align = (uint8_t)align, .wraps = HED_FLOW_NONE};
-    if (step > STEP_MAX || step < -STEP_MAX)
-        return varies;
-    return (struct hed_uniform){
-        .kind = HED_ROWS, .align = (uint8_t)align, .step = step, .wraps = HED_FLOW_NONE};
-}
-
-struct hed_uniform
-hed_uniform_join(struct hed_uniform a, struct hed_uniform b)
-{
-    struct hed_uniform r;
-
-    if (a.kind == HED_UNKNOWN)
-        return b;
-    if (b.kind == HED_UNKNOWN)
-        return a;
-    if (a.kind == HED_VARIES || b.kind == HED_VARIES || a.step != b.step || a.wraps != b.wraps ||
-        a.wrap != b.wrap)
-        return varies;
-    r = a;
-    r.kind = (uint8_t)hed_max(a.kind, b.kind);
-    r.align = (uint8_t)hed_min(a.align, b.align);
-    r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;
-    r.constant = r.is_constant ? a.constant : 0;
-    r.is_small = a.is_small && b.is_small;
-    return r;
-}
 
 static struct hed_uniform
 make_small(struct hed_uniform c)
@@ -84,14 +33,15 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
     switch (o->sreg) {
     case HED_PTX_SREG_TID:
         if (u->rows == HED_ROWS_ONE)
-            return hed_uniform_constant(0);
+            return hed_class_constant(0);
         if (u->rows == HED_ROWS_ANY)
             return varies;
-        return make_small(d == 0 ? make_rows(u, 1, trailing_zeros(u->width)) : make_rows(u, 0, 0));
+        return make_small(d == 0 ? hed_class_rows(u, 1, hed_class_align(u->width))
+                                 : hed_class_rows(u, 0, 0));
     case HED_PTX_SREG_LANEID:
         if (u->rows == HED_ROWS_ONE)
-            return hed_uniform_constant(0);
-        return make_small(make_rows(u, 1, trailing_zeros(u->width)));
+            return hed_class_constant(0);
+        return make_small(hed_class_rows(u, 1, hed_class_align(u->width)));
     case HED_PTX_SREG_LANEMASK_EQ:
     case HED_PTX_SREG_LANEMASK_LE:
     case HED_PTX_SREG_LANEMASK_LT:
@@ -100,11 +50,11 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
         return varies;
     case HED_PTX_SREG_NTID:
         if (u->rows == HED_ROWS_ONE)
-            return hed_uniform_constant(1);
+            return hed_class_constant(1);
         if (d == 0 && u->rows == HED_ROWS_32)
             return (struct hed_uniform){.kind = HED_UNIFORM, .align = 5, .wraps = HED_FLOW_NONE};
         if (d == 0 && (u->rows == HED_ROWS_16 || u->rows == HED_ROWS_8))
-            return hed_uniform_constant(u->width);
+            return hed_class_constant(u->width);
         return uniform;
     default:
         return uniform;
@@ -118,7 +68,7 @@ variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v, int64_
     if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
         return uniform;
     if (hed_locals_find(&u->locals, v))
-        return hed_uniform_constant((uint64_t)offset);
+        return hed_class_constant((uint64_t)offset);
     for (const struct hed_ptx_var *own = u->f->func->sig.params; own; own = own->next)
         if (own == v)
             return uniform;
@@ -136,7 +86,7 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
     case HED_PTX_OPERAND_SREG:
         return sreg_class(u, o);
     case HED_PTX_OPERAND_INT:
-        return hed_uniform_constant(o->bits);
+        return hed_class_constant(o->bits);
     case HED_PTX_OPERAND_VAR:
         return variable_class(u, o->var, o->offset);
     case HED_PTX_OPERAND_FLOAT:
@@ -159,7 +109,7 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
     }
 }
 
-/* ---- linear functions ------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static unsigned
 bits_of_type(unsigned t)
@@ -182,94 +132,6 @@ static bool
 has_width(const struct hed_ptx_operand *o, unsigned bits)
 {
     return o->kind != HED_PTX_OPERAND_REG || bits_of_type(o->reg->type) == bits;
-}
-
-static struct hed_uniform
-add_classes(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b, int sign)
-{
-    struct hed_uniform r;
-
-    if (a.kind == HED_UNKNOWN || b.kind == HED_UNKNOWN)
-        return unknown;
-    if (a.kind == HED_VARIES || b.kind == HED_VARIES)
-        return varies;
-    if (a.kind == HED_UNIFORM && b.kind == HED_UNIFORM)
-        return (struct hed_uniform){.kind = HED_UNIFORM,
-                                    .align = (uint8_t)hed_min(a.align, b.align),
-                                    .wraps = HED_FLOW_NONE};
-    if (a.wraps != HED_FLOW_NONE && b.wraps != HED_FLOW_NONE && a.wraps != b.wraps)
-        return varies;
-    r = make_rows(u, a.step + sign * b.step, (unsigned)hed_min(a.align, b.align));
-    r.wraps = a.wraps != HED_FLOW_NONE ? a.wraps : b.wraps;
-    r.wrap = a.wrap + sign * b.wrap;
-    if (r.wraps != HED_FLOW_NONE && (r.kind != HED_ROWS || r.wrap == 0)) {
-        /* What wrapped around has gone, or one number per warp would not say it. */
-        if (r.wrap != 0)
-            return varies;
-        r.wraps = HED_FLOW_NONE;
-    }
-    return r;
-}
-
-static struct hed_uniform
-scale_class(const struct hed_uniforms *u, struct hed_uniform a, int64_t by)
-{
-    struct hed_uniform r;
-    int64_t step, wrap;
-
-    if (a.kind != HED_ROWS)
-        return (struct hed_uniform){
-            .kind = a.kind,
-            .align = (uint8_t)hed_min(a.align + trailing_zeros((uint64_t)by), 63),
-            .wraps = HED_FLOW_NONE};
-    if (__builtin_mul_overflow(a.step, by, &step) || __builtin_mul_overflow(a.wrap, by, &wrap))
-        return varies;
-    r = make_rows(u, step, (unsigned)hed_min(a.align + trailing_zeros((uint64_t)by), 63));
-    if (r.kind == HED_ROWS && a.wraps != HED_FLOW_NONE) {
-        r.wraps = a.wraps;
-        r.wrap = wrap;
-    }
-    return r;
-}
-
-static int64_t
-extended_constant(uint64_t v, unsigned bits)
-{
-    return bits == 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
-/* A product; a constant factor keeps rows. */
-static struct hed_uniform
-multiply_classes(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b,
-                 unsigned bits)
-{
-    if (a.kind == HED_UNKNOWN || b.kind == HED_UNKNOWN)
-        return unknown;
-    if (a.kind == HED_VARIES || b.kind == HED_VARIES)
-        return varies;
-    if (b.is_constant)
-        return scale_class(u, a, extended_constant(b.constant, bits));
-    if (a.is_constant)
-        return scale_class(u, b, extended_constant(a.constant, bits));
-    if (a.step != 0 || b.step != 0 || a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE)
-        return varies;
-    return (struct hed_uniform){.kind = (uint8_t)hed_max(a.kind, b.kind),
-                                .align = (uint8_t)hed_min(a.align + b.align, 63),
-                                .wraps = HED_FLOW_NONE};
-}
-
-/* A number that is widened. Only steps can wrap around between lanes. */
-static struct hed_uniform
-widen_class(struct hed_uniform a)
-{
-    if (a.kind == HED_ROWS && a.step != 0) {
-        a.wraps = HED_WRAPS_HERE;
-        a.wrap = a.step > 0 ? -1 : 1;
-    }
-    /* A constant would have to be widened with the right sign. */
-    a.is_constant = false;
-    a.constant = 0;
-    return a;
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -321,29 +183,29 @@ arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     a = operand_class(u, i, 1, bits);
     b = operand_class(u, i, 2, bits);
     if (f->op == HED_PTX_OP_ADD)
-        return add_classes(u, a, b, 1);
+        return hed_class_add(u, a, b, 1);
     if (f->op == HED_PTX_OP_SUB)
-        return add_classes(u, a, b, -1);
+        return hed_class_add(u, a, b, -1);
     if (wide && (a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE))
         return varies;
     if (wide) {
-        struct hed_uniform wa = widen_class(a), wb = widen_class(b);
+        struct hed_uniform wa = hed_class_widen(a), wb = hed_class_widen(b);
 
-        /* Constants are factors; see multiply_classes for their signs. */
+        /* Constants are factors; see hed_class_multiply for their signs. */
         if (b.is_constant)
             wb = b;
         if (a.is_constant)
             wa = a;
         if (hed_ptx_types[f->types[0]].kind != HED_PTX_KIND_S &&
-            ((a.is_constant && extended_constant(a.constant, bits) < 0) ||
-             (b.is_constant && extended_constant(b.constant, bits) < 0)))
+            ((a.is_constant && hed_class_number(a.constant, bits) < 0) ||
+             (b.is_constant && hed_class_number(b.constant, bits) < 0)))
             return worst_class(u, i);
-        r = multiply_classes(u, wa, wb, bits);
+        r = hed_class_multiply(u, wa, wb, bits);
     } else {
-        r = multiply_classes(u, a, b, bits);
+        r = hed_class_multiply(u, a, b, bits);
     }
     if (f->op == HED_PTX_OP_MAD)
-        r = add_classes(u, r, operand_class(u, i, 3, wide ? 2 * bits : bits), 1);
+        r = hed_class_add(u, r, operand_class(u, i, 3, wide ? 2 * bits : bits), 1);
     return r;
 }
 
@@ -364,16 +226,16 @@ shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 
     /* "tid / 32" of signed numbers asks for the sign first. */
     if (i->form->op == HED_PTX_OP_SHR && a.is_small && b.is_constant && b.constant >= SMALL_BITS)
-        return hed_uniform_constant(0);
+        return hed_class_constant(0);
     if (b.kind != HED_UNIFORM || !b.is_constant || b.constant >= bits || a.kind != HED_ROWS)
         return worst_class(u, i);
     if (i->form->op == HED_PTX_OP_SHL)
-        return b.constant < 24 ? scale_class(u, a, INT64_C(1) << b.constant) : varies;
+        return b.constant < 24 ? hed_class_scale(u, a, INT64_C(1) << b.constant) : varies;
     if (a.step == 0)
         return worst_class(u, i);
     for (unsigned k = 0; k <= b.constant; k++)
         if (steps_below(u, a, k))
-            return make_rows(u, 0, 0);
+            return hed_class_rows(u, 0, 0);
     return varies;
 }
 
@@ -398,9 +260,9 @@ mask_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         if (!steps_below(u, a, k))
             continue;
         if ((mask & low) == low)
-            return make_rows(u, a.step, k);
+            return hed_class_rows(u, a.step, k);
         if ((mask & low) == 0)
-            return make_rows(u, 0, 0);
+            return hed_class_rows(u, 0, 0);
     }
     return varies;
 }
@@ -418,10 +280,10 @@ convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         !has_width(&i->operands[0], bits_of_type(to)))
         return varies;
     if (bits_of_type(to) > bits_of_type(from))
-        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE ? widen_class(a) : varies;
+        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE ? hed_class_widen(a) : varies;
     if (bits_of_type(to) < bits_of_type(from)) {
         /* 2^32 is nothing in 32 bits. */
-        struct hed_uniform r = make_rows(u, a.step, a.align);
+        struct hed_uniform r = hed_class_rows(u, a.step, a.align);
 
         return bits_of_type(to) == 32 ? r : varies;
     }

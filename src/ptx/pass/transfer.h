@@ -3,12 +3,6 @@
 
 #include "ptx/pass/uniform.h"
 
-/* In hed_uniform.wraps: the value that the instruction makes. */
-#define HED_WRAPS_HERE (UINT32_MAX - 1)
-
-struct hed_uniform hed_uniform_constant(uint64_t value);
-/* The class of a value that is one or the other. */
-struct hed_uniform hed_uniform_join(struct hed_uniform a, struct hed_uniform b);
 /* The class of all that an instruction writes, whatever its guard. */
 struct hed_uniform hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
 /* Is it an operation of all lanes, whose results may be the same though its operands vary? */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "ptx/pass/class.h"
 #include "ptx/pass/transfer.h"
 
 enum hed_rows
@@ -107,7 +108,7 @@ lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform 
 {
     struct hed_uniform *was = &a->u->values[v->id];
 
-    now = hed_uniform_join(*was, now);
+    now = hed_class_join(*was, now);
     if (memcmp(was, &now, sizeof(now)) != 0) {
         *was = now;
         a->changed = true;
@@ -142,9 +143,9 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
             any = true;
         }
         if (from)
-            now = hed_uniform_join(now, u->values[from->id]);
+            now = hed_class_join(now, u->values[from->id]);
         else /* a register that was never written is 0 */
-            now = hed_uniform_join(now, hed_uniform_constant(0));
+            now = hed_class_join(now, hed_class_constant(0));
     }
     /* Lanes come to u->loop together, whatever was before. */
     if (((u->joins[b] && !same) || singly) && hed_flow_in_loop(u->f, b, u->loop))
@@ -190,7 +191,7 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 
         if (guard->kind == HED_UNKNOWN)
             return;
-        now = hed_uniform_join(now, old ? u->values[old->id] : hed_uniform_constant(0));
+        now = hed_class_join(now, old ? u->values[old->id] : hed_class_constant(0));
         if (guard->kind != HED_UNIFORM)
             now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
     }
@@ -265,7 +266,7 @@ hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct he
 
         u->values[i].wraps = HED_FLOW_NONE;
         if (!v->made_by && !v->phi)
-            u->values[i] = hed_uniform_constant(0);
+            u->values[i] = hed_class_constant(0);
     }
     do {
         a.changed = false;
