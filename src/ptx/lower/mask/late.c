@@ -141,11 +141,7 @@ any_result_is_nan(struct hed_lower *l, const struct mask_late *late)
         v = LLVMBuildBitCast(l->b, v, t, "");
         all = all ? nan_of_either(l, all, v) : v;
     }
-    for (unsigned n = HED_PTX_LANES / 2; n > 0; n /= 2)
-        all = nan_of_either(l, hed_lower_elements(l, all, 0, 1, n),
-                            hed_lower_elements(l, all, n, 1, n));
-    all = LLVMBuildExtractElement(l->b, all, hed_lower_word(l, 0), "");
-    return LLVMBuildFCmp(l->b, LLVMRealUNO, all, all, "");
+    return hed_mask_any_nan(l, all);
 }
 
 /* ---- once more ------------------------------------------------------------------------------- */

@@ -93,6 +93,8 @@ LLVMValueRef hed_mask_hide(struct hed_lower *l, const struct hed_ptx_reg *to, LL
 /* The GPU's NaN for any other, if `from` is loose and `to` is not; to may be NULL. */
 LLVMValueRef hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from,
                              const struct hed_ptx_reg *to, LLVMValueRef v);
+/* i1: is one of 32 floats or doubles NaN? */
+LLVMValueRef hed_mask_any_nan(struct hed_lower *l, LLVMValueRef f);
 void hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
 /* A value as 32 lanes, whatever its class and its NaNs. */
 LLVMValueRef hed_mask_lanes(struct hed_lower *l, const struct hed_ptx_reg *r);

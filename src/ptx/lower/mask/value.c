@@ -269,10 +269,9 @@ choose_nans(struct hed_lower *l, LLVMValueRef f, LLVMValueRef words)
                            "");
 }
 
-/* i1: is one of 32 floats NaN? On aarch64 the greater of two is NaN if one of them is; elsewhere a
- * comparison of two tells. */
-static LLVMValueRef
-any_is_nan(struct hed_lower *l, LLVMValueRef f)
+/* On aarch64 the greater of two is NaN if one of them is; elsewhere a comparison of two tells. */
+LLVMValueRef
+hed_mask_any_nan(struct hed_lower *l, LLVMValueRef f)
 {
 #if defined(__aarch64__)
     /* LLVM 16 does not have it. */
@@ -304,7 +303,7 @@ choose_nans_if_any(struct hed_lower *l, LLVMValueRef f, LLVMValueRef words)
     LLVMBasicBlockRef from, some = hed_lower_block(l, ""), after = hed_lower_block(l, "");
     LLVMValueRef chosen, v;
 
-    hed_lower_unlikely(l, any_is_nan(l, f), some, after);
+    hed_lower_unlikely(l, hed_mask_any_nan(l, f), some, after);
     from = LLVMGetInsertBlock(l->b);
     LLVMPositionBuilderAtEnd(l->b, some);
     chosen = choose_nans(l, f, words);
