@@ -24,7 +24,7 @@ enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_F
 /* tier.c: where the launches of a kernel in the baseline tier go. */
 enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIER_STAYS };
 
-/* A function that kernels from machine code call by its address. */
+/* A function that kernels from machine code call by its address. Constant once it is in a list. */
 struct hed_cpu_function {
     struct hed_cpu_function *next;
     uint64_t address;
@@ -34,10 +34,12 @@ struct hed_cpu_function {
 
 /* PTX that was made from the machine code of a kernel, for all of its layouts. */
 struct hed_cpu_lifted {
-    struct hed_cpu_function *functions; /* guarded by the code's lock, like state */
-    int state;                          /* enum hed_cpu_kernel_state; guarded by the code's lock */
-    int err;                            /* valid if READY or FAILED, like the next members */
-    bool is_read;                       /* module is to be freed */
+    /* Functions that it has called. They are added under the code's lock and stay; no lock is
+     * needed to look for one. */
+    _Atomic(struct hed_cpu_function *) functions;
+    int state;    /* enum hed_cpu_kernel_state; guarded by the code's lock */
+    int err;      /* valid if READY or FAILED, like the next members */
+    bool is_read; /* module is to be freed */
     struct hed_ptx_module module;
     const struct hed_ptx_func *func;
     uint32_t shown; /* id of the text on the board, or 0 */

@@ -320,24 +320,46 @@ make_function_program(const struct hed_cpu_kernel *k, uint64_t address)
     return f;
 }
 
+static struct hed_cpu_function *
+find_lifted_function(struct hed_cpu_lifted *l, uint64_t address)
+{
+    /* Acquire: pairs with the release in lift_function_once(). */
+    struct hed_cpu_function *f = atomic_load_explicit(&l->functions, memory_order_acquire);
+
+    while (f && f->address != address)
+        f = f->next;
+    return f;
+}
+
+static struct hed_cpu_function *
+lift_function_once(const struct hed_cpu_kernel *k, struct hed_cpu_lifted *l, uint64_t address)
+{
+    struct hed_cpu_function *f;
+
+    hed_lock(&k->code->lock);
+    f = find_lifted_function(l, address); /* another thread may have been faster */
+    if (!f) {
+        f = make_function_program(k, address);
+        if (f) {
+            f->next = atomic_load_explicit(&l->functions, memory_order_relaxed);
+            /* Release: pairs with the acquire in find_lifted_function(), for the function. */
+            atomic_store_explicit(&l->functions, f, memory_order_release);
+        }
+    }
+    hed_unlock(&k->code->lock);
+    return f;
+}
+
+/* Every call of such a function comes here, from all threads: they do not wait for each other. */
 const struct hed_interp *
 hed_code_find_function(void *arg, uint64_t address)
 {
     const struct hed_cpu_kernel *k = arg;
     struct hed_cpu_lifted *l = hed_code_lifted(k->code, k);
-    struct hed_cpu_function *f;
+    const struct hed_cpu_function *f = find_lifted_function(l, address);
 
-    hed_lock(&k->code->lock);
-    for (f = l->functions; f && f->address != address; f = f->next)
-        ;
-    if (!f) {
-        f = make_function_program(k, address);
-        if (f) {
-            f->next = l->functions;
-            l->functions = f;
-        }
-    }
-    hed_unlock(&k->code->lock);
+    if (!f)
+        f = lift_function_once(k, l, address);
     return f ? f->program : NULL;
 }
 
@@ -360,7 +382,7 @@ hed_code_free_lifted(struct hed_cpu_code *code)
     for (uint32_t i = 0; code->lifted && i < code->pub.kernel_count; i++) {
         if (code->lifted[i].is_read)
             hed_ptx_module_fini(&code->lifted[i].module);
-        free_functions(code->lifted[i].functions);
+        free_functions(atomic_load_explicit(&code->lifted[i].functions, memory_order_relaxed));
     }
     free(code->lifted);
 }
