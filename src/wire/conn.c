@@ -274,7 +274,10 @@ hed_fd_send(int socket, int fd)
     do
         sent = send_fds(socket, &fd, 1, MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
-    return sent == 1 ? 0 : HED_EIO;
+    if (sent == 1)
+        return 0;
+    /* The second means that too many descriptors of this user are on their way. */
+    return errno == EAGAIN || errno == ETOOMANYREFS ? HED_ETIME : HED_EIO;
 }
 
 /* Collects the descriptors of a message: keeps the first `most` and closes the others. Returns how

@@ -86,9 +86,9 @@ ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, 
 int hed_conn_send_fds(struct hed_conn *c, const int *fds, int count);
 int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
 
-/* Pass one descriptor over a bare unix socket, without waiting. HED_EIO if the other end is closed
- * or full; HED_ETIME if there is none now; HED_EFORMAT if something else arrived, which was
- * closed. */
+/* Pass one descriptor over a bare unix socket, without waiting. HED_ETIME if the other end is full,
+ * or if there is none now; HED_EIO if the other end is closed; HED_EFORMAT if something else
+ * arrived, which was closed. */
 int hed_fd_send(int socket, int fd);
 int hed_fd_take(int socket, int *fd);
 

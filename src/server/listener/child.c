@@ -171,18 +171,25 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
 /* The number of a session is not secret, but it is useless without the right user. Over TCP, the
  * worker asks for the session's secret. */
 int
-hed_child_pass(struct hed_server *s, const struct hed_peer *p)
+hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child **out)
 {
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        const struct hed_child *c = &s->children[i];
+        struct hed_child *c = &s->children[i];
 
         if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
             continue;
         if (c->link != p->link || (p->link->local && c->uid != p->user.uid))
             return HED_EACCESS;
-        return hed_fd_send(c->control, p->fd);
+        *out = c;
+        return 0;
     }
     return HED_ENOTFOUND;
+}
+
+int
+hed_child_pass(const struct hed_child *c, const struct hed_peer *p)
+{
+    return hed_fd_send(c->control, p->fd);
 }
 
 static void

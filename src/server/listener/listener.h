@@ -12,7 +12,8 @@
  * 1. A child exists exactly as long as its line in the ledger: both begin in hed_child_start() and
  *    end in hed_child_reap().
  * 2. At most HED_PEERS_MAX connections have no owner, each for at most --patience. When one more
- *    arrives, the oldest is closed.
+ *    arrives, the oldest is closed. Those that wait for their worker to take them do not count:
+ *    a session has at most --channels of them.
  * 3. A worker ends with the listener, however the listener ends (PR_SET_PDEATHSIG).
  */
 #pragma once
@@ -96,7 +97,15 @@ struct hed_listener {
     ino_t ino;
 };
 
-enum hed_peer_state { HED_PEER_PREFACE, HED_PEER_WRITING, HED_PEER_DRAINING, HED_PEER_DEAD };
+enum hed_peer_state {
+    HED_PEER_PREFACE,
+    HED_PEER_PASSING, /* its worker has not taken the connections before it */
+    HED_PEER_WRITING,
+    HED_PEER_DRAINING,
+    HED_PEER_DEAD
+};
+
+struct hed_child;
 
 struct hed_peer { /* a connection that no worker owns yet, or that is being refused */
     struct hed_source source;
@@ -104,6 +113,7 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     enum hed_peer_state state;
     int fd;
     const struct hed_link *link;
+    struct hed_child *child; /* of HED_PEER_PASSING: the worker it is for */
     struct hed_peer_user user;
     char name[64]; /* address, or "local" */
     uint64_t deadline_ns;
@@ -123,6 +133,7 @@ struct hed_child { /* a worker; its index is that of its line in the ledger */
     uid_t uid;
     uint8_t session[16];
     uint64_t started_wall_ns;
+    uint64_t behind_ns; /* the round in which it could not take another connection */
 };
 
 struct hed_server {
@@ -135,7 +146,7 @@ struct hed_server {
     uint64_t deaf_until_ns;
 
     struct hed_peer *peers;        /* oldest first */
-    uint32_t peer_count;           /* those that are not dead */
+    uint32_t peer_count;           /* those that are neither dead nor being passed on */
     struct hed_bucket rate, quiet; /* quiet limits the log lines about refusals */
     uint64_t unsaid;               /* refusals that have not been logged */
 
@@ -178,9 +189,12 @@ void hed_server_refused(struct hed_server *s, const struct hed_peer *p, const ch
 
 /* Starts a worker for a new client. Takes ownership of the descriptor unless it fails. */
 int hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why);
-/* Passes a further connection to the worker of its session; the caller keeps its own descriptor.
- * Returns HED_ENOTFOUND if there is no such session, HED_EACCESS if it is another user's. */
-int hed_child_pass(struct hed_server *s, const struct hed_peer *p);
+/* The worker whose session a further connection belongs to. HED_ENOTFOUND if there is no such
+ * session, HED_EACCESS if it is another user's. */
+int hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child **out);
+/* Passes the connection to it; the caller keeps its own descriptor. HED_ETIME if the worker must
+ * take earlier ones first. */
+int hed_child_pass(const struct hed_child *c, const struct hed_peer *p);
 void hed_child_reap(struct hed_server *s);
 void hed_child_signal(struct hed_server *s, int signal); /* all workers */
 

@@ -1,6 +1,7 @@
 /* Peers: connections that no worker owns yet. See listener.h.
  *
  *   PREFACE ──┬─ NEW, CHANNEL ──> DEAD (a worker has it now)
+ *      │      │      ╲── PASSING ──> the same, when the worker has taken those before it
  *      │      ├─ STATUS ─────> WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
@@ -21,12 +22,15 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "gen/cuda_abi.h"
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
 #define DRAIN_MAX 64 /* reads in one round */
+/* A worker that is behind is asked again so often. Nothing tells when it has taken a connection. */
+#define PASS_AGAIN_NS (2 * HED_NS_PER_MS)
 
 void
 hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
@@ -55,8 +59,9 @@ close_peer(struct hed_server *s, struct hed_peer *p)
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
     (void)close(p->fd);
     p->fd = -1;
+    if (p->state != HED_PEER_PASSING)
+        s->peer_count--;
     p->state = HED_PEER_DEAD; /* the sweep frees it: events of this round may still point to it */
-    s->peer_count--;
 }
 
 static void
@@ -158,11 +163,39 @@ begin_client(struct hed_server *s, struct hed_peer *p)
         refuse_peer(s, p, why.text);
 }
 
+static uint32_t
+count_passing(const struct hed_server *s, const struct hed_child *c)
+{
+    uint32_t n = 0;
+
+    for (const struct hed_peer *p = s->peers; p; p = p->next)
+        n += p->state == HED_PEER_PASSING && p->child == c;
+    return n;
+}
+
+/* The worker is behind: the connection waits. Only the clock is watched meanwhile; if the client
+ * hangs up, the worker will notice. */
+static void
+await_worker(struct hed_server *s, struct hed_peer *p, struct hed_child *c)
+{
+    p->state = HED_PEER_PASSING;
+    p->child = c;
+    s->peer_count--;
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+}
+
 static void
 begin_channel(struct hed_server *s, struct hed_peer *p)
 {
-    const int err = hed_child_pass(s, p);
+    struct hed_child *c;
+    int err = hed_child_find(s, p, &c);
 
+    if (!err)
+        err = hed_child_pass(c, p);
+    if (err == HED_ETIME && count_passing(s, c) < s->options->channels) {
+        await_worker(s, p, c);
+        return;
+    }
     if (err == HED_ENOTFOUND)
         hed_server_refused(s, p,
                            "a channel of a session that does not exist; was the server restarted?");
@@ -252,6 +285,7 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
     case HED_PEER_DRAINING:
         drain_peer(s, p);
         break;
+    case HED_PEER_PASSING:
     case HED_PEER_DEAD:
         break;
     }
@@ -265,7 +299,7 @@ make_room_for_peer(struct hed_server *s)
 {
     struct hed_peer *p = s->peers;
 
-    while (p && p->state == HED_PEER_DEAD)
+    while (p && (p->state == HED_PEER_DEAD || p->state == HED_PEER_PASSING))
         p = p->next;
     if (s->peer_count < HED_PEERS_MAX || !p)
         return;
@@ -306,6 +340,24 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
         read_preface(s, p);
 }
 
+/* Tries again to pass the connection on, unless the worker was found behind in this round. */
+static void
+pass_again(struct hed_server *s, struct hed_peer *p, uint64_t now_ns)
+{
+    struct hed_child *c = p->child;
+    int err = HED_ETIME;
+
+    /* The worker may be gone, and its place taken by another. */
+    if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
+        err = HED_ENOTFOUND;
+    else if (c->behind_ns != now_ns)
+        err = hed_child_pass(c, p);
+    if (err == HED_ETIME)
+        c->behind_ns = now_ns;
+    else
+        close_peer(s, p);
+}
+
 uint64_t
 hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
 {
@@ -314,9 +366,13 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
     for (struct hed_peer **at = &s->peers; *at;) {
         struct hed_peer *p = *at;
 
+        if (p->state == HED_PEER_PASSING)
+            pass_again(s, p, now_ns);
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
             if (p->state == HED_PEER_PREFACE)
                 hed_server_refused(s, p, "it did not say in time what it wants (--patience)");
+            else if (p->state == HED_PEER_PASSING)
+                hed_server_refused(s, p, "its worker did not take a channel in time (--patience)");
             close_peer(s, p);
         }
         if (p->state == HED_PEER_DEAD) {
@@ -325,7 +381,9 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
             free(p);
             continue;
         }
-        next = p->deadline_ns < next ? p->deadline_ns : next;
+        next = hed_min(next, p->deadline_ns);
+        if (p->state == HED_PEER_PASSING)
+            next = hed_min(next, now_ns + PASS_AGAIN_NS);
         at = &p->next;
     }
     return next;

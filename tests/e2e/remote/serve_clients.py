@@ -7,6 +7,7 @@ The server's devices are those of the CPU GPU; no kernel runs. A client is a Pyt
 calls libcuda.so.1 as any program would.
 """
 
+import itertools
 import os
 import select
 import signal
@@ -38,6 +39,7 @@ for line in sys.stdin:
 """
 
 UNAVAILABLE = "46"
+MANY = 400  # channels: more than fit into the queue of a worker that is behind
 
 
 class Client:
@@ -118,6 +120,20 @@ class Clients(Case):
                     "[x.join() for x in t]; say(cuda.cuCtxSynchronize())")
         self.assertEqual(said, "0")
         self.assertGreater(server.status()["clients"][0]["channels"], 1)
+
+    def test_channels_wait_for_a_worker_that_is_behind(self):
+        server = self.serve()
+        c = self.client(server)
+        self.assertEqual(c.do("done = []; r, p = alloc(4096); say(r or copy(p, 4096))"), "0")
+        worker = server.workers()[0]
+        others = itertools.count(server.status()["connections"] + 1)  # each question is one
+        os.kill(worker, signal.SIGSTOP)
+        c.tell(f"t = [threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or done.append("
+               f"copy(p, 4096) or cuda.cuCtxSynchronize())) for _ in range({MANY})]; "
+               f"[x.start() for x in t]; [x.join() for x in t]; say(done == [0] * {MANY})")
+        until(lambda: server.status()["connections"] - next(others) >= MANY, server.status)
+        os.kill(worker, signal.SIGCONT)
+        self.assertEqual(c.hear(), "True")
 
     def test_memory_is_limited(self):
         server = self.serve("--memory", "256M")
