@@ -36,7 +36,12 @@ static bool stacks_there;
 static _Atomic(struct hed_engine_worker *)
     owners[STACKS_MOST]; /* by position of the stack in the range */
 
-static _Atomic pid_t chaining; /* the thread that is inside the program's handler */
+/* The last call of a handler of the program: by which thread, with which context, from where on the
+ * stack. */
+static struct {
+    _Atomic pid_t thread;
+    _Atomic uintptr_t context, frame;
+} chained;
 
 static void
 make_stacks(void)
@@ -112,6 +117,25 @@ pc_of(const ucontext_t *uc)
 #endif
 }
 
+/* Has the program's handler passed the signal on to us, because it replaced our handler? Then the
+ * context is the same, but we are further down the stack. A handler that jumps out of the signal
+ * never returns here; a later signal may have the same context, but then in the same place. */
+static bool
+is_passed_on(const void *context, uintptr_t frame)
+{
+    const pid_t me = (pid_t)syscall(SYS_gettid);
+    /* Relaxed: only values that this thread wrote matter. */
+    const bool same =
+        atomic_load_explicit(&chained.thread, memory_order_relaxed) == me &&
+        atomic_load_explicit(&chained.context, memory_order_relaxed) == (uintptr_t)context &&
+        atomic_load_explicit(&chained.frame, memory_order_relaxed) != frame;
+
+    atomic_store_explicit(&chained.thread, me, memory_order_relaxed);
+    atomic_store_explicit(&chained.context, (uintptr_t)context, memory_order_relaxed);
+    atomic_store_explicit(&chained.frame, frame, memory_order_relaxed);
+    return same;
+}
+
 /* Does what would have happened without our handler. */
 static void
 chain_signal(int signo, siginfo_t *info, void *context)
@@ -121,11 +145,7 @@ chain_signal(int signo, siginfo_t *info, void *context)
         atomic_load_explicit(&before[signal_index(signo)], memory_order_acquire);
     const struct sigaction *old = earlier ? &earlier->action : NULL;
 
-    const pid_t me = (pid_t)syscall(SYS_gettid);
-    /* Relaxed: only a value that this thread wrote matters. */
-    const bool again = atomic_load_explicit(&chaining, memory_order_relaxed) == me;
-
-    if (again || !old ||
+    if (is_passed_on(context, (uintptr_t)__builtin_frame_address(0)) || !old ||
         (!(old->sa_flags & SA_SIGINFO) &&
          (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN))) {
         /* The instruction runs again, and then the system takes its default action. */
@@ -134,12 +154,11 @@ chain_signal(int signo, siginfo_t *info, void *context)
         sigaction(signo, &plain, NULL);
         return;
     }
-    atomic_store_explicit(&chaining, me, memory_order_relaxed);
     if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(signo, info, context);
     else
         old->sa_handler(signo);
-    atomic_store_explicit(&chaining, 0, memory_order_relaxed);
+    atomic_store_explicit(&chained.thread, 0, memory_order_relaxed);
 }
 
 static void

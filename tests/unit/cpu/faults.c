@@ -2,6 +2,10 @@
  * works afterwards. */
 #include "unit/cpu/make.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void
 nothing(struct hed_ptx_strand *s)
 {
@@ -203,13 +207,49 @@ faults_outside_of_kernels_are_the_programs(void **state)
 
     sigaction(SIGSEGV, &mine, &old);
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
-    handled = 0;
-    if (sigsetjmp(back, 1) == 0)
-        *nowhere = 1;
-    assert_int_equal(handled, SIGSEGV);
+    /* Again and again: a handler that jumps never returns to ours. */
+    for (volatile int i = 0; i < 3; i++) {
+        handled = 0;
+        if (sigsetjmp(back, 1) == 0)
+            *nowhere = 1;
+        assert_int_equal(handled, SIGSEGV);
+    }
     job = make_job(bad_address, 0, 20, 64);
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
     sigaction(SIGSEGV, &old, NULL);
+}
+
+static struct sigaction replaced;
+
+static void
+handler_that_passes_on(int signo, siginfo_t *info, void *context)
+{
+    replaced.sa_sigaction(signo, info, context);
+}
+
+/* Ours calls the program's, which calls ours: nobody wants the signal. */
+static void
+a_signal_that_goes_in_circles_ends_the_program(void **state)
+{
+    struct sigaction mine = {.sa_sigaction = handler_that_passes_on, .sa_flags = SA_SIGINFO};
+    struct hed_job job = make_job(nothing, 0, 1, 32);
+    struct rlimit none = {0, 0};
+    struct hed_why why;
+    int how = 0;
+    pid_t child;
+
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
+    child = fork();
+    if (child == 0) {
+        (void)setrlimit(RLIMIT_CORE, &none);
+        sigaction(SIGSEGV, &mine, &replaced);
+        (void)run_badly(&job, NULL, &why); /* installs our handler again */
+        *nowhere = 1;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(WTERMSIG(how), SIGSEGV);
 }
 
 static void
@@ -235,6 +275,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(threads_that_wait_for_each_other_do_not_hang, setup, teardown),
     cmocka_unit_test_setup_teardown(assertions_fail_the_launch, setup, teardown),
     cmocka_unit_test_setup_teardown(faults_outside_of_kernels_are_the_programs, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_signal_that_goes_in_circles_ends_the_program, setup_alone,
+                                    teardown),
     cmocka_unit_test_setup_teardown(launches_that_need_too_much_are_refused, setup_alone, teardown),
 };
 
