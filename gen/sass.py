@@ -24,6 +24,7 @@ Operands, in the order in which they are written:
     {special}           the spelling of a field, as an operand
     "PR"                a word
     [shared]            an address
+    desc[24] gdesc[24]  a descriptor in the uniform register at 24; gdesc[24].how with a field
     c[...]              a constant with an index register
     lut                 the table of PLOP3, in two pieces
     ->34:48 abs34:48    the target of a branch, relative or absolute; by34:48 is a distance;
@@ -50,9 +51,13 @@ from gen.writer import Writer, write_files  # noqa: E402
 
 KINDS = ["END", "WORD", "CHOICE", "REG", "UREG", "PRED", "UPRED", "BARRIER", "SCOREBOARD", "HEX",
          "SIGNED", "F32", "F64", "F16", "BF16", "CONST", "CONST_GAP", "CONST_REG", "CONST_UREG",
-         "MEMORY", "TARGET", "ABSOLUTE", "DISTANCE", "CHOSEN", "NAMED", "SET", "SPLIT"]
+         "MEMORY", "DESC", "GDESC", "TARGET", "ABSOLUTE", "DISTANCE", "CHOSEN", "NAMED", "SET",
+         "SPLIT"]
 FLAGS = {"NOT": 1, "OPTIONAL": 2, "TILDE": 4, "X_TILDE": 8, "INSIDE": 16, "BACKWARD": 32,
          "JOINED": 64, "SPLIT": 128}
+# How the registers of an address are written: with .U32 on a single register beside a uniform one;
+# also on RZ; with URZ beside a pair.
+STYLES = ["PLAIN", "NARROW", "NARROW_ZERO", "WITH_URZ"]
 NONE = 255
 ALWAYS = 254   # a bit that is always set
 FORMS = {1: ("reg", "rc"), 2: ("rc", "imm"), 3: ("rc", "const"), 4: ("imm", "rc"),
@@ -97,10 +102,10 @@ class Spec:
         return [others.get(i) or ("SR_" + names[i] if i in names else f"SR{i}") for i in range(256)]
 
     def memory(self, name, reg=24, wide=NONE, scale=NONE, ur=NONE, no_ur=NONE,
-               with_ur=NONE, descriptor=NONE, offset=(40, 24), narrow=False):
-        """narrow: a single register beside a uniform one is written as .U32."""
+               with_ur=NONE, descriptor=NONE, offset=(40, 24), style="plain"):
+        """style: one of STYLES, in lower case."""
         self.memories[name] = (reg, wide, scale, ur, no_ur, with_ur, descriptor, *offset,
-                               str(narrow).lower())
+                               f"HED_SASS_STYLE_{style.upper()}")
 
     def archs(self, since=0, until=255):
         self.since, self.until = since, until
@@ -202,6 +207,9 @@ class _Line:
             if m[1] not in names:
                 raise SassError(f"{self.name}: no address {m[1]}")
             return Item("MEMORY", names.index(m[1]))
+        if m := re.fullmatch(r"(g?desc)\[(\d+)\](?:\.(\w+))?", text):
+            return Item(m[1].upper(), int(m[2]), WIDTHS["ureg"],
+                        choice=self.spec.find_field(m[3]) if m[3] else None)
         if text == "lut":
             return Item("SPLIT")
         if text == "c[R]":
@@ -278,6 +286,7 @@ def load(folder):
     spec = Spec()
     space = {"field": spec.field, "raw": spec.raw, "specials": spec.specials,
              "memory": spec.memory, "op": spec.op, "archs": spec.archs, "ALWAYS": ALWAYS,
+             "NONE": NONE,
              "uniform_op": functools.partial(spec.op, uniform=True),
              "half_op": functools.partial(spec.op, half=True)}
     names = {}
@@ -367,6 +376,11 @@ def emit(spec):
     h("enum hed_sass_flag {")
     for k, v in FLAGS.items():
         h(f"    HED_SASS_IS_{k} = {v},")
+    h("};")
+    h()
+    h("enum hed_sass_style {")
+    for k in STYLES:
+        h(f"    HED_SASS_STYLE_{k},")
     h("};")
     return {"sass_table.c": w.text(), "sass_kinds.h": h.text()}
 

@@ -12,7 +12,6 @@ field("int_from_signed", 84, "S8", "S16", "", "S64")
 field("to_unsigned", 75, "U8", "U16", "U32", "U64")
 field("to_signed", 75, "S8", "S16", "", "S64")
 field("float_from", 84, None, "F16", "", "F64")
-field("half_of", 60, "", "H1", None, None)
 field("byte_from", 60, "", "B1", "B2", "B3")
 field("convert_to", 75, None, "F16", "F32", "F64", "BF16", None, None, None)
 field("convert_from", 84, None, "F16", "F32", "F64")
@@ -34,27 +33,39 @@ PACK = "F2FP.satfinite.relu_pack.bf16_pack.pack.pack_round"
 op(0x03e, "2 8 a c", PACK, "Rd, A, S", imm="f32", when="!pack", until=88)
 op(0x03e, "2 8 a c", PACK, "Rd, S, Rc", imm="f32", when="pack", until=88)
 field("int_to90", 75, None, "F16", "", "F64", "BF16", None, None, None)
-for code, since, until in ((0x106, 75, 89), (0x106, 90, 255), (0x112, 75, 255)):
+field("float_from90", 84, None, "F16", "", "F64", "BF16", None, None, None)
+field("convert_from90", 84, None, "F16", "F32", "F64", "BF16", None, None, None)
+field("round_to90", 75, None, "F16", "", "F64", "BF16", None, None, None)
+for since, until, new in ((75, 89, ""), (90, 255, "90")):
     archs(since, until)
-    to = "int_to90" if since == 90 else "int_to"
-    for what, imm, test in (("int_from", "hex", "!from_signed_bit"),
-                            ("int_from_signed", "signed", "from_signed_bit")):
-        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S.byte_from", imm=imm,
-           when=f"{test} int_from=0")
-        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S.half_of", imm=imm,
-           when=f"{test} int_from=1")
-        op(code, "3 9 b d", f"I2F.{to}.{what}.round", "Rd, S", imm=imm, when=test)
+    for code in (0x106, 0x112):
+        for what, imm, test in (("int_from", "hex", "!from_signed_bit"),
+                                ("int_from_signed", "signed", "from_signed_bit")):
+            op(code, "3 9 b d", f"I2F.int_to{new}.{what}.round", "Rd, S.byte_from", imm=imm,
+               when=f"{test} int_from=0")
+            op(code, "3 9 b d", f"I2F.int_to{new}.{what}.round", "Rd, S.half_of", imm=imm,
+               when=f"{test} int_from=1")
+            op(code, "3 9 b d", f"I2F.int_to{new}.{what}.round", "Rd, S", imm=imm, when=test)
+    halves = (1, 4) if new else (1,)   # the types that a register has two of
+    for code in (0x105, 0x111):
+        for to, test in (("to_unsigned", "!to_signed_bit"), ("to_signed", "to_signed_bit")):
+            name = f"F2I.ftz.{to}.float_from{new}.to_int.ntz"
+            op(code, "3 9 b d", name, "Rd, -|S|", imm="f32", when=test)
+            for half in halves if new else ():
+                op(code, "3 9 b d", name, "Rd, -|S|.half_of", imm="f32",
+                   when=f"{test} float_from90={half}")
+    for code in (0x104, 0x110):
+        name = f"F2F.ftz.convert_to.convert_from{new}.round"
+        op(code, "3 9 b d", name, "Rd, -|S|", imm="f32")
+        for half in halves:
+            op(code, "3 9 b d", name, "Rd, -|S|.half_of", imm="f32",
+               when=f"convert_from{new}={half}")
+    for code in (0x107, 0x113):
+        op(code, "3 9 b d", f"FRND.ftz.round_to{new}.to_int", "Rd, -|S|", imm="f32")
+        for half in halves if new else ():
+            op(code, "3 9 b d", f"FRND.ftz.round_to{new}.to_int", "Rd, -|S|.half_of", imm="f32",
+               when=f"round_to90={half}")
 archs()
-for code in (0x105, 0x111):
-    op(code, "3 9 b d", "F2I.ftz.to_unsigned.float_from.to_int.ntz", "Rd, -|S|", imm="f32",
-       when="!to_signed_bit")
-    op(code, "3 9 b d", "F2I.ftz.to_signed.float_from.to_int.ntz", "Rd, -|S|", imm="f32")
-for code in (0x104, 0x110):
-    op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|.half_of", imm="f32",
-       when="convert_from=1")
-    op(code, "3 9 b d", "F2F.ftz.convert_to.convert_from.round", "Rd, -|S|", imm="f32")
-for code in (0x107, 0x113):
-    op(code, "3 9 b d", "FRND.ftz.round_to.to_int", "Rd, -|S|", imm="f32")
 # Since sm_89 bits 76, 86 and 87 say the result's type; 88..90 and 78 how the sources are arranged.
 for wide in range(3):
     for low in range(2):
@@ -77,5 +88,6 @@ op(0x043, "2 4 6 8 a c e", "F2IP.byte_to.F32.byte_round.byte_ntz.relu_pack",
 for signed in range(2):
     op(0x045, "2 8 a c", f"I2FP.i2fp_to.{'S32' if signed else 'U32'}.i2fp_round", "Rd, S",
        imm="signed" if signed else "hex", when=f"from_signed_bit={signed} 84:2=2", since=86)
-op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C")
+op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C", until=89)
+op(0x039, "2 4 6 8 a c e", "I2IP.narrow_to.S32.SAT", "Rd, A, B, C", when="74:1", since=90)
 op(0x038, "2 8 a c", "I2I.clamp_to.S32.SAT", "Rd, S")

@@ -28,6 +28,7 @@ field("size", 73, "U8", "S8", "U16", "S16", "", "64", "128")
 field("evict", 84, "EF", "", "EL", "LU", "EU", "NA")
 field("prefetch", 68, "", "LTC64B", "LTC128B", "LTC256B")
 field("byte", 76, "", "B1", "B2", "B3")
+field("half_of", 60, "", "H1", None, None)
 
 # Memory order and scope. A load's 4 is the one that differs.
 SCOPES = ["", "CONSTANT.PRIVATE", "CONSTANT.CTA", "CONSTANT.CTA.PRIVATE", "STRONG.SM.PRIVATE",

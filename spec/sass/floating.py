@@ -13,9 +13,17 @@ op(0x009, "2 8 a c", "FMNMX.ftz.nan.xorsign", "Rd, -|A|, -|S|, !P@87", imm="f32"
 op(0x00a, "2 8 a c", "FSET.BF.fcmp.ftz.combine", "Rd, -|A|, -|S|, !P@87", imm="f32")
 op(0x00b, "2 8 a c", "FSETP.fcmp.ftz.combine", "P@81, P@84, -|A|, -|S|, !P@87", imm="f32")
 op(0x102, "3 9 b d", "FCHK", "P@81, -|A|, -|S|", imm="f32")
-op(0x108, "3 9 b d", "MUFU.function.f16", "Rd, -|S|", imm="f32")
-for code in (6, 7):   # the upper half of a double
-    op(0x108, "3 9 b d", "MUFU.function.f16", "Rd, -|S|", imm="f64", when=f"function={code}")
+field("mufu_half", 72, "", "F16", "BF16", None)
+for since, until, half in ((75, 89, "f16"), (90, 255, "mufu_half")):
+    archs(since, until)
+    op(0x108, "3 9 b d", f"MUFU.function.{half}", "Rd, -|S|", imm="f32")
+    for code in (6, 7):   # the upper half of a double
+        op(0x108, "3 9 b d", f"MUFU.function.{half}", "Rd, -|S|", imm="f64",
+           when=f"function={code}")
+for half in (1, 2):
+    op(0x108, "3 9 b d", "MUFU.function.mufu_half", "Rd, -|S|.half_of", imm="f32",
+       when=f"mufu_half={half}", since=90)
+archs()
 op(0x028, "2 8 a c", "DMUL.round", "Rd, -|A|, -|S|", imm="f64")
 op(0x029, "4 6 e", "DADD.round", "Rd, -|A|, -|S|", imm="f64")
 op(0x029, "2", "DADD.round", "Rd, -|A|, -|Rc|")

@@ -12,6 +12,9 @@ for bf16, imm in ((0, "f16"), (1, "bf16")):
             "Rd, -|A|.h, -|B|.h, -|C|.h, (relu)!P@87?", imm=imm, when=f"bf16_v2={bf16}")
     half_op(0x031, "2 a c", "HFMA2.bf16_v2.f32.fmz.ftz.relu.sat",
             "Rd, -|A|.h, -|B|.nh, -|C|.h, (relu)!P@87?", when=f"bf16_v2={bf16} 86:1", since=86)
+    half_op(0x031, "2 4 6 8 a c e", "HFMA2.bf16_v2.f32.OOB.relu.sat",
+            "Rd, -|A|.h, -|B|.h, -|C|.h, (relu)!P@87?", imm=imm,
+            when=f"bf16_v2={bf16} fmz ftz", since=90)
 for since, until, bf16s in ((75, 89, ((0, "f16"),)), (90, 255, ((0, "f16"), (1, "bf16")))):
     archs(since, until)
     for bf16, imm in bf16s:

@@ -30,7 +30,10 @@ raw("channels", 72, 4)
 
 TO, FROM = "P@81?, Rc, Rd, A, Rb?", "#54:5, #40:14"
 ALL = "(channels!=15)#72:4"
-for code, forms, place, b in ((0, "b", f"{FROM}, ", "not_bindless"), (1, "3", "", "bindless")):
+IN_UR = "UR@40, #46:8, "   # since sm_90
+for code, forms, place, b in ((0, "b", f"{FROM}, ", "not_bindless"), (1, "3", "", "bindless"),
+                              (0, "f", IN_UR, "not_bindless")):
+    archs(since=90 if place == IN_UR else 0)
     op(0x160 + code, forms, f"TEX.scr.{b}.tex_half.tex_level.aoffi.compare.evict.ndv.nodep",
        f"{TO}, {place}{{dims}}, {ALL}")
     op(0x163 + code, forms, f"TLD4.scr.channel.{b}.tex_half.gather_offsets.compare.evict.nodep",
@@ -41,6 +44,7 @@ for code, forms, place, b in ((0, "b", f"{FROM}, ", "not_bindless"), (1, "3", ""
        f"{TO}, {place}{{gradient_dims}}, {ALL}")
     op(0x16f + code, forms, f"TXQ.{b}.nodep", f"Rc, Rd, A, {{query}}, {place}#72:4")
 
+archs()
 field("surface", 61, "1D", "1D_BUFFER", "1D_ARRAY", "2D", "2D_ARRAY", "3D", None, None)
 field("bytes_apart", 72, "", "BA")
 field("outside", 59, "IGN", "", "TRAP", None)

@@ -9,8 +9,8 @@ field("turing_atomic", 79, None, "", "STRONG", None)
 field("turing_scope", 77, "CTA", "SM", "GPU", "SYS")
 field("private", 76, "", "PRIVATE")
 field("unordered", 76, "", "U")
-memory("turing", wide=90, ur=32, with_ur=91, narrow=True)
-memory("turing_store", wide=90, ur=64, with_ur=91, narrow=True)
+memory("turing", wide=90, ur=32, with_ur=91, style="narrow")
+memory("turing_store", wide=90, ur=64, with_ur=91, style="narrow")
 
 archs(75, 75)
 LOAD_75 = "e.evict.prefetch.turing_size.turing_load.turing_scope.private"

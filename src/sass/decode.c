@@ -107,7 +107,9 @@ read_memory(struct word128 *w, const struct hed_sass_memory *m, struct hed_sass_
     o->has_ureg = m->ureg != HED_SASS_NONE && !word_bit(w, m->no_ureg) &&
                   (m->with_ureg == HED_SASS_NONE || word_bit(w, m->with_ureg));
     o->ureg = o->has_ureg || o->descriptor ? (uint32_t)word_bits(w, m->ureg, 6) : HED_SASS_URZ;
-    if (m->narrow && o->has_ureg && !o->wide)
+    o->style = (enum hed_sass_style)m->style;
+    if ((m->style == HED_SASS_STYLE_NARROW || m->style == HED_SASS_STYLE_NARROW_ZERO) &&
+        o->has_ureg && !o->wide)
         o->choice.word = "U32";
     o->value = m->offset_width ? signed_bits(w, m->offset, m->offset_width) : 0;
 }
@@ -121,6 +123,8 @@ read_place(struct word128 *w, const struct hed_sass_item *item, struct hed_sass_
     case HED_SASS_UREG:
     case HED_SASS_BARRIER:
     case HED_SASS_SCOREBOARD:
+    case HED_SASS_DESC:
+    case HED_SASS_GDESC:
         o->reg = (uint32_t)word_bits(w, item->bit, item->width);
         break;
     case HED_SASS_PRED:
@@ -316,14 +320,18 @@ static const struct {
     {0x014, 81, 3}, /* VABSDIFF has no second result: PT */
     {0x024, 81, 3}, /* nor has IMAD */
     {0x0a4, 81, 3}, /* nor has UIMAD */
-    {0x107, 84, 2}, /* FRND: the size */
+    {0x048, 81, 6}, /* VIMNMX has none at all */
+    {0x107, 84, 3}, /* FRND: the size */
     {0x108, 60, 1}, /* MUFU: the upper half */
-    {0x113, 84, 2}, /* FRND of doubles: the size */
+    {0x113, 84, 3}, /* FRND of doubles: the size */
     {0x11c, 78, 1}, /* B2R: of the result */
     {0x18a, 64, 8}, /* ATOM: there is a descriptor; of sm_75, no register to be swapped in */
     {0x18c, 64, 8}, /* ATOMS: no register to be swapped in */
-    {0x18c, 88, 3}, /* ATOMS.POPC.INC: the type */
+    {0x18c, 87, 4}, /* ATOMS.POPC.INC: the operation */
+    {0x1a2, 64, 8}, /* ATOM of floats: as ATOM */
+    {0x1a3, 64, 8}, /* ATOMG of floats */
     {0x1a8, 64, 8}, /* ATOMG: as ATOM */
+    {0x1bb, 74, 1}, /* UBLKRED: from shared memory */
     {0x1ae, 70, 1}, /* LDGSTS: there is a descriptor */
     {0x1ae, 76, 1}, /* LDGSTS: the order */
 };

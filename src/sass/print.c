@@ -24,6 +24,16 @@ print_word(struct hed_buf *b, const struct hed_sass_choice *c)
         hed_buf_addf(b, ".%s", c->word);
 }
 
+/* As an operand. */
+static void
+print_spelling(struct hed_buf *b, const struct hed_sass_choice *c)
+{
+    if (c->word)
+        hed_buf_addf(b, "%s", c->word);
+    else
+        hed_buf_addf(b, "INVALID%" PRIu32, c->value);
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static double
@@ -108,8 +118,10 @@ print_predicate(struct hed_buf *b, const char *prefix, uint32_t reg)
 static void
 print_memory(struct hed_buf *b, const struct hed_sass_operand *o, const char *symbol)
 {
-    const bool ureg = o->has_ureg && !o->descriptor && !(o->wide && o->ureg == HED_SASS_URZ);
-    const bool bare = o->reg == HED_SASS_RZ && (ureg || !o->wide);
+    const bool hides_urz = o->wide && o->style != HED_SASS_STYLE_WITH_URZ;
+    const bool ureg = o->has_ureg && !o->descriptor && !(hides_urz && o->ureg == HED_SASS_URZ);
+    const bool bare = o->reg == HED_SASS_RZ && (ureg || !o->wide) &&
+                      !(ureg && o->style == HED_SASS_STYLE_NARROW_ZERO);
     const char *plus = "";
 
     if (o->descriptor) {
@@ -161,6 +173,14 @@ print_constant(struct hed_buf *b, const struct hed_sass_operand *o, const char *
     hed_buf_addf(b, "]");
 }
 
+static void
+print_descriptor(struct hed_buf *b, const struct hed_sass_operand *o)
+{
+    hed_buf_addf(b, o->kind == HED_SASS_DESC ? "desc[" : "gdesc[");
+    print_register(b, "UR", o->reg, HED_SASS_URZ);
+    hed_buf_addf(b, "]");
+}
+
 /* The scoreboards of a mask, highest first: {3,1}. */
 static void
 print_set(struct hed_buf *b, uint64_t mask)
@@ -188,6 +208,10 @@ print_value(struct hed_buf *b, const struct hed_sass_operand *o, const char *sym
         break;
     case HED_SASS_UREG:
         print_register(b, "UR", o->reg, HED_SASS_URZ);
+        break;
+    case HED_SASS_DESC:
+    case HED_SASS_GDESC:
+        print_descriptor(b, o);
         break;
     case HED_SASS_PRED:
         print_predicate(b, "P", o->reg);
@@ -225,10 +249,7 @@ print_value(struct hed_buf *b, const struct hed_sass_operand *o, const char *sym
         break;
     case HED_SASS_CHOSEN:
     case HED_SASS_NAMED:
-        if (o->choice.word)
-            hed_buf_addf(b, "%s", o->choice.word);
-        else
-            hed_buf_addf(b, "INVALID%" PRIu32, o->choice.value);
+        print_spelling(b, &o->choice);
         break;
     default:
         if (symbol)

@@ -1,4 +1,4 @@
-/* Machine code of NVIDIA GPUs (SASS) as sm_75 to sm_89 have it: from the 128 bits of an instruction
+/* Machine code of NVIDIA GPUs (SASS) as sm_75 to sm_90 have it: from the 128 bits of an instruction
  * to a small struct, and from there to the text that nvdisasm prints. The encoding is described in
  * spec/sass; this room only interprets the tables that are made from it. docs/internals/sass.md is
  * the guide.
@@ -41,6 +41,7 @@ struct hed_sass_operand {
     bool wide;       /* an address whose register is a pair */
     bool has_ureg;   /* the uniform register belongs to the address */
     bool descriptor; /* it is a memory descriptor */
+    enum hed_sass_style style;     /* of an address: how its registers are written */
     struct hed_sass_choice choice; /* halves, scale of an index, spelling */
 };
 

@@ -38,7 +38,7 @@ struct hed_sass_memory {
     uint8_t with_ureg;  /* set if it does */
     uint8_t descriptor; /* set if it is a descriptor that is written before the address */
     uint8_t offset, offset_width;
-    bool narrow; /* a single register beside a uniform one is written as .U32 */
+    uint8_t style; /* enum hed_sass_style */
 };
 
 /* One form of an instruction; rows of one opcode follow each other, those with tests first. */

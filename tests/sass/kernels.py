@@ -23,7 +23,7 @@ def main():
         for source in sorted(HERE.rglob("*.cu")):
             if source.stem in LINKED:
                 continue
-            for arch in ("sm_80", "sm_86", "sm_89"):
+            for arch in ("sm_80", "sm_86", "sm_89", "sm_90"):
                 run(nvcc, "-std=c++17", f"-arch={arch}", "-cubin", "-o", cubin, source)
                 count.compare(heddle, nvdisasm, cubin)
     print(f"{count.kernels} functions, {count.instructions} instructions, "

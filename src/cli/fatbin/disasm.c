@@ -9,7 +9,7 @@
 #include "fatbin/cubin.h"
 #include "sass/text.h"
 
-#define EXACT_ARCHS "sm_75 to sm_89"
+#define EXACT_ARCHS "sm_75 to sm_90"
 
 static const char usage[] =
     "usage: heddle fatbin disasm FILE... [OPTION...]\n"
@@ -53,7 +53,7 @@ print_line(void *arg, const char *line)
 static bool
 is_exact(struct hed_arch arch)
 {
-    return arch.number >= 75 && arch.number <= 89;
+    return arch.number >= 75 && arch.number <= 90;
 }
 
 /* What the cubin itself says counts: the entry of a fat binary may say something else. */

@@ -238,8 +238,8 @@ class Disasm(Case):
             cubin[49] = number   # in the ELF header's flags
             file = self.write(fatbin(entry(CUBIN, 80, cubin)))
             err = self.run_it("disasm", file)[1]
-            warnings = re.findall(r"entry 1 is code for (\S+), .*sm_75 to sm_89", err)
-            self.assertEqual(warnings, [] if number < 90 else [f"sm_{number}"])
+            warnings = re.findall(r"entry 1 is code for (\S+), .*sm_75 to sm_90", err)
+            self.assertEqual(warnings, [] if number <= 90 else [f"sm_{number}"])
         kernel = self.rows("--kernels", file)[0]["kernels"][0]["name"]
         file = self.write(fatbin(*[entry(CUBIN, 120, cubin)] * 2))
         self.assertEqual(self.run_it("disasm", "--kernel", kernel, file)[1].count("sm_120"), 2)
