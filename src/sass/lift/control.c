@@ -6,6 +6,8 @@
 #include "sass/lift/family.h"
 #include "sass/lift/inside.h"
 
+#define PLACES_FEW 4 /* compared one by one */
+
 /* What a transfer depends on: the guard and a predicate. */
 struct condition {
     bool never;
@@ -109,6 +111,13 @@ write_branch(struct lift *l, const char *pred, uint32_t node)
         hed_lift_calc(l, "bra heddle_L%u", l->flow.nodes[node].order);
 }
 
+/* The number that stands for a place. */
+static uint32_t
+number_of_place(const struct lift *l, uint32_t place, bool by_address)
+{
+    return by_address ? hed_lift_place_number(&l->code, place) : place * HED_SASS_BYTES;
+}
+
 /* Compares a register with the numbers of places, and branches to the one that it is. */
 static void
 branch_to_equal(struct lift *l, const char *value, const uint32_t *places, uint32_t count,
@@ -117,14 +126,46 @@ branch_to_equal(struct lift *l, const char *value, const uint32_t *places, uint3
     const struct lift_node *n = l->node;
 
     for (uint32_t i = 0; i < count && i < n->next_count; i++) {
-        const uint32_t place =
-            by_address ? hed_lift_place_number(&l->code, places[i]) : places[i] * HED_SASS_BYTES;
         const char *x = hed_lift_temp(l, 'x');
 
-        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value, place - bias);
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value,
+                      number_of_place(l, places[i], by_address) - bias);
         write_branch(l, x, n->next[i]);
         l->text_used = 0; /* nothing of an earlier comparison is needed; value is a copy */
     }
+}
+
+/* The same for the return of a subroutine that has one copy: its places are those of the nodes that
+ * follow, sorted, and may be many. So they are halved until few are left. */
+static void
+return_to_equal(struct lift *l, const char *value, uint32_t first, uint32_t end, bool by_address,
+                uint32_t bias)
+{
+    const struct lift_node *nodes = l->flow.nodes;
+    const uint32_t *next = l->node->next;
+
+    while (end - first > PLACES_FEW) {
+        const uint32_t middle = first + (end - first) / 2;
+        const char *x = hed_lift_temp(l, 'x');
+        char label[16];
+
+        (void)snprintf(label, sizeof label, "%s", x + 2); /* its number occurs once */
+        hed_lift_calc(l, "setp.ge.u32 %s, %s, 0x%x", x, value,
+                      number_of_place(l, nodes[next[middle]].first, by_address) - bias);
+        hed_lift_calc(l, "@%s bra heddle_R%s", x, label);
+        return_to_equal(l, value, first, middle, by_address, bias);
+        hed_buf_addf(&l->statements, "heddle_R%s:\n", label);
+        first = middle;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const char *x = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value,
+                      number_of_place(l, nodes[next[i]].first, by_address) - bias);
+        write_branch(l, x, next[i]);
+        l->text_used = 0; /* as above */
+    }
+    hed_lift_calc(l, "trap");
 }
 
 /* Goes to the node that follows, where a condition does not hold. */
@@ -200,15 +241,20 @@ lift_return(struct lift *l, const struct condition *c)
         hed_lift_leave_function(l);
         return;
     }
-    if (!l->flow.by_value) {
+    if (!l->flow.by_value && !l->flow.shared) {
         write_branch(l, c->pred, l->node->next[0]);
         return;
     }
     /* An offset in the section counts from its beginning, whatever the instruction adds to its own
      * place. */
     bias = by_address ? (uint32_t)by->value : hed_lift_piece(&l->code, l->index)->base;
-    places = hed_lift_returns(l, l->index, by_address, &count);
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
+    if (l->flow.shared) {
+        skip_unless(l, c);
+        return_to_equal(l, value, 0, l->node->next_count - l->node->falls, by_address, bias);
+        return;
+    }
+    places = hed_lift_returns(l, l->index, by_address, &count);
     if (!l->is_function) {
         branch_by_value(l, c, value, places, count, by_address, bias);
         return;

@@ -31,6 +31,20 @@ acts_on_lanes(const struct hed_sass_inst *inst)
     return strcmp(inst->name, "BRA") == 0 && hed_sass_bits(inst, 33, 1);
 }
 
+/* WARPSYNC is a meeting of its own: it waits wherever lanes are. */
+bool
+hed_lift_lanes_meet(const struct lift *l)
+{
+    struct hed_sass_inst inst;
+
+    for (uint32_t i = 0; i < l->flow.inst_count; i++)
+        if (hed_sass_decode(hed_lift_arch(l), l->code.bytes.data + (size_t)i * HED_SASS_BYTES,
+                            &inst) == 0 &&
+            (acts_on_lanes(&inst) || strcmp(inst.name, "BAR") == 0))
+            return true;
+    return false;
+}
+
 /* The number of the barrier among the operands; LIFT_NONE if there is none. */
 static uint32_t
 barrier_of(const struct hed_sass_inst *inst)

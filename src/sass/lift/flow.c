@@ -1,7 +1,8 @@
-/* The blocks of a kernel's machine code, and the order in which they are written. See inside.h.
+/* The blocks of a kernel's machine code. See inside.h.
  *
  *   CALL of a subroutine          every call gets blocks of its own, so a return knows where to go:
  *                                 [a: CALL f][b]  ->  [a][f of a][b]
+ *   many copies                   every subroutine has one copy, if lanes need not meet (shared.c)
  *   recursion, too many copies    calls are jumps; a return compares its register with the places
  *                                 behind all calls
  */
@@ -10,77 +11,18 @@
 
 #include "base/number.h"
 #include "base/search.h"
+#include "sass/lift/flow.h"
 #include "sass/lift/inside.h"
 
 #define NODES_MAX (1u << 16) /* blocks, with copies */
 #define EDGES_MAX (1u << 18) /* between blocks */
 #define DEPTH_MAX 16u        /* calls inside of calls, until none is copied */
-#define COPIES_FACTOR 4u     /* copies of subroutines may have so many times the code's size */
-#define COPIES_FREE 65536u   /* instructions that are fine in any case */
-#define CALL_REL 0x944
-#define CALL_REL_BY_REG 0x344
-#define CALL_ABS_BY_REG 0x343
-
-/* ---- what an instruction does to the flow ---------------------------------------------------- */
-
-static enum lift_transfer
-call_of(const struct lift *l, const struct hed_sass_inst *inst)
-{
-    switch (inst->opcode) {
-    case CALL_REL:
-        return LIFT_CALLS;
-    case CALL_REL_BY_REG:
-        return LIFT_CALLS_BY_VALUE;
-    case CALL_ABS_BY_REG: /* system functions, unless the cubin has others */
-        return l->code.taken_count ? LIFT_CALLS_BY_ADDRESS : LIFT_GOES_ON;
-    default:
-        return LIFT_GOES_ON;
-    }
-}
-
-enum lift_transfer
-hed_lift_transfer_of(const struct lift *l, const struct hed_sass_inst *inst)
-{
-    if (strcmp(inst->name, "BRA") == 0)
-        return LIFT_BRANCHES;
-    if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
-        return LIFT_BRANCHES_BY_TABLE;
-    if (strcmp(inst->name, "CALL") == 0)
-        return call_of(l, inst);
-    if (strcmp(inst->name, "RET") == 0)
-        return LIFT_RETURNS;
-    if (strcmp(inst->name, "EXIT") == 0)
-        return LIFT_ENDS;
-    return LIFT_GOES_ON;
-}
-
-bool
-hed_lift_is_absolute(const struct hed_sass_inst *inst)
-{
-    for (unsigned i = 0; i < inst->modifier_count; i++)
-        if (inst->modifiers[i].word && strcmp(inst->modifiers[i].word, "ABS") == 0)
-            return true;
-    return false;
-}
-
-bool
-hed_lift_is_conditional(const struct hed_sass_inst *inst)
-{
-    return inst->guard != HED_SASS_PT || inst->guard_not ||
-           hed_sass_bits(inst, 87, 3) != HED_SASS_PT || hed_sass_bits(inst, 90, 1) ||
-           hed_sass_bits(inst, 33, 1); /* BRA.DIV, BRA.CONV */
-}
-
-uint32_t
-hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index)
-{
-    uint64_t at;
-
-    if (!hed_sass_target(inst, (uint64_t)index * HED_SASS_BYTES, &at) || at % HED_SASS_BYTES ||
-        at / HED_SASS_BYTES >= l->flow.inst_count)
-        return LIFT_NONE;
-    return (uint32_t)(at / HED_SASS_BYTES);
-}
+/* Copies of subroutines may have so many times the code's size, and so many instructions are fine
+ * in any case: if each could have one copy instead, and if it could not. */
+#define FEW_FACTOR 2u
+#define FEW_FREE 16384u
+#define MOST_FACTOR 4u
+#define MOST_FREE 65536u
 
 /* ---- where blocks begin ---------------------------------------------------------------------- */
 
@@ -131,15 +73,6 @@ mark_begins(struct lift *l)
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
-
-struct flow_maker {
-    struct lift *l;
-    uint32_t *slots; /* a hash table of nodes: 1 + node, or 0 */
-    uint32_t mask;
-    uint64_t copied; /* instructions in all nodes */
-    uint32_t edges;  /* of all nodes */
-    bool too_many;   /* recursion, or too many copies */
-};
 
 static uint32_t
 node_hash(uint32_t inst, uint32_t context)
@@ -235,8 +168,8 @@ make_room_for_next(struct lift_node *n)
     return more != NULL;
 }
 
-static void
-add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
+void
+hed_flow_add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
 {
     struct lift_flow *f = &m->l->flow;
     uint32_t to;
@@ -262,8 +195,8 @@ add_next(struct flow_maker *m, uint32_t node, uint32_t inst, uint32_t context)
 }
 
 /* Only calls and returns leave the section that an instruction is in. */
-static uint32_t
-stay_inside(const struct lift *l, uint32_t from, uint32_t to)
+uint32_t
+hed_flow_stay_inside(const struct lift *l, uint32_t from, uint32_t to)
 {
     return to < l->flow.inst_count && hed_lift_piece(&l->code, from) == hed_lift_piece(&l->code, to)
                ? to
@@ -273,14 +206,14 @@ stay_inside(const struct lift *l, uint32_t from, uint32_t to)
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* A call is followed once in each context, so the context is new. */
-static uint32_t
-add_context(struct flow_maker *m, uint32_t parent, uint32_t callee, uint32_t back)
+uint32_t
+hed_flow_add_context(struct flow_maker *m, uint32_t parent, uint32_t callee, uint32_t back)
 {
     struct lift_flow *f = &m->l->flow;
 
     for (uint32_t c = parent; c != 0; c = f->contexts[c].parent)
-        m->too_many |= f->contexts[c].callee == callee;
-    m->too_many |= f->contexts[parent].depth >= DEPTH_MAX;
+        m->recursion |= f->contexts[c].callee == callee;
+    m->recursion |= f->contexts[parent].depth >= DEPTH_MAX;
     if (f->context_count == f->context_room) {
         const uint32_t room = f->context_room * 2;
         struct lift_context *more = realloc(f->contexts, room * sizeof *more);
@@ -304,11 +237,13 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
     const uint32_t to = hed_lift_target(m->l, inst, index), context = f->nodes[node].context;
 
     if (to == LIFT_NONE || f->by_value)
-        add_next(m, node, to, 0);
-    else if (hed_lift_is_jump(m->l, to))
-        add_next(m, node, stay_inside(m->l, index, to), context);
+        hed_flow_add_next(m, node, to, 0);
+    else if (hed_lift_is_jump(m->l, index, to))
+        hed_flow_add_next(m, node, hed_flow_stay_inside(m->l, index, to), context);
+    else if (f->shared)
+        hed_flow_share_call(m, node, to, index + 1);
     else
-        add_next(m, node, to, add_context(m, context, to, index + 1));
+        hed_flow_add_next(m, node, to, hed_flow_add_context(m, context, to, index + 1));
 }
 
 /* The first of the places that is not before an instruction. */
@@ -354,8 +289,10 @@ follow_call_by_value(struct flow_maker *m, uint32_t node, uint32_t index, bool b
     const uint32_t *to = hed_lift_callees(m->l, index, by_address, &count);
 
     f->calls_by_value = true;
+    m->unclear |= f->shared;
     for (uint32_t i = 0; i < count && !m->l->err; i++)
-        add_next(m, node, to[i], f->by_value ? 0 : add_context(m, context, to[i], index + 1));
+        hed_flow_add_next(m, node, to[i],
+                          f->by_value ? 0 : hed_flow_add_context(m, context, to[i], index + 1));
 }
 
 static void
@@ -370,15 +307,17 @@ follow_return(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *i
             hed_lift_returns(m->l, f->nodes[node].end - 1, hed_lift_is_absolute(inst), &count);
 
         for (uint32_t i = 0; i < count; i++)
-            add_next(m, node, to[i], 0);
+            hed_flow_add_next(m, node, to[i], 0);
     } else if (f->nodes[node].context == 0 && m->l->is_function) {
         return;
     } else if (f->nodes[node].context == 0) {
         m->l->err = HED_ENOTSUP;
         hed_why_set(m->l->why, "machine code: a return from the kernel itself at 0x%x",
                     (f->nodes[node].end - 1) * HED_SASS_BYTES);
+    } else if (f->shared) {
+        hed_flow_share_return(m, node);
     } else {
-        add_next(m, node, stay_inside(m->l, c->back - 1, c->back), c->parent);
+        hed_flow_add_next(m, node, hed_flow_stay_inside(m->l, c->back - 1, c->back), c->parent);
     }
 }
 
@@ -390,7 +329,8 @@ follow_table(struct flow_maker *m, uint32_t node, uint32_t index)
     uint32_t count, *targets = hed_lift_table(m->l, index, &count);
 
     for (uint32_t i = 0; i < count; i++)
-        add_next(m, node, stay_inside(m->l, index, targets[i]), m->l->flow.nodes[node].context);
+        hed_flow_add_next(m, node, hed_flow_stay_inside(m->l, index, targets[i]),
+                          m->l->flow.nodes[node].context);
     free(targets);
     if (!count) {
         m->l->err = HED_ENOTSUP;
@@ -418,7 +358,9 @@ follow_node(struct flow_maker *m, uint32_t node)
     m->copied += i - f->nodes[node].first;
     switch (t) {
     case LIFT_BRANCHES:
-        add_next(m, node, stay_inside(m->l, i - 1, hed_lift_target(m->l, &inst, i - 1)), context);
+        hed_flow_add_next(m, node,
+                          hed_flow_stay_inside(m->l, i - 1, hed_lift_target(m->l, &inst, i - 1)),
+                          context);
         break;
     case LIFT_BRANCHES_BY_TABLE:
         follow_table(m, node, i - 1);
@@ -438,7 +380,7 @@ follow_node(struct flow_maker *m, uint32_t node)
     }
     /* A call by address may be that of a system function. */
     if (t == LIFT_GOES_ON || t == LIFT_CALLS_BY_ADDRESS || hed_lift_is_conditional(&inst)) {
-        add_next(m, node, stay_inside(m->l, i - 1, i), context);
+        hed_flow_add_next(m, node, hed_flow_stay_inside(m->l, i - 1, i), context);
         f->nodes[node].falls = true;
     }
 }
@@ -461,50 +403,105 @@ find_returns(struct flow_maker *m)
     }
 }
 
-static void
-follow_all(struct flow_maker *m)
+/* False if there are more instructions than that, or if it cannot be done this way. */
+static bool
+follow_all(struct flow_maker *m, uint64_t most)
 {
     struct lift_flow *f = &m->l->flow;
-    const uint64_t most = (uint64_t)f->inst_count * COPIES_FACTOR + COPIES_FREE;
 
     if (f->by_value)
         find_returns(m);
     (void)find_flow_node(m, m->l->entry, 0, true);
-    for (uint32_t n = 0; n < f->node_count && !m->l->err && !m->too_many; n++) {
+    for (uint32_t n = 0; n < f->node_count && !m->l->err && !m->recursion && !m->unclear; n++) {
         follow_node(m, n);
-        m->too_many |= !f->by_value && m->copied > most;
+        if (m->copied > most)
+            return false;
     }
+    return !m->recursion && !m->unclear;
 }
 
 static void
-forget_nodes(struct lift_flow *f)
+forget_nodes(struct flow_maker *m)
 {
+    struct lift_flow *f = &m->l->flow;
+
     for (uint32_t n = 0; n < f->node_count; n++)
         free(f->nodes[n].next);
     f->node_count = 0;
     f->context_count = 1;
+    f->contexts[0] = (struct lift_context){0};
     f->return_count = 0;
+    f->calls_by_value = false;
+    memset(m->slots, 0, (m->mask + 1) * sizeof *m->slots);
+    m->copied = 0;
+    m->edges = 0;
+    m->recursion = m->unclear = false;
+}
+
+/* One copy of each subroutine. False if that cannot be done. */
+static bool
+follow_shared(struct flow_maker *m)
+{
+    struct lift *l = m->l;
+    bool done = false;
+
+    forget_nodes(m);
+    l->flow.shared = true;
+    if (!hed_flow_share_init(m))
+        l->err = HED_ENOMEM;
+    else
+        done = follow_all(m, UINT64_MAX);
+    if (done && !l->err)
+        hed_flow_share_end(m);
+    hed_flow_share_fini(m);
+    l->flow.shared = done;
+    return done;
 }
 
 static int
-make_nodes(struct lift *l)
+make_nodes(struct lift *l, bool may_share)
 {
+    const uint64_t n = l->flow.inst_count, most = n * MOST_FACTOR + MOST_FREE;
     struct flow_maker m = {.l = l, .mask = 255};
+    bool done;
 
     m.slots = calloc(m.mask + 1, sizeof *m.slots);
     if (!m.slots)
         return HED_ENOMEM;
-    follow_all(&m);
-    if (m.too_many && !l->err) {
-        forget_nodes(&l->flow);
-        memset(m.slots, 0, (m.mask + 1) * sizeof *m.slots);
+    forget_nodes(&m);
+    done = follow_all(&m, may_share ? n * FEW_FACTOR + FEW_FREE : most);
+    l->flow.recurses |= m.recursion;
+    if (!done && !l->err && may_share) {
+        done = !hed_lift_lanes_meet(l) && follow_shared(&m);
+        if (!done && !l->err && !l->flow.recurses) {
+            forget_nodes(&m);
+            done = follow_all(&m, most);
+        }
+    }
+    if (!done && !l->err) {
+        forget_nodes(&m);
         l->flow.by_value = true;
-        m.too_many = false;
-        m.edges = 0;
-        follow_all(&m);
+        l->flow.recurses = true; /* for all that is known */
+        (void)follow_all(&m, UINT64_MAX);
     }
     free(m.slots);
     return l->err;
+}
+
+static int
+make_flow(struct lift *l, bool may_share)
+{
+    struct lift_flow *f = &l->flow;
+    int err = make_nodes(l, may_share);
+
+    if (!err && !f->shared) /* one copy is what is wanted there, not more */
+        err = hed_lift_split(f);
+    if (err)
+        return err;
+    err = hed_lift_order(f);
+    if (err == HED_ELIMIT)
+        hed_why_set(l->why, "machine code: the kernel has too many loops");
+    return err;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -535,14 +532,14 @@ hed_lift_flow(struct lift *l)
     if (err)
         return err;
     mark_begins(l);
-    err = make_nodes(l);
-    if (!err)
-        err = hed_lift_split(f);
-    if (err)
-        return err;
-    err = hed_lift_order(f);
-    if (err == HED_ELIMIT)
-        hed_why_set(l->why, "machine code: the kernel has too many loops");
+    err = make_flow(l, true);
+    if (err == HED_ELIMIT && f->shared) { /* copies have fewer branches and loops */
+        free(f->order);
+        f->order = NULL;
+        f->shared = false;
+        l->err = 0;
+        err = make_flow(l, false);
+    }
     return err;
 }
 

@@ -1,7 +1,9 @@
 /* Inside the lifter: one kernel at a time.
  *
- *   targets.c  where branches and calls through registers can go
+ *   targets.c  what instructions do to the flow, and where branches and calls through registers
+ *              can go
  *   flow.c     blocks of machine code, subroutines repeated for each call
+ *   shared.c   subroutines that are not repeated, if that would be too much
  *   split.c    copies blocks, so that every loop has one entry
  *   order.c    puts them into an order in which loops are contiguous and joins come after what
  *              they join
@@ -76,6 +78,8 @@ struct lift_context {
     uint32_t callee; /* instruction */
     uint32_t back;   /* instruction after the call */
     uint32_t depth;
+    uint32_t calls,
+        returns; /* of a subroutine that has one copy: 1 + the last one (flow.h), or 0 */
 };
 
 /* The targets of an indirect branch, as .nv.info lists them. */
@@ -93,6 +97,8 @@ struct lift_flow {
     struct lift_context *contexts;
     uint32_t context_count, context_room;
     uint32_t *order; /* nodes as they are written */
+    bool shared;     /* subroutines have one copy each: a return compares its register */
+    bool recurses;   /* subroutines call themselves, as far as their stack is concerned */
     bool by_value;   /* calls are not followed: a return compares its register with all places */
     bool calls_by_value; /* there are calls through registers */
     uint8_t *begins;     /* by instruction: a block begins here */
@@ -104,7 +110,7 @@ struct lift_flow {
     struct lift_table *tables; /* by place */
     uint32_t table_count;
     uint8_t *listed; /* by instruction: scratch of hed_lift_table */
-    uint8_t *jumps;  /* by instruction: is a call that goes there one? enum lift_jump */
+    uint8_t *jumps;  /* by instruction: does nothing return from there? enum lift_jump */
     uint32_t walked; /* instructions, in order to find that out */
     uint32_t *queue; /* scratch of hed_lift_is_jump: instructions, and by instruction: */
     uint8_t *queued; /* it is in the queue */
@@ -245,6 +251,8 @@ const char *hed_lift_label(struct lift *l);
 
 /* ---- converge.c ------------------------------------------------------------------------------ */
 
+/* Is there an instruction that counts on lanes being together? */
+bool hed_lift_lanes_meet(const struct lift *l);
 /* Sets l->barriers. */
 void hed_lift_find_meetings(struct lift *l);
 
@@ -295,8 +303,8 @@ bool hed_lift_is_absolute(const struct hed_sass_inst *inst);
 /* Set f->tables and f->functions. HED_ENOMEM. */
 int hed_lift_read_tables(struct lift *l);
 int hed_lift_find_functions(struct lift *l);
-/* Is a call that goes to an instruction a jump? Nothing returns from there. */
-bool hed_lift_is_jump(struct lift *l, uint32_t to);
+/* Is the call `index`, which goes to an instruction, a jump? Nothing returns to behind it. */
+bool hed_lift_is_jump(struct lift *l, uint32_t index, uint32_t to);
 /* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
  * caller frees. NULL if there are none. */
 uint32_t *hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count);

@@ -406,7 +406,7 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel,
         l->err = hed_lift_flow(l);
     }
     l->stack_unknown = l->flow.by_value; /* a return would bring it to all places behind calls */
-    if (!l->err && (l->flow.by_value || l->flow.calls_by_value || l->code.piece_count > 1 ||
+    if (!l->err && (l->flow.recurses || l->flow.calls_by_value || l->code.piece_count > 1 ||
                     l->code.taken_left_out || l->is_function))
         l->local += SPARE_STACK;
     if (!l->err && !alloc_tables(l))

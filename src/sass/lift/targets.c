@@ -1,15 +1,82 @@
-/* Where branches and calls through registers can go: .nv.info lists targets, symbols name
- * functions. See inside.h.
+/* What instructions do to the flow, and where branches and calls through registers can go: .nv.info
+ * lists targets, symbols name functions. See inside.h.
  */
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/search.h"
 #include "sass/lift/inside.h"
 
+#define CALL_REL 0x944
+#define CALL_REL_BY_REG 0x344
+#define CALL_ABS_BY_REG 0x343
+#define TRANSFER_MASK 0x1e0u  /* of an opcode */
+#define TRANSFERS 0x140u      /* branches, calls, returns */
 #define INDIRECT_TARGETS 0x34 /* in .nv.info */
 #define TABLE_HEAD 12         /* bytes before the targets */
 #define WALK_MAX (1u << 22)   /* instructions looked at in order to tell calls from jumps */
+
+/* ---- what an instruction does to the flow ---------------------------------------------------- */
+
+static enum lift_transfer
+call_of(const struct lift *l, const struct hed_sass_inst *inst)
+{
+    switch (inst->opcode) {
+    case CALL_REL:
+        return LIFT_CALLS;
+    case CALL_REL_BY_REG:
+        return LIFT_CALLS_BY_VALUE;
+    case CALL_ABS_BY_REG: /* system functions, unless the cubin has others */
+        return l->code.taken_count ? LIFT_CALLS_BY_ADDRESS : LIFT_GOES_ON;
+    default:
+        return LIFT_GOES_ON;
+    }
+}
+
+enum lift_transfer
+hed_lift_transfer_of(const struct lift *l, const struct hed_sass_inst *inst)
+{
+    if (strcmp(inst->name, "BRA") == 0)
+        return LIFT_BRANCHES;
+    if (strcmp(inst->name, "BRX") == 0 || strcmp(inst->name, "BRXU") == 0)
+        return LIFT_BRANCHES_BY_TABLE;
+    if (strcmp(inst->name, "CALL") == 0)
+        return call_of(l, inst);
+    if (strcmp(inst->name, "RET") == 0)
+        return LIFT_RETURNS;
+    if (strcmp(inst->name, "EXIT") == 0)
+        return LIFT_ENDS;
+    return LIFT_GOES_ON;
+}
+
+bool
+hed_lift_is_absolute(const struct hed_sass_inst *inst)
+{
+    for (unsigned i = 0; i < inst->modifier_count; i++)
+        if (inst->modifiers[i].word && strcmp(inst->modifiers[i].word, "ABS") == 0)
+            return true;
+    return false;
+}
+
+bool
+hed_lift_is_conditional(const struct hed_sass_inst *inst)
+{
+    return inst->guard != HED_SASS_PT || inst->guard_not ||
+           hed_sass_bits(inst, 87, 3) != HED_SASS_PT || hed_sass_bits(inst, 90, 1) ||
+           hed_sass_bits(inst, 33, 1); /* BRA.DIV, BRA.CONV */
+}
+
+uint32_t
+hed_lift_target(const struct lift *l, const struct hed_sass_inst *inst, uint32_t index)
+{
+    uint64_t at;
+
+    if (!hed_sass_target(inst, (uint64_t)index * HED_SASS_BYTES, &at) || at % HED_SASS_BYTES ||
+        at / HED_SASS_BYTES >= l->flow.inst_count)
+        return LIFT_NONE;
+    return (uint32_t)(at / HED_SASS_BYTES);
+}
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
@@ -140,8 +207,9 @@ hed_lift_find_functions(struct lift *l)
 
 /* ---- calls that are jumps -------------------------------------------------------------------- */
 
-/* Compilers write a call where a branch would do: to a part of the kernel that was moved away. It
- * begins no function, and nothing that can follow returns. */
+/* Compilers write a call where a branch would do: to a part of the kernel, or of a function, that
+ * was moved away. It begins no function, and nothing that can follow returns, or at least not to
+ * the place behind the call. */
 struct walk {
     struct lift *l;
     uint32_t done, count; /* of flow->queue: instructions that were looked at, and all */
@@ -216,17 +284,16 @@ walk_step(struct walk *w, uint32_t index)
     return false;
 }
 
-bool
-hed_lift_is_jump(struct lift *l, uint32_t to)
+/* Can a return follow an instruction, in the same function? */
+static bool
+reaches_return(struct lift *l, uint32_t to)
 {
     struct lift_flow *f = &l->flow;
     struct walk w = {.l = l};
     bool returns = false;
 
-    if (begins_function(l, to))
-        return false;
     if (f->jumps[to])
-        return f->jumps[to] == LIFT_JUMP;
+        return f->jumps[to] == LIFT_NO_JUMP;
     walk_add(&w, to);
     while (w.done < w.count && !returns && f->walked < WALK_MAX) {
         returns = walk_step(&w, f->queue[w.done++]);
@@ -235,5 +302,29 @@ hed_lift_is_jump(struct lift *l, uint32_t to)
     f->jumps[to] = returns || w.done < w.count ? LIFT_NO_JUMP : LIFT_JUMP;
     for (uint32_t i = 0; i < w.count; i++)
         f->queued[f->queue[i]] = 0;
-    return f->jumps[to] == LIFT_JUMP;
+    return f->jumps[to] == LIFT_NO_JUMP;
+}
+
+/* Can a return go to an instruction? Then some instruction has its place as a number, where
+ * branches and calls have how far they go. */
+static bool
+is_return_place(struct lift *l, uint32_t index)
+{
+    const uint32_t place = index * HED_SASS_BYTES - hed_lift_piece(&l->code, index - 1)->base;
+
+    if (l->code.patch_count || l->flow.walked >= WALK_MAX)
+        return true; /* who knows */
+    for (uint32_t i = 0; i < l->flow.inst_count; i++, l->flow.walked++) {
+        const uint64_t word = hed_load_u64(l->code.bytes.data + (size_t)i * HED_SASS_BYTES);
+
+        if (word >> 32 == place && (word & TRANSFER_MASK) != TRANSFERS)
+            return true;
+    }
+    return false;
+}
+
+bool
+hed_lift_is_jump(struct lift *l, uint32_t index, uint32_t to)
+{
+    return !begins_function(l, to) && (!reaches_return(l, to) || !is_return_place(l, index + 1));
 }

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "ptx/run/abi.h"
 
-#define FIBER_STACK (256u << 10) /* bytes */
+#define FIBER_STACK (1u << 20) /* bytes; local memory of recursions lies there */
 
 /* A strand that runs; with a stack of its own where threads meet. */
 struct fiber {

@@ -34,7 +34,7 @@ recursion_with_many_returns_is_refused(void **state)
     }
     make_call(&code, first);
     make_exit(&code);
-    assert_int_equal(lift_code(), HED_ELIMIT);
+    assert_int_equal(lift_code_with_functions(first, 1, 0), HED_ELIMIT);
     assert_non_null(strstr(why.text, "too many branches"));
 }
 
@@ -47,7 +47,7 @@ recursion_may_end_with_a_call(void **state)
     make_bra(&code, GUARD_P0, 4);
     make_ret(&code);
     make_call(&code, 2);
-    assert_int_equal(lift_code(), 0);
+    assert_int_equal(lift_code_with_functions(2, 1, 0), 0);
     text_can_be_parsed();
 }
 
@@ -65,8 +65,9 @@ chains_of_calls_do_not_grow(void **state)
         make_ret(&code);
     }
     make_ret(&code);
-    (void)lift_code();
-    assert_true(text.size < (size_t)128 << 20);
+    assert_int_equal(lift_code_with_functions(2, steps + 1, 3), 0);
+    text_can_be_parsed();
+    assert_null(strstr(hed_buf_cstr(&text), "heddle_L3004:")); /* each block once */
 }
 
 /* Parts of a kernel that call each other and never return: there is nothing to copy, and no return
@@ -90,24 +91,75 @@ calls_that_nothing_returns_from_are_jumps(void **state)
     assert_null(strstr(hed_buf_cstr(&text), "heddle_L7:")); /* seven blocks, each once */
 }
 
+/* A function has its last part elsewhere, and gets there by a call. Its return goes behind the call
+ * of the function: no other place is known to any instruction. */
+static void
+calls_that_nothing_returns_to_are_jumps(void **state)
+{
+    make_call(&code, 3);
+    make_exit(&code);
+    make_ret(&code); /* 2: the last part */
+    make_call(&code, 2);
+    make_nop(&code);
+    make_exit(&code);
+    assert_int_equal(lift_code_with_functions(3, 1, 0), 0);
+    text_can_be_parsed();
+    assert_null(strstr(hed_buf_cstr(&text), "heddle_L4:")); /* nothing behind the second call */
+}
+
+/* A hundred calls of a function that is large: it is there once, and the return compares. Returns
+ * of other functions have other places. */
+static void
+large_functions_are_not_copied(void **state)
+{
+    const uint32_t calls = 100, size = 1000, first = 2 * calls + 1;
+
+    for (uint32_t i = 0; i < calls; i++) {
+        make_call(&code, first);
+        make_call(&code, first + size + 1);
+    }
+    make_exit(&code);
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t i = 0; i < size; i++)
+            make_inst(&code, 0xff057624 | (uint64_t)k << 38, 0x000fe200078e00ff);
+        make_ret(&code);
+    }
+    assert_int_equal(lift_code_with_functions(first, 2, size + 1), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("setp.eq.u32"), 2 * calls);
+    assert_int_equal(count_in_text(" %r5,"), 2 * size);
+}
+
+/* SHFL: on our CPU, lanes meet by the order of blocks, which copies keep. */
+static void
+large_functions_are_copied_where_lanes_meet(void **state)
+{
+    const uint32_t calls = 100, size = 300, first = calls + 2;
+
+    for (uint32_t i = 0; i < calls; i++)
+        make_call(&code, first);
+    make_inst(&code, 0x00201f0002037f89, 0x000e6800000e0000);
+    make_exit(&code);
+    for (uint32_t i = 0; i < size; i++)
+        make_inst(&code, 0xff057624, 0x000fe200078e00ff);
+    make_ret(&code);
+    assert_int_equal(lift_code_with_functions(first, 1, 0), 0);
+    text_can_be_parsed();
+    assert_int_equal(count_in_text("setp.eq.u32"), 0);
+    assert_int_equal(count_in_text(" %r5,"), calls * size);
+}
+
 /* CALL.REL.NOINC R2 may go to each function that the symbols name. */
 static void
 calls_through_registers_are_limited(void **state)
 {
     const uint32_t count = 3000;
-    uint32_t section;
 
     for (uint32_t i = 0; i < count; i++)
         make_inst(&code, 0x7344 | 2 << 24, 0x000fc00003c00000);
     for (uint32_t i = 0; i < count; i++)
         make_ret(&code);
-    section = make_kernel(&cubin, "k", &code, &info);
-    for (uint32_t i = 0; i < count; i++)
-        (void)make_symbol(&cubin, "f",
-                          (Elf64_Sym){.st_info = STT_FUNC,
-                                      .st_shndx = (uint16_t)section,
-                                      .st_value = (count + i) * 16});
-    assert_int_equal(lift_cubin(), HED_ELIMIT);
+    assert_int_equal(lift_code_with_functions(count, count, 1), HED_ELIMIT);
     assert_non_null(strstr(why.text, "too many branches"));
 }
 
@@ -264,6 +316,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(recursion_may_end_with_a_call, setup, teardown),
     cmocka_unit_test_setup_teardown(chains_of_calls_do_not_grow, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_that_nothing_returns_from_are_jumps, setup, teardown),
+    cmocka_unit_test_setup_teardown(calls_that_nothing_returns_to_are_jumps, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_are_not_copied, setup, teardown),
+    cmocka_unit_test_setup_teardown(large_functions_are_copied_where_lanes_meet, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_through_registers_are_limited, setup, teardown),
     cmocka_unit_test_setup_teardown(loops_inside_of_loops_are_limited, setup, teardown),
     cmocka_unit_test_setup_teardown(loops_with_many_entries_are_limited, setup, teardown),

@@ -80,6 +80,20 @@ lift_code(void)
     return lift_cubin();
 }
 
+/* The same; `count` functions begin at an instruction, and at every `apart`th behind it. */
+static inline int
+lift_code_with_functions(uint32_t first, uint32_t count, uint32_t apart)
+{
+    const uint32_t section = make_kernel(&cubin, "k", &code, &info);
+
+    for (uint32_t i = 0; i < count; i++)
+        (void)make_symbol(&cubin, "f",
+                          (Elf64_Sym){.st_info = STT_FUNC,
+                                      .st_shndx = (uint16_t)section,
+                                      .st_value = (first + i * apart) * 16});
+    return lift_cubin();
+}
+
 /* What is lifted must be PTX for our parser. */
 static inline void
 text_can_be_parsed(void)
@@ -89,4 +103,17 @@ text_can_be_parsed(void)
     hed_ptx_module_init(&m, HED_PTX_CEILING);
     assert_int_equal(hed_ptx_parse(&m, (const char *)text.data, text.size), 0);
     hed_ptx_module_fini(&m);
+}
+
+static inline unsigned
+count_in_text(const char *word)
+{
+    const char *at = hed_buf_cstr(&text);
+    unsigned n = 0;
+
+    while ((at = strstr(at, word))) {
+        at += strlen(word);
+        n++;
+    }
+    return n;
 }

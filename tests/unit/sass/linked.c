@@ -81,19 +81,6 @@ make_relocations(uint32_t section, const Elf64_Rela *all, size_t count)
     (void)make_section(&cubin, ".rela", SHT_RELA, section, all, count * sizeof *all);
 }
 
-static unsigned
-count_in_text(const char *word)
-{
-    const char *at = hed_buf_cstr(&text);
-    unsigned n = 0;
-
-    while ((at = strstr(at, word))) {
-        at += strlen(word);
-        n++;
-    }
-    return n;
-}
-
 /* A kernel that calls f, with a return address that is right. */
 static struct function
 make_calling_kernel(void)
