@@ -6,7 +6,7 @@
 #include "sass/lift/memory.h"
 
 enum { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH };
-enum { U32, S32, U64, F32, F16X2, S64, F64, TYPES };
+enum { U32, S32, U64, F32, F16X2, S64, F64, BF16X2, TYPES };
 
 static const char *const op_names[] = {"add", "min", "max", "inc", "dec",
                                        "and", "or",  "xor", "exch"};
@@ -17,18 +17,46 @@ is_wide_type(unsigned type)
     return type == U64 || type == S64 || type == F64;
 }
 
+/* Since sm_90 operations on floats have opcodes of their own. */
+static bool
+is_float_atomic(const struct lift *l)
+{
+    const unsigned opcode = l->inst->opcode & 0x1ff;
+
+    return hed_lift_arch(l) >= LIFT_HOPPER &&
+           (opcode == 0x1a2 || opcode == 0x1a3 || opcode == 0x1a6);
+}
+
+/* The type by its field, which is not the same everywhere; TYPES if it is not known. */
 static unsigned
 type_of_atomic(const struct lift *l)
 {
+    static const uint8_t floats[16] = {F16X2, TYPES, TYPES, BF16X2, TYPES, TYPES, TYPES, TYPES,
+                                       TYPES, F32,   TYPES, TYPES,  TYPES, TYPES, TYPES, F64};
+    static const uint8_t integers[8] = {U32, S32, U64, S64, TYPES, TYPES, TYPES, TYPES};
+
+    if (is_float_atomic(l))
+        return floats[hed_sass_bits(l->inst, 73, 4)];
+    if (hed_lift_arch(l) >= LIFT_HOPPER)
+        return integers[hed_sass_bits(l->inst, 73, 3)];
     return (unsigned)hed_sass_bits(l->inst, 73, hed_lift_arch(l) == LIFT_TURING ? 3 : 4);
+}
+
+/* The operation by its field; that of REDG and RED has three bits. */
+static unsigned
+operation_of_atomic(const struct lift *l, unsigned bits)
+{
+    return (unsigned)(is_float_atomic(l) ? hed_sass_bits(l->inst, 88, 2)
+                                         : hed_sass_bits(l->inst, 87, bits));
 }
 
 /* The operation and the type as PTX writes them: "add.u32". NULL, refused, if there is none. */
 static const char *
 operation_name(struct lift *l, unsigned op, unsigned type)
 {
-    static const char *const numbers[] = {"u32", "s32", "u64", NULL, NULL, "s64", NULL};
-    static const char *const sums[] = {"u32", "u32", "u64", "f32", "noftz.f16x2", "u64", "f64"};
+    static const char *const numbers[] = {"u32", "s32", "u64", NULL, NULL, "s64", NULL, NULL};
+    static const char *const sums[] = {"u32",         "u32", "u64", "f32",
+                                       "noftz.f16x2", "u64", "f64", "noftz.bf16x2"};
     const char *word = NULL;
 
     if (op <= EXCH && type < TYPES) {
@@ -132,10 +160,11 @@ lift_far_atomic(struct lift *l, const char *space)
         sources = hed_lift_text(l, "%s, %s", sources, atomic_source(l, 3, wide));
         what = wide ? "cas.b64" : "cas.b32";
     } else {
-        what = operation_name(l, (unsigned)hed_sass_bits(l->inst, 87, 4), type);
+        what = operation_name(l, operation_of_atomic(l, 4), type);
     }
     if (what) {
-        const char *at = hed_lift_far(l, hed_lift_operand(l, 1));
+        const struct hed_sass_operand *o = hed_lift_operand(l, 1);
+        const char *at = space[0] ? hed_lift_far(l, o) : hed_lift_generic(l, o);
 
         put_atomic(l, where, what, at, sources, wide);
         set_done(l);
@@ -158,7 +187,7 @@ void
 hed_lift_reduce_global(struct lift *l)
 {
     const unsigned type = type_of_atomic(l);
-    const char *what = operation_name(l, (unsigned)hed_sass_bits(l->inst, 87, 3), type), *at, *s;
+    const char *what = operation_name(l, operation_of_atomic(l, 3), type), *at, *s;
 
     if (!what || !has_far_address(l))
         return;

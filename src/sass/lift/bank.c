@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "sass/lift/inside.h"
 
-/* Words of constant bank 0 before the parameters. */
+/* Words of constant bank 0 before the parameters, the same for all. */
 enum {
     NTID_X = 0x00,
     NTID_Y = 0x04,
@@ -13,26 +13,45 @@ enum {
     NCTAID_X = 0x0c,
     NCTAID_Y = 0x10,
     NCTAID_Z = 0x14,
-    SHARED_WINDOW = 0x18,
     LOCAL_WINDOW = 0x20,
     STACK_POINTER = 0x28,
     DYNAMIC_SHARED = 0x2c,
     GRID_ID = 0x30,
+    NSMID = 0x10c,
+    RESERVED_SHARED = 0x114,
+};
+
+/* Until sm_89. */
+enum {
+    SHARED_WINDOW = 0x18,
     BANK_ADDRESS = 0x40,
     EXCLUDED_RANGE = 0x50,
     ENVREG = 0x88,
-    ENVREG_END = 0x108,
-    NSMID = 0x10c,
-    RESERVED_SHARED = 0x114,
     DESCRIPTOR = 0x118,
     RESERVED_END = 0x120,
     RESERVED_END_1 = 0x124,
     GRAPH_EXEC = 0x130,
 };
 
-/* A word of bank 0 that is not a parameter. */
+/* Since sm_90. Blocks that were launched without a cluster are clusters of one block. */
+enum {
+    ENVREG_90 = 0x40,
+    EXCLUDED_RANGE_90 = 0xd0,
+    EXPLICIT_CLUSTER = 0x140,
+    CLUSTER_NCTAID = 0x144,  /* three words */
+    CLUSTER_INVERSE = 0x150, /* 1 / CLUSTER_NCTAID, floats */
+    NCLUSTERID = 0x15c,      /* three words */
+    CLUSTER_NCTARANK = 0x188,
+    GRAPH_EXEC_90 = 0x190,
+    PARAM_ADDRESS = 0x198,
+    DESCRIPTOR_90 = 0x208,
+};
+
+#define ENVREGS 32
+
+/* A word that is a special register; NULL if it is none. */
 static const char *
-system_word(struct lift *l, int64_t offset)
+special_word(const struct lift *l, int64_t offset)
 {
     static const struct {
         int at;
@@ -46,73 +65,126 @@ system_word(struct lift *l, int64_t offset)
         {NCTAID_Z, "%nctaid.z"},
         {DYNAMIC_SHARED, "%dynamic_smem_size"},
         {NSMID, "%nsmid"},
+        {NCLUSTERID, "%nctaid.x"},
+        {NCLUSTERID + 4, "%nctaid.y"},
+        {NCLUSTERID + 8, "%nctaid.z"},
     };
-    const char *t;
+    const size_t count =
+        sizeof specials / sizeof specials[0] - (hed_lift_arch(l) < LIFT_HOPPER ? 3 : 0);
 
-    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
-        if (offset != specials[i].at)
-            continue;
-        t = hed_lift_temp(l, 't');
-        hed_lift_calc(l, "mov.u32 %s, %s", t, specials[i].name);
-        return t;
-    }
-    if (offset >= ENVREG && offset < ENVREG_END && offset % 4 == 0) {
-        t = hed_lift_temp(l, 't');
-        hed_lift_calc(l, "mov.u32 %s, %%envreg%d", t, (int)(offset - ENVREG) / 4);
-        return t;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (offset == specials[i].at)
+            return specials[i].name;
+    return NULL;
+}
+
+/* A word that is a number here; NULL if it is none. */
+static const char *
+number_word(int64_t offset)
+{
     switch (offset) {
-    case STACK_POINTER:
-        return hed_lift_text(l, "%u", l->local);
+    case RESERVED_SHARED:
     case DESCRIPTOR: /* of memory: any value does */
     case DESCRIPTOR + 4:
     case EXCLUDED_RANGE:
     case EXCLUDED_RANGE + 4:
-    case RESERVED_SHARED:
     case RESERVED_END:
     case RESERVED_END_1:
     case GRAPH_EXEC:
     case GRAPH_EXEC + 4:
         return "0";
     default:
-        hed_lift_refuse(l, "a word of constant bank 0 that is not known");
-        return "0";
+        return NULL;
     }
+}
+
+static const char *
+number_word_90(int64_t offset)
+{
+    switch (offset) {
+    case RESERVED_SHARED:
+    case DESCRIPTOR_90:
+    case DESCRIPTOR_90 + 4:
+    case EXCLUDED_RANGE_90:
+    case EXCLUDED_RANGE_90 + 4:
+    case EXPLICIT_CLUSTER:
+    case GRAPH_EXEC_90:
+    case GRAPH_EXEC_90 + 4:
+        return "0";
+    case CLUSTER_NCTAID:
+    case CLUSTER_NCTAID + 4:
+    case CLUSTER_NCTAID + 8:
+    case CLUSTER_NCTARANK:
+        return "1";
+    case CLUSTER_INVERSE:
+    case CLUSTER_INVERSE + 4:
+    case CLUSTER_INVERSE + 8:
+        return "0x3f800000";
+    default:
+        return NULL;
+    }
+}
+
+/* A word of bank 0 that is not a parameter. */
+static const char *
+system_word(struct lift *l, int64_t offset)
+{
+    const bool hopper = hed_lift_arch(l) >= LIFT_HOPPER;
+    const int64_t envreg = offset - (hopper ? ENVREG_90 : ENVREG);
+    const char *name = special_word(l, offset), *number, *t;
+
+    if (!name && envreg >= 0 && envreg < ENVREGS * 4 && envreg % 4 == 0)
+        name = hed_lift_text(l, "%%envreg%d", (int)envreg / 4);
+    if (name) {
+        t = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "mov.u32 %s, %s", t, name);
+        return t;
+    }
+    if (offset == STACK_POINTER)
+        return hed_lift_text(l, "%u", l->local);
+    number = hopper ? number_word_90(offset) : number_word(offset);
+    if (!number)
+        hed_lift_refuse(l, "a word of constant bank 0 that is not known");
+    return number ? number : "0";
+}
+
+/* The generic address of a piece of memory of the kernel. */
+static const char *
+window_address(struct lift *l, const char *space, const char *name)
+{
+    const char *q = hed_lift_temp(l, 'q'), *g = hed_lift_temp(l, 'q');
+
+    hed_lift_calc(l, "mov.u64 %s, %s", q, name);
+    hed_lift_calc(l, "cvta.%s.u64 %s, %s", space, g, q);
+    return g;
 }
 
 /* Eight bytes of bank 0 that are addresses; NULL if they are not. */
 static const char *
 system_address(struct lift *l, int64_t offset)
 {
+    const bool hopper = hed_lift_arch(l) >= LIFT_HOPPER;
     const char *q, *g;
 
-    switch (offset) {
-    case SHARED_WINDOW:
-    case LOCAL_WINDOW:
-        q = hed_lift_temp(l, 'q');
-        g = hed_lift_temp(l, 'q');
-        l->uses_local |= offset == LOCAL_WINDOW;
-        hed_lift_calc(l, "mov.u64 %s, %s", q,
-                      offset == SHARED_WINDOW ? hed_lift_shared_name(l) : hed_lift_local_name(l));
-        hed_lift_calc(l, "cvta.%s.u64 %s, %s", offset == SHARED_WINDOW ? "shared" : "local", g, q);
-        return g;
-    case GRID_ID:
+    if (offset == LOCAL_WINDOW) {
+        l->uses_local = true;
+        return window_address(l, "local", hed_lift_local_name(l));
+    }
+    if (offset == GRID_ID) {
         q = hed_lift_temp(l, 'q');
         hed_lift_calc(l, "mov.u64 %s, %%gridid", q);
         return q;
-    case BANK_ADDRESS:
-        if (l->is_function)
-            return NULL;
-        q = hed_lift_temp(l, 'q');
-        g = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "mov.b64 %s, heddle_param0", q);
-        hed_lift_calc(l, "cvta.param.u64 %s, %s", g, q);
-        q = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "sub.u64 %s, %s, %u", q, g, l->code.kernel->param_bank);
-        return q;
-    default:
-        return NULL;
     }
+    if (offset == SHARED_WINDOW && !hopper)
+        return window_address(l, "shared", hed_lift_shared_name(l));
+    if (offset != (hopper ? PARAM_ADDRESS : BANK_ADDRESS) || l->is_function)
+        return NULL;
+    g = window_address(l, "param", "heddle_param0");
+    if (hopper)
+        return g;
+    q = hed_lift_temp(l, 'q');
+    hed_lift_calc(l, "sub.u64 %s, %s, %u", q, g, l->code.kernel->param_bank);
+    return q;
 }
 
 /* The low or high word of a 64-bit value. */
@@ -176,7 +248,7 @@ bank0(struct lift *l, int64_t offset, unsigned bytes)
         return q;
     }
 
-    const char *q = offset >= 0 && offset < 0x48 ? system_address(l, offset & ~INT64_C(7)) : NULL;
+    const char *q = offset >= 0 ? system_address(l, offset & ~INT64_C(7)) : NULL;
 
     if (q)
         return half_of(l, q, offset & 4);

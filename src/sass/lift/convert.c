@@ -8,7 +8,26 @@
 /* Sizes as the fields have them: log2 of bytes. */
 enum { BITS8, BITS16, BITS32, BITS64 };
 
-static const char *const floats[] = {NULL, "f16", "f32", "f64"};
+/* Types of floats as the fields have them. */
+enum { BF16 = 4, FLOATS };
+
+static const char *const floats[] = {NULL, "f16", "f32", "f64", "bf16"};
+
+/* The type in a field, which is wider since sm_90; 0 if it is none. */
+static unsigned
+float_field(const struct lift *l, unsigned bit)
+{
+    const unsigned v =
+        (unsigned)hed_sass_bits(l->inst, bit, hed_lift_arch(l) < LIFT_HOPPER ? 2 : 3);
+
+    return v < FLOATS ? v : 0;
+}
+
+static unsigned
+size_of_float(unsigned type)
+{
+    return type == BF16 ? BITS16 : type;
+}
 
 /* ---- sources and results --------------------------------------------------------------------- */
 
@@ -35,13 +54,13 @@ source_of_half(struct lift *l, const struct hed_sass_operand *o)
     return h;
 }
 
-/* A float of a size, in a register. */
+/* A float of a type, in a register. */
 static const char *
-source_of_float(struct lift *l, const struct hed_sass_operand *o, unsigned size)
+source_of_float(struct lift *l, const struct hed_sass_operand *o, unsigned type)
 {
-    if (size == BITS16)
+    if (size_of_float(type) == BITS16)
         return source_of_half(l, o);
-    if (size == BITS32)
+    if (type == BITS32)
         return hed_lift_reg(l, hed_lift_f32(l, o));
     return hed_lift_reg64(l, hed_lift_double(l, o));
 }
@@ -75,6 +94,16 @@ whole_rounding(const struct lift *l)
     return rounds[hed_sass_bits(l->inst, 78, 2)];
 }
 
+/* A half of a word: some instructions want integers of 16 bits in such registers. */
+static const char *
+half_word(struct lift *l, const char *word, bool high)
+{
+    const char *h[2] = {hed_lift_temp(l, 'h'), hed_lift_temp(l, 'h')};
+
+    hed_lift_calc(l, "mov.b32 {%s, %s}, %s", h[0], h[1], word);
+    return h[high];
+}
+
 /* ---- integers -------------------------------------------------------------------------------- */
 
 /* The part of a word that an integer of 8 or 16 bits is. */
@@ -101,7 +130,7 @@ void
 hed_lift_i2f(struct lift *l)
 {
     const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
-    const unsigned to = (unsigned)hed_sass_bits(l->inst, 75, 2);
+    const unsigned to = float_field(l, 75);
     const bool is_signed = hed_sass_bits(l->inst, 74, 1);
     const char *source = source_of_int(l, hed_lift_operand(l, 1), from);
 
@@ -109,7 +138,9 @@ hed_lift_i2f(struct lift *l)
         hed_lift_refuse(l, "a type that is not known");
         return;
     }
-    write_converted(l, to,
+    if (to == BF16 && from == BITS16)
+        source = half_word(l, source, false);
+    write_converted(l, size_of_float(to),
                     hed_lift_text(l, "cvt.%s.%s.%c%u", hed_lift_round(l), floats[to],
                                   is_signed ? 's' : 'u', 8u << from),
                     source);
@@ -140,7 +171,7 @@ choose_nan(struct lift *l, unsigned to, bool zero, const char *is_nan, const cha
 void
 hed_lift_f2i(struct lift *l)
 {
-    const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
+    const unsigned from = float_field(l, 84);
     const unsigned to = (unsigned)hed_sass_bits(l->inst, 75, 2);
     const bool zero = hed_lift_has(l, "NTZ"), ptx_zero = from != BITS64 && to != BITS64;
     const char *source, *op, *value, *is_nan;
@@ -153,7 +184,16 @@ hed_lift_f2i(struct lift *l)
     op = hed_lift_text(l, "cvt.%s%s.%c%u.%s", whole_rounding(l), hed_lift_flag(l, "FTZ", ".ftz"),
                        hed_sass_bits(l->inst, 72, 1) ? 's' : 'u', 8u << to, floats[from]);
     value = hed_lift_temp(l, to == BITS64 ? 'q' : 't');
-    hed_lift_calc(l, "%s %s, %s", op, value, source);
+    if (from == BF16 && to == BITS16) {
+        const char *h = hed_lift_temp(l, 'h');
+
+        hed_lift_calc(l, "%s %s, %s", op, h, source);
+        hed_lift_calc(l,
+                      hed_sass_bits(l->inst, 72, 1) ? "cvt.s32.s16 %s, %s" : "cvt.u32.u16 %s, %s",
+                      value, h);
+    } else {
+        hed_lift_calc(l, "%s %s, %s", op, value, source);
+    }
     if (zero == ptx_zero) {
         write_converted(l, to == BITS64 ? BITS64 : BITS32, to == BITS64 ? "mov.b64" : "mov.b32",
                         value);
@@ -182,41 +222,36 @@ hed_lift_f2ip(struct lift *l)
 void
 hed_lift_f2f(struct lift *l)
 {
-    enum { TO_BF16 = 4 };
-    const unsigned from = (unsigned)hed_sass_bits(l->inst, 84, 2);
-    const unsigned code = (unsigned)hed_sass_bits(l->inst, 75, 3);
-    const unsigned to = code == TO_BF16 ? BITS16 : code;
-    const char *source, *type;
+    const unsigned from = float_field(l, 84), code = (unsigned)hed_sass_bits(l->inst, 75, 3);
+    const unsigned to = code < FLOATS ? code : 0;
+    const bool rounds = size_of_float(to) <= size_of_float(from);
 
-    if (to > BITS64 || !floats[to] || !floats[from] || from == to ||
-        (code == TO_BF16 && from != BITS32)) {
+    if (!floats[to] || !floats[from] || from == to ||
+        (hed_lift_arch(l) < LIFT_HOPPER && to == BF16 && from != BITS32)) {
         hed_lift_refuse(l, "types that are not known");
         return;
     }
-    type = code == TO_BF16 ? "bf16" : floats[to];
-    source = source_of_float(l, hed_lift_operand(l, 1), from);
-    write_converted(l, to,
-                    hed_lift_text(l, "cvt%s%s%s.%s.%s", to < from ? "." : "",
-                                  to < from ? hed_lift_round(l) : "",
-                                  hed_lift_flag(l, "FTZ", ".ftz"), type, floats[from]),
-                    source);
+    write_converted(l, size_of_float(to),
+                    hed_lift_text(l, "cvt%s%s%s.%s.%s", rounds ? "." : "",
+                                  rounds ? hed_lift_round(l) : "", hed_lift_flag(l, "FTZ", ".ftz"),
+                                  floats[to], floats[from]),
+                    source_of_float(l, hed_lift_operand(l, 1), from));
 }
 
 /* To a whole number of the same type. */
 void
 hed_lift_frnd(struct lift *l)
 {
-    const unsigned size = (unsigned)hed_sass_bits(l->inst, 75, 2);
+    const unsigned type = float_field(l, 75);
 
-    if (!floats[size] || hed_sass_bits(l->inst, 84, 2) != size ||
-        (size != BITS32 && hed_lift_has(l, "FTZ"))) {
+    if (!floats[type] || float_field(l, 84) != type || (type != BITS32 && hed_lift_has(l, "FTZ"))) {
         hed_lift_refuse(l, "types that are not known");
         return;
     }
-    write_converted(l, size,
+    write_converted(l, size_of_float(type),
                     hed_lift_text(l, "cvt.%s%s.%s.%s", whole_rounding(l),
-                                  hed_lift_flag(l, "FTZ", ".ftz"), floats[size], floats[size]),
-                    source_of_float(l, hed_lift_operand(l, 1), size));
+                                  hed_lift_flag(l, "FTZ", ".ftz"), floats[type], floats[type]),
+                    source_of_float(l, hed_lift_operand(l, 1), type));
 }
 
 /* Two of f32 as two halves; the first goes up. MERGE_C makes one and takes the upper half from
@@ -241,16 +276,6 @@ convert_packed(struct lift *l)
     hed_lift_put(l, "cvt.%s%s%s.%s.f32 %s, %s, %s", round ? "rz" : "rn",
                  hed_lift_flag(l, "RELU", ".relu"), hed_lift_flag(l, "SATFINITE", ".satfinite"),
                  bf16 ? "bf16x2" : "f16x2", hed_lift_def(l, hed_lift_operand(l, 0)), a, b);
-}
-
-/* The halves of a word, as sources or results. */
-static const char *
-half_word(struct lift *l, const char *word, bool high)
-{
-    const char *h[2] = {hed_lift_temp(l, 'h'), hed_lift_temp(l, 'h')};
-
-    hed_lift_calc(l, "mov.b32 {%s, %s}, %s", h[0], h[1], word);
-    return h[high];
 }
 
 /* F2FP with a type of 8 bits on one side: two values in a half of a word. */
@@ -285,6 +310,21 @@ convert_bytes(struct lift *l, const char *bytes)
     hed_lift_put(l, "cvt.u32.u16 %s, %s", hed_lift_def(l, d), h);
 }
 
+static void
+convert_tf32(struct lift *l)
+{
+    const unsigned round = (unsigned)hed_sass_bits(l->inst, 79, 2);
+    const char *a = hed_lift_reg(l, hed_lift_f32(l, hed_lift_operand(l, 1)));
+
+    if (!hed_lift_has(l, "PACK_B") || (round != 0 && round != 3)) {
+        hed_lift_refuse(l, "a form that is not known");
+        return;
+    }
+    hed_lift_put(l, "cvt.%s%s%s.tf32.f32 %s, %s", round ? "rz" : "rn",
+                 hed_lift_flag(l, "SATFINITE", ".satfinite"), hed_lift_flag(l, "RELU", ".relu"),
+                 hed_lift_def(l, hed_lift_operand(l, 0)), a);
+}
+
 void
 hed_lift_f2fp(struct lift *l)
 {
@@ -293,7 +333,7 @@ hed_lift_f2fp(struct lift *l)
     else if (hed_lift_has(l, "E5M2"))
         convert_bytes(l, "e5m2x2");
     else if (hed_lift_has(l, "TF32"))
-        hed_lift_refuse(l, "a form that is not known");
+        convert_tf32(l);
     else
         convert_packed(l);
 }

@@ -372,7 +372,8 @@ write_signature(struct lift *l, struct hed_buf *b)
 static void
 declare_registers(const struct lift *l, struct hed_buf *b)
 {
-    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%result, %%t<%u>;\n", l->temps[0] + 1);
+    hed_buf_addf(b, "\t.reg .b32 %%r<256>, %%u<64>, %%result, %%members, %%t<%u>;\n",
+                 l->temps[0] + 1);
     hed_buf_addf(b, "\t.reg .b64 %%d<256>, %%e<64>, %%q<%u>;\n", l->temps[1] + 1);
     hed_buf_addf(b, "\t.reg .pred %%p<8>, %%v<8>, %%x<%u>;\n", l->temps[2] + 1);
     hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);

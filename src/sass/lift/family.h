@@ -51,12 +51,30 @@ void hed_lift_copies_end(struct lift *l);
 void hed_lift_copies_wait(struct lift *l);
 void hed_lift_cache(struct lift *l);
 void hed_lift_fence(struct lift *l);
-void hed_lift_query_space(struct lift *l);
 
 /* constant.c */
 void hed_lift_load_constant(struct lift *l);
 
+/* window.c */
+void hed_lift_query_space(struct lift *l);
+
+/* mbarrier.c */
+void hed_lift_copies_arrive(struct lift *l);
+void hed_lift_shared_barrier(struct lift *l);
+
+/* vector.c */
+void hed_lift_vector_add(struct lift *l);
+void hed_lift_vector_add_min_max(struct lift *l);
+void hed_lift_vector_min_max(struct lift *l);
+void hed_lift_vector_min_max3(struct lift *l);
+
 /* warp.c */
+void hed_lift_cluster_arrive(struct lift *l);
+void hed_lift_cluster_wait(struct lift *l);
+void hed_lift_elect(struct lift *l);
+void hed_lift_end_group(struct lift *l);
+void hed_lift_launch_dependents(struct lift *l);
+void hed_lift_wait_for_grid(struct lift *l);
 void hed_lift_special(struct lift *l);
 void hed_lift_special_wide(struct lift *l);
 void hed_lift_vote(struct lift *l);

@@ -342,13 +342,14 @@ upper_approx(struct lift *l, const char *op, const char *upper)
 }
 
 static void
-half_approx(struct lift *l, const char *op, const char *word)
+half_approx(struct lift *l, const char *op, const char *type, const char *word)
 {
     const char *low = hed_lift_temp(l, 'h'), *high = hed_lift_temp(l, 'h');
     const char *r = hed_lift_temp(l, 'h');
 
     hed_lift_calc(l, "mov.b32 {%s, %s}, %s", low, high, word);
-    hed_lift_calc(l, "%s.approx.f16 %s, %s", op, r, hed_sass_bits(l->inst, 60, 1) ? high : low);
+    hed_lift_calc(l, "%s.approx.%s %s, %s", op, type, r,
+                  hed_sass_bits(l->inst, 60, 1) ? high : low);
     hed_lift_put(l, "cvt.u32.u16 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), r);
 }
 
@@ -360,7 +361,7 @@ hed_lift_mufu(struct lift *l)
                                       "rsqrt", "rcp", "rsqrt", "sqrt", "tanh"};
     const unsigned code = (unsigned)hed_sass_bits(l->inst, 74, 4);
     const struct hed_sass_operand *s = hed_lift_operand(l, 1);
-    const bool half = hed_lift_has(l, "F16");
+    const bool bf16 = hed_lift_has(l, "BF16"), half = bf16 || hed_lift_has(l, "F16");
     const char *a;
 
     if (code > TANH || (half && ((code != EX2 && code != TANH) || s->negate || s->absolute ||
@@ -370,7 +371,7 @@ hed_lift_mufu(struct lift *l)
     }
     a = hed_lift_reg(l, hed_lift_f32(l, s));
     if (half)
-        half_approx(l, ops[code], a);
+        half_approx(l, ops[code], !bf16 ? "f16" : code == EX2 ? "ftz.bf16" : "bf16", a);
     else if (code == COS || code == SIN)
         wave(l, ops[code], a);
     else if (code == RCP64H || code == RSQ64H)

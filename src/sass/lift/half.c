@@ -137,10 +137,11 @@ arithmetic_half(struct lift *l, const char *op, unsigned sources)
     }
     for (unsigned i = 0; i < sources; i++)
         in[i] = source_of_halves(l, hed_lift_operand(l, i + 1));
-    hed_lift_put(l, "%s.rn%s%s%s.%s %s, %s, %s%s%s", op, hed_lift_flag(l, "FTZ", ".ftz"),
-                 hed_lift_flag(l, "SAT", ".sat"), hed_lift_flag(l, "RELU", ".relu"),
-                 is_bf16(l) ? "bf16x2" : "f16x2", hed_lift_def(l, hed_lift_operand(l, 0)), in[0],
-                 in[1], sources > 2 ? ", " : "", in[2]);
+    hed_lift_put(l, "%s.rn%s%s%s%s.%s %s, %s, %s%s%s", op, hed_lift_flag(l, "FTZ", ".ftz"),
+                 hed_lift_flag(l, "SAT", ".sat"), hed_lift_flag(l, "OOB", ".oob"),
+                 hed_lift_flag(l, "RELU", ".relu"), is_bf16(l) ? "bf16x2" : "f16x2",
+                 hed_lift_def(l, hed_lift_operand(l, 0)), in[0], in[1], sources > 2 ? ", " : "",
+                 in[2]);
 }
 
 void
@@ -208,7 +209,7 @@ compare_both(struct lift *l, unsigned first, const char *out[2])
     hed_lift_calc(l, "mov.b32 {%s, %s}, %s", x[0], x[1], a);
     hed_lift_calc(l, "mov.b32 {%s, %s}, %s", y[0], y[1], b);
     for (unsigned i = 0; i < 2; i++)
-        out[i] = hed_lift_float_compare(l, "f16", x[i], y[i]);
+        out[i] = hed_lift_float_compare(l, is_bf16(l) ? "bf16" : "f16", x[i], y[i]);
 }
 
 static unsigned
@@ -235,7 +236,7 @@ hed_lift_hsetp2(struct lift *l)
 void
 hed_lift_hset2(struct lift *l)
 {
-    const bool one = hed_lift_has(l, "BF");
+    const unsigned yes = !hed_lift_has(l, "BF") ? 0xffff : is_bf16(l) ? 0x3f80 : 0x3c00;
     const char *is[2], *low, *high;
 
     compare_both(l, 1, is);
@@ -243,7 +244,7 @@ hed_lift_hset2(struct lift *l)
         is[i] = hed_lift_combined(l, is[i], how_to_combine(l));
     low = hed_lift_temp(l, 't');
     high = hed_lift_temp(l, 't');
-    hed_lift_calc(l, "selp.b32 %s, %s, 0, %s", low, one ? "0x3c00" : "0xffff", is[0]);
-    hed_lift_calc(l, "selp.b32 %s, %s, 0, %s", high, one ? "0x3c000000" : "0xffff0000", is[1]);
+    hed_lift_calc(l, "selp.b32 %s, 0x%x, 0, %s", low, yes, is[0]);
+    hed_lift_calc(l, "selp.b32 %s, 0x%x, 0, %s", high, yes << 16, is[1]);
     hed_lift_put(l, "or.b32 %s, %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), low, high);
 }

@@ -12,6 +12,7 @@
  *              registers and to predicates, the second time for real
  *   write.c    statements, registers, operands
  *   bank.c     what constant banks hold
+ *   window.c   generic addresses of shared memory
  *   tidy.c     removes temporaries that are only moved
  *   pair.c     two registers as one 64-bit value
  *   fuse.c     two instructions that are halves of one 64-bit operation
@@ -20,7 +21,8 @@
  *
  * Registers of the machine keep their numbers: R5 is %r5, UR5 is %u5, P0 is %p0, UP0 is %v0. The
  * pair R4, R5 has a wide register %d4 (UR4, UR5: %e4): both as one value, wherever it is valid.
- * %result is what the last BAR.RED answered. Everything else is a temporary that is written once:
+ * %result is what the last BAR.RED answered, %members the lanes of a group. Everything else is a
+ * temporary that is written once:
  * %t (32 bits), %q (64), %x (predicate), %h (16).
  *
  * The rules for a function of a family:
@@ -49,6 +51,7 @@
 
 #define LIFT_NONE UINT32_MAX
 #define LIFT_TURING 75        /* an architecture with encodings of its own */
+#define LIFT_HOPPER 90        /* from here on: another bank 0, reserved shared memory */
 #define LIFT_PAIRS (128 + 32) /* of R, then of UR */
 #define LIFT_BANK_BYTES 65536 /* of constants */
 #define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
@@ -180,6 +183,8 @@ struct lift {
     uint32_t local;     /* bytes of local memory */
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
+    bool in_group;     /* only the lanes of %members run here together: since the last WARPSYNC */
+    bool shared_is_generic; /* there are generic addresses that window.c has to tell apart */
 
     bool is_function; /* what is lifted is a function, not the kernel: far.c */
     uint32_t entry;   /* the instruction at which it begins */
@@ -255,6 +260,11 @@ const char *hed_lift_label(struct lift *l);
 bool hed_lift_lanes_meet(const struct lift *l);
 /* Sets l->barriers. */
 void hed_lift_find_meetings(struct lift *l);
+
+/* ---- window.c -------------------------------------------------------------------------------- */
+
+/* Sets l->shared_is_generic. */
+void hed_lift_find_window(struct lift *l);
 
 /* ---- far.c ----------------------------------------------------------------------------------- */
 

@@ -117,8 +117,12 @@ stack_after(const struct lift *l, int64_t before)
         if (o->kind == HED_SASS_CONST && o->bank == 0 && o->value == 0x28 &&
             (strcmp(l->inst->name, "MOV") == 0 || hed_lift_has(l, "MOV")))
             return l->local;
+        if (o->kind == HED_SASS_CONST_REG && o->reg == HED_SASS_RZ && o->bank == 0 &&
+            o->value == 0x28 && l->inst->modifiers[0].word[0] == '\0')
+            return l->local;
     }
-    if (strcmp(l->inst->name, "IADD3") == 0 && before != INT64_MIN &&
+    if ((strcmp(l->inst->name, "IADD3") == 0 || strcmp(l->inst->name, "VIADD") == 0) &&
+        !l->inst->operands[1].negate && before != INT64_MIN &&
         hed_lift_operand(l, 1)->kind == HED_SASS_REG && hed_lift_operand(l, 1)->reg == 1 &&
         hed_lift_number(hed_lift_operand(l, 2), &v) &&
         hed_lift_operand(l, 3)->kind == HED_SASS_REG && hed_lift_operand(l, 3)->reg == HED_SASS_RZ)
@@ -171,6 +175,8 @@ lift_inst(struct lift *l, uint32_t i)
         begin_guard(l);
         if (!hed_lift_transfer(l))
             lift_meaning(l);
+        if (l->in_group && i + 1 == l->node->end)
+            hed_lift_refuse(l, "a group of lanes that goes on behind a branch");
         if (l->first_pass)
             hed_lift_note_carry(l);
         if (l->written[1] == i + 1)
@@ -204,6 +210,7 @@ lift_block(struct lift *l, uint32_t n)
     l->node = &l->flow.nodes[n];
     if (l->stack_unknown || l->node->stack == INT64_MAX)
         l->node->stack = INT64_MIN;
+    l->in_group = false;
     hed_lift_begin_block(l);
     hed_buf_addf(l->out, "heddle_L%u:\n", l->node->order);
     for (uint32_t i = l->node->first; i < l->node->end && !l->err; i++)
@@ -382,6 +389,13 @@ stack_size(const struct hed_cubin_kernel *k)
     return (uint32_t)hed_round_up(stack < STACK_MAX ? stack : STACK_MAX, STACK_ALIGN);
 }
 
+/* Whoever lifts it would make clusters of one block. */
+static bool
+is_for_clusters(const struct hed_cubin_kernel *k)
+{
+    return k->cluster[0] > 1 || k->cluster[1] > 1 || k->cluster[2] > 1;
+}
+
 static int
 lift_into(const struct hed_sass_program *program, uint32_t kernel,
           const struct lift_place *function, enum hed_sass_for use, bool in_module,
@@ -401,6 +415,10 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel,
     l->is_function = function != NULL;
     l->entry = function ? (uint32_t)(function->at / HED_SASS_BYTES) : 0;
     l->err = hed_lift_find_code(program, kernel, function, &l->code, why);
+    if (!l->err && is_for_clusters(l->code.kernel)) {
+        hed_why_set(why, "machine code: the kernel runs in clusters of blocks");
+        l->err = HED_ENOTSUP;
+    }
     if (!l->err) {
         l->local = stack_size(l->code.kernel);
         l->err = hed_lift_flow(l);
@@ -412,6 +430,8 @@ lift_into(const struct hed_sass_program *program, uint32_t kernel,
     if (!l->err && !alloc_tables(l))
         l->err = HED_ENOMEM;
     hed_lift_find_meetings(l);
+    if (!l->err)
+        hed_lift_find_window(l);
     if (!l->err)
         lift_kernel(l, ptx);
     err = l->err;

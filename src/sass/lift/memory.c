@@ -113,18 +113,19 @@ shared_index(struct lift *l, const struct hed_sass_operand *o)
 const char *
 hed_lift_shared(struct lift *l, const struct hed_sass_operand *o)
 {
+    const int64_t at = o->value - hed_lift_shared_begin(l);
     const char *index = shared_index(l, o), *base, *t;
 
     l->uses_shared = true;
     if (o->kind != HED_SASS_MEMORY)
         hed_lift_refuse(l, "no address");
     if (!index)
-        return hed_lift_text(l, "%s+%" PRId64, hed_lift_shared_name(l), o->value);
+        return hed_lift_text(l, "%s+%" PRId64, hed_lift_shared_name(l), at);
     base = hed_lift_temp(l, 't');
     t = hed_lift_temp(l, 't');
     hed_lift_calc(l, "mov.u32 %s, %s", base, hed_lift_shared_name(l));
     hed_lift_calc(l, "add.s32 %s, %s, %s", t, index, base);
-    return o->value ? hed_lift_text(l, "%s+%" PRId64, t, o->value) : t;
+    return at ? hed_lift_text(l, "%s+%" PRId64, t, at) : t;
 }
 
 /* Where the stack pointer is known, the place is a number, and the compiler can keep it in a
@@ -387,7 +388,8 @@ lift_far_load(struct lift *l, const char *space)
     if (strcmp(l->inst->name, "LDG") == 0 && hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
         hed_lift_refuse(l, "a load that answers a question");
     if (is_far(l) && size_of_access(l, &size)) {
-        const char *at = hed_lift_far(l, hed_lift_operand(l, 1));
+        const struct hed_sass_operand *from = hed_lift_operand(l, 1);
+        const char *at = space[0] ? hed_lift_far(l, from) : hed_lift_generic(l, from);
 
         put_load_or_zero(l, load_name(l, space), size, at);
     }
@@ -399,7 +401,8 @@ lift_far_store(struct lift *l, const char *space)
     unsigned size;
 
     if (is_far(l) && size_of_access(l, &size)) {
-        const char *at = hed_lift_far(l, hed_lift_operand(l, 0));
+        const struct hed_sass_operand *to = hed_lift_operand(l, 0);
+        const char *at = space[0] ? hed_lift_far(l, to) : hed_lift_generic(l, to);
 
         put_store(l, store_name(l, space), size, at);
     }
@@ -553,28 +556,4 @@ hed_lift_fence(struct lift *l)
         hed_lift_put(l, "fence.%s.%s", hed_lift_has(l, "ALL") ? "acq_rel" : "sc", scope);
     else
         hed_lift_refuse(l, "a scope that is not known");
-}
-
-void
-hed_lift_query_space(struct lift *l)
-{
-    static const char *const spaces[] = {"global", "local", "shared", NULL};
-    const char *space = spaces[hed_sass_bits(l->inst, 73, 2)], *p, *at, *q;
-    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
-
-    if (!space || d->kind != HED_SASS_REG || d->reg != HED_SASS_RZ) {
-        hed_lift_refuse(l, "a question that is not known");
-        return;
-    }
-
-    struct hed_sass_operand base = *hed_lift_operand(l, 1);
-    const int64_t offset = base.value;
-
-    base.value = 0;
-    at = hed_lift_far(l, &base);
-    q = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "add.s64 %s, %s, %" PRId64, q, at, offset);
-    p = hed_lift_def_pred(l, 81);
-    if (p)
-        hed_lift_put(l, "isspacep.%s %s, %s", space, p, q);
 }

@@ -40,7 +40,7 @@ hed_lift_object(struct lift *l, bool in_register)
 {
     const char *v, *q;
 
-    if (in_register) {
+    if (in_register || (l->inst->opcode & 0xe00) == 0xe00) { /* the last form has UR */
         hed_lift_refuse(l, "a texture or surface whose object is in a register");
         return "%q0";
     }

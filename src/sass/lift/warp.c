@@ -8,10 +8,18 @@
 
 #include "sass/lift/family.h"
 #include "sass/lift/inside.h"
+#include "sass/lift/memory.h"
 
 /* ---- special registers ----------------------------------------------------------------------- */
 
-enum { SR_VIRTID = 3, SR_CLOCKLO = 80, SR_GLOBALTIMERLO = 82, SR_ZERO = 255 };
+enum {
+    SR_VIRTCFG = 2,
+    SR_VIRTID = 3,
+    SR_CLOCKLO = 80,
+    SR_GLOBALTIMERLO = 82,
+    SR_CLUSTER_RANK = 136,
+    SR_ZERO = 255
+};
 
 /* The PTX name of a special register of 32 bits; NULL if there is none. */
 static const char *
@@ -21,13 +29,13 @@ special_name(unsigned number)
         unsigned number;
         const char *name;
     } specials[] = {
-        {0, "%laneid"},          {1, "%clock"},        {33, "%tid.x"},
-        {34, "%tid.y"},          {35, "%tid.z"},       {37, "%ctaid.x"},
-        {38, "%ctaid.y"},        {39, "%ctaid.z"},     {50, "%total_smem_size"},
-        {56, "%lanemask_eq"},    {57, "%lanemask_lt"}, {58, "%lanemask_le"},
-        {59, "%lanemask_gt"},    {60, "%lanemask_ge"}, {67, "%smid"},
-        {80, "%clock"},          {81, "%clock_hi"},    {82, "%globaltimer_lo"},
-        {83, "%globaltimer_hi"}, {SR_ZERO, "0"},
+        {0, "%laneid"},          {1, "%clock"},          {33, "%tid.x"},
+        {34, "%tid.y"},          {35, "%tid.z"},         {37, "%ctaid.x"},
+        {38, "%ctaid.y"},        {39, "%ctaid.z"},       {50, "%total_smem_size"},
+        {56, "%lanemask_eq"},    {57, "%lanemask_lt"},   {58, "%lanemask_le"},
+        {59, "%lanemask_gt"},    {60, "%lanemask_ge"},   {67, "%smid"},
+        {80, "%clock"},          {81, "%clock_hi"},      {82, "%globaltimer_lo"},
+        {83, "%globaltimer_hi"}, {SR_CLUSTER_RANK, "0"}, {SR_ZERO, "0"},
     };
 
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
@@ -42,14 +50,17 @@ hed_lift_special(struct lift *l)
     const unsigned number = (unsigned)hed_sass_bits(l->inst, 72, 8);
     const struct hed_sass_operand *d = hed_lift_operand(l, 0);
     const char *name = special_name(number);
+    uint32_t high;
 
-    if (number == SR_VIRTID) { /* the warp's number is in bits 8 to 14 */
+    if (number == SR_VIRTID || number == SR_VIRTCFG) { /* in bits 8 to 14 */
         const char *w = hed_lift_temp(l, 't'), *t = hed_lift_temp(l, 't');
 
-        hed_lift_calc(l, "mov.u32 %s, %%warpid", w);
+        hed_lift_calc(l, "mov.u32 %s, %s", w, number == SR_VIRTID ? "%warpid" : "%nwarpid");
         hed_lift_calc(l, "shl.b32 %s, %s, 8", t, w);
         name = t;
     }
+    if (hed_lift_window_high(l, number, &high))
+        name = hed_lift_text(l, "0x%x", high);
     if (name)
         hed_lift_put(l, "mov.u32 %s, %s", hed_lift_def(l, d), name);
     else
@@ -96,9 +107,10 @@ guard_pred(struct lift *l)
 static const char *
 running_lanes(struct lift *l)
 {
-    const char *all = hed_lift_temp(l, 't'), *t;
+    const char *all = l->in_group ? "%members" : hed_lift_temp(l, 't'), *t;
 
-    hed_lift_calc(l, "activemask.b32 %s", all);
+    if (!l->in_group)
+        hed_lift_calc(l, "activemask.b32 %s", all);
     if (!l->guarded)
         return all;
     t = hed_lift_temp(l, 't');
@@ -114,7 +126,7 @@ struct members {
 static struct members
 find_members(struct lift *l)
 {
-    if (l->use == HED_SASS_FOR_CPU && !l->guarded)
+    if (l->use == HED_SASS_FOR_CPU && !l->guarded && !l->in_group)
         return (struct members){"", ""};
     return (struct members){".sync", hed_lift_text(l, ", %s", running_lanes(l))};
 }
@@ -228,15 +240,63 @@ hed_lift_to_uniform(struct lift *l)
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
 }
 
+/* ELECT: the lowest of the lanes that run it. */
+void
+hed_lift_elect(struct lift *l)
+{
+    const char *mask = running_lanes(l), *lane = hed_lift_temp(l, 't'), *p;
+    const char *x = hed_lift_temp(l, 'x'), *low = hed_lift_temp(l, 't');
+    bool constant;
+
+    if (hed_lift_pred(l, 87, &constant) || !constant || hed_lift_has(l, "IGNOREKILL")) {
+        hed_lift_refuse(l, "an election with a predicate");
+        return;
+    }
+    hed_lift_calc(l, "mov.u32 %s, %%lanemask_lt", lane);
+    hed_lift_calc(l, "and.b32 %s, %s, %s", low, lane, mask);
+    hed_lift_calc(l, "setp.eq.u32 %s, %s, 0", x, low);
+
+    const char *reverse = hed_lift_temp(l, 't'), *leader = hed_lift_temp(l, 't');
+
+    hed_lift_calc(l, "brev.b32 %s, %s", reverse, mask);
+    hed_lift_calc(l, "clz.b32 %s, %s", leader, reverse);
+    p = hed_lift_def_pred(l, 81);
+    if (p)
+        hed_lift_put(l, "mov.pred %s, %s", p, x);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), leader);
+}
+
+/* WARPSYNC. Since sm_90 .COLLECTIVE and .EXCLUSIVE begin code that the lanes of one mask run
+ * together while others, with other masks, do not; ENDCOLLECTIVE or BSYNC ends it. */
 void
 hed_lift_meet(struct lift *l)
 {
+    const bool groups = hed_lift_arch(l) >= LIFT_HOPPER &&
+                        (hed_lift_has(l, "COLLECTIVE") || hed_lift_has(l, "EXCLUSIVE"));
+    const char *mask;
     bool constant;
 
+    l->in_group = false;
+    if (hed_lift_has(l, "ALL")) {
+        hed_lift_put(l, "bar.warp.sync 0xffffffff");
+        return;
+    }
     if (hed_lift_pred(l, 87, &constant) || !constant)
         hed_lift_refuse(l, "a meeting with a predicate");
-    else
-        hed_lift_put(l, "bar.warp.sync %s", hed_lift_word(l, hed_lift_operand(l, 0)));
+    mask = hed_lift_word(l, hed_lift_operand(l, 0));
+    hed_lift_put(l, "bar.warp.sync %s", mask);
+    if (!groups)
+        return;
+    if (l->guarded)
+        hed_lift_refuse(l, "a meeting with a predicate");
+    hed_lift_put(l, "mov.b32 %%members, %s", mask);
+    l->in_group = true;
+}
+
+void
+hed_lift_end_group(struct lift *l)
+{
+    l->in_group = false;
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */
@@ -323,6 +383,18 @@ hed_lift_barrier(struct lift *l)
     }
 }
 
+void
+hed_lift_cluster_arrive(struct lift *l)
+{
+    hed_lift_put(l, "barrier.cluster.arrive");
+}
+
+void
+hed_lift_cluster_wait(struct lift *l)
+{
+    hed_lift_put(l, "barrier.cluster.wait");
+}
+
 /* What the last barrier with a question answered. */
 void
 hed_lift_barrier_result(struct lift *l)
@@ -355,6 +427,18 @@ hed_lift_trap(struct lift *l)
         hed_lift_put(l, "trap");
     else if (hed_lift_has(l, "INT"))
         hed_lift_put(l, "brkpt");
+}
+
+void
+hed_lift_wait_for_grid(struct lift *l)
+{
+    hed_lift_put(l, "griddepcontrol.wait");
+}
+
+void
+hed_lift_launch_dependents(struct lift *l)
+{
+    hed_lift_put(l, "griddepcontrol.launch_dependents");
 }
 
 /* The place of an instruction: only returns are computed from it, and those know where to go. */

@@ -1,6 +1,6 @@
 /* Runs random kernels compiled and in the baseline tier, and compares memory.
  *
- *   ptx_random [--seed S] [--count N] [--seconds N] [--show] [--ptxas PTXAS]
+ *   ptx_random [--seed S] [--count N] [--seconds N] [--show] [--ptxas PTXAS] [--arch sm_80]
  *
  * With PTXAS, a kernel is compared with itself after it was compiled to machine code and lifted;
  * without approximations, which ptxas computes in its own way.
@@ -262,10 +262,14 @@ try_seed(uint64_t seed, bool show)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"seed", required_argument, NULL, 's'},    {"count", required_argument, NULL, 'c'},
-        {"seconds", required_argument, NULL, 't'}, {"show", no_argument, NULL, 'v'},
-        {"ptxas", required_argument, NULL, 'p'},   {0}};
+    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"seconds", required_argument, NULL, 't'},
+                                            {"show", no_argument, NULL, 'v'},
+                                            {"ptxas", required_argument, NULL, 'p'},
+                                            {"arch", required_argument, NULL, 'a'},
+                                            {0}};
+    const char *ptxas = NULL, *arch = "sm_80";
     uint64_t seed = 1, count = UINT64_MAX, done = 0;
     const time_t start = time(NULL);
     long seconds = 0;
@@ -283,10 +287,14 @@ main(int argc, char **argv)
         else if (c == 'v')
             show = true;
         else if (c == 'p')
-            trial.tiers = lifted_init(&trial.by, optarg, "sm_80") ? lifted_tiers : NULL;
+            ptxas = optarg;
+        else if (c == 'a')
+            arch = optarg;
         else
             return 2;
     }
+    if (ptxas)
+        trial.tiers = lifted_init(&trial.by, ptxas, arch) ? lifted_tiers : NULL;
     if (!trial.tiers) {
         printf("no ptxas: skipped\n");
         return 77;
