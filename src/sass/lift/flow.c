@@ -238,7 +238,7 @@ follow_call(struct flow_maker *m, uint32_t node, const struct hed_sass_inst *ins
 
     if (to == LIFT_NONE || f->by_value)
         hed_flow_add_next(m, node, to, 0);
-    else if (hed_lift_is_jump(m->l, index, to))
+    else if (hed_lift_is_jump(m->l, inst, index, to))
         hed_flow_add_next(m, node, hed_flow_stay_inside(m->l, index, to), context);
     else if (f->shared)
         hed_flow_share_call(m, node, to, index + 1);

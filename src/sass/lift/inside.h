@@ -314,7 +314,8 @@ bool hed_lift_is_absolute(const struct hed_sass_inst *inst);
 int hed_lift_read_tables(struct lift *l);
 int hed_lift_find_functions(struct lift *l);
 /* Is the call `index`, which goes to an instruction, a jump? Nothing returns to behind it. */
-bool hed_lift_is_jump(struct lift *l, uint32_t index, uint32_t to);
+bool hed_lift_is_jump(struct lift *l, const struct hed_sass_inst *inst, uint32_t index,
+                      uint32_t to);
 /* The targets of an indirect branch, by .nv.info: sets count, and returns them in memory that the
  * caller frees. NULL if there are none. */
 uint32_t *hed_lift_table(const struct lift *l, uint32_t index, uint32_t *count);

@@ -11,6 +11,9 @@
 #define CALL_REL 0x944
 #define CALL_REL_BY_REG 0x344
 #define CALL_ABS_BY_REG 0x343
+#define OPCODE_MASK 0xfffu
+#define LEPC 0x34eu
+#define LEPC_DISTANCE 64u     /* instructions before a call */
 #define TRANSFER_MASK 0x1e0u  /* of an opcode */
 #define TRANSFERS 0x140u      /* branches, calls, returns */
 #define INDIRECT_TARGETS 0x34 /* in .nv.info */
@@ -305,12 +308,12 @@ reaches_return(struct lift *l, uint32_t to)
     return f->jumps[to] == LIFT_NO_JUMP;
 }
 
-/* Can a return go to an instruction? Then some instruction has its place as a number, where
- * branches and calls have how far they go. */
+/* May a return go behind a call? Then some instruction has that place as a number, where branches
+ * and calls have how far they go; or LEPC makes it, shortly before the call. */
 static bool
-is_return_place(struct lift *l, uint32_t index)
+is_returned_to(struct lift *l, uint32_t call)
 {
-    const uint32_t place = index * HED_SASS_BYTES - hed_lift_piece(&l->code, index - 1)->base;
+    const uint32_t place = (call + 1) * HED_SASS_BYTES - hed_lift_piece(&l->code, call)->base;
 
     if (l->code.patch_count || l->flow.walked >= WALK_MAX)
         return true; /* who knows */
@@ -319,12 +322,17 @@ is_return_place(struct lift *l, uint32_t index)
 
         if (word >> 32 == place && (word & TRANSFER_MASK) != TRANSFERS)
             return true;
+        if ((word & OPCODE_MASK) == LEPC && i < call && call - i <= LEPC_DISTANCE)
+            return true;
     }
     return false;
 }
 
+/* Compilers write NOINC; by hand it is written without, and only for calls. */
 bool
-hed_lift_is_jump(struct lift *l, uint32_t index, uint32_t to)
+hed_lift_is_jump(struct lift *l, const struct hed_sass_inst *inst, uint32_t index, uint32_t to)
 {
-    return !begins_function(l, to) && (!reaches_return(l, to) || !is_return_place(l, index + 1));
+    return !begins_function(l, to) &&
+           (!reaches_return(l, to) ||
+            (hed_lift_inst_has(inst, "NOINC") && !is_returned_to(l, index)));
 }

@@ -107,6 +107,18 @@ calls_that_nothing_returns_to_are_jumps(void **state)
     assert_null(strstr(hed_buf_cstr(&text), "heddle_L4:")); /* nothing behind the second call */
 }
 
+/* LEPC R2: the place behind the call is made from it. cuBLAS has such kernels, written by hand. */
+static void
+calls_behind_their_own_place_are_calls(void **state)
+{
+    make_inst(&code, 0x734e | 2 << 16, 0x000fc00000000000);
+    make_call(&code, 3);
+    make_exit(&code);
+    make_ret(&code); /* 3 */
+    assert_int_equal(lift_code(), 0);
+    text_can_be_parsed();
+}
+
 /* A hundred calls of a function that is large: it is there once, and the return compares. Returns
  * of other functions have other places. */
 static void
@@ -317,6 +329,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(chains_of_calls_do_not_grow, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_that_nothing_returns_from_are_jumps, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_that_nothing_returns_to_are_jumps, setup, teardown),
+    cmocka_unit_test_setup_teardown(calls_behind_their_own_place_are_calls, setup, teardown),
     cmocka_unit_test_setup_teardown(large_functions_are_not_copied, setup, teardown),
     cmocka_unit_test_setup_teardown(large_functions_are_copied_where_lanes_meet, setup, teardown),
     cmocka_unit_test_setup_teardown(calls_through_registers_are_limited, setup, teardown),
