@@ -35,6 +35,7 @@ enum hed_rank {
     HED_RANK_HOST,       /* host functions that a remote machine must run */
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
     HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
+    HED_RANK_DESK,       /* a server's worker: its question to the listener */
     HED_RANK_CHANNELS,   /* a remote machine's channels */
     HED_RANK_CHANNEL,    /* what one channel has buffered */
     HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */

@@ -9,7 +9,7 @@
 #include "backends/null/null.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "server/ledger.h"
+#include "server/status.h"
 
 #define STAGED (1u << 16)
 #define NAMES_FOR 1000 /* inputs; making the tables anew takes long */
@@ -162,13 +162,9 @@ serve_callbacks(void *worker)
 static struct hed_worker *
 make_worker(void)
 {
-    static struct hed_ledger ledger;
-    static const struct hed_worker_start start = {.conn = -1,
-                                                  .control = -1,
-                                                  .channel_limit = 4,
-                                                  .images = "",
-                                                  .ledger = &ledger,
-                                                  .status = &ledger.workers[0]};
+    static struct hed_worker_status status;
+    static const struct hed_worker_start start = {
+        .conn = -1, .control = -1, .channel_limit = 4, .images = "", .status = &status};
     struct hed_worker *w = calloc(1, sizeof *w);
     struct hed_why why = {""};
     pthread_t thread;

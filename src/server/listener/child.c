@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -14,9 +15,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
 #include "server/start.h"
+#include "server/status.h"
 #include "wire/link/link.h"
 
 /* ---- in the new process ---------------------------------------------------------------------- */
@@ -34,16 +37,17 @@ close_between(int first, int last)
 }
 
 /* Closes the listener's descriptors. A client's code has no use for them, least of all for those of
- * other clients. */
+ * other clients. `kept` is in rising order. */
 static void
-close_others(int a, int b)
+close_others(const int *kept, size_t count)
 {
-    const int low = a < b ? a : b;
-    const int high = a < b ? b : a;
+    int next = STDERR_FILENO + 1;
 
-    close_between(STDERR_FILENO + 1, low - 1);
-    close_between(low + 1, high - 1);
-    close_between(high + 1, INT32_MAX);
+    for (size_t i = 0; i < count; i++) {
+        close_between(next, kept[i] - 1);
+        next = kept[i] + 1;
+    }
+    close_between(next, INT32_MAX);
 }
 
 /* Resets all signals. Those that a terminal sends are ignored: the listener handles them. */
@@ -63,25 +67,35 @@ reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+void
+hed_child_prepare(int *kept, size_t count)
+{
+    qsort(kept, count, sizeof *kept, hed_compare_u32);
+    close_others(kept, count);
+    reset_signals();
+}
+
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          struct hed_worker_status *line, int control, pid_t listener)
+          int control, int desk, pid_t listener)
 {
     const struct hed_server_options *o = s->options;
     struct hed_worker_start start = {
         .conn = p->fd,
         .control = control,
+        .desk = desk,
         .link = p->link,
         .tls = p->link->local ? NULL : &o->tls,
-        .memory_limit = o->memory,
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .token = !p->link->local && o->token[0] ? o->token : NULL,
         .images = s->images,
-        .ledger = s->ledger,
-        .status = line,
+        .status = c->status,
+        .peer = c->peer,
+        .client_pid = (uint32_t)c->user.pid,
+        .client_uid = (uint32_t)c->user.uid,
     };
 
     memcpy(start.session, c->session, sizeof start.session);
@@ -89,28 +103,20 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-worker");
-    close_others(p->fd, control);
-    reset_signals();
-    atomic_store(&line->pid, (uint32_t)getpid());
+    hed_child_prepare((int[]){p->fd, control, desk}, 3);
     _exit(hed_worker_run(&start) == 0 ? 0 : 1);
 }
 
 /* ---- in the listener ------------------------------------------------------------------------- */
 
-static struct hed_worker_status *
-line_of(struct hed_server *s, const struct hed_child *c)
+static struct hed_child *
+free_place(struct hed_server *s)
 {
-    return &s->ledger->workers[c - s->children];
-}
-
-static void
-fill_line(struct hed_worker_status *line, const struct hed_peer *p)
-{
-    line->client_pid = p->link->local ? (uint32_t)p->user.pid : 0;
-    line->client_uid = (uint32_t)p->user.uid;
-    (void)hed_str_copy(line->peer, sizeof line->peer, p->name);
-    atomic_store(&line->started_ns, hed_now_ns());
-    atomic_store(&line->last_ns, hed_now_ns());
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        if (s->children[i].pid == 0)
+            return &s->children[i];
+    }
+    return NULL;
 }
 
 static void
@@ -123,45 +129,65 @@ log_worker_start(const struct hed_child *c, const struct hed_peer *p)
         hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
 }
 
+/* Forks the worker; the ends of its sockets that stay here are in the child's struct. */
+static pid_t
+fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
+{
+    const pid_t listener = getpid();
+    int control[2] = {-1, -1};
+    int desk[2] = {-1, -1};
+    pid_t pid = -1;
+
+    c->status = hed_status_create();
+    if (c->status && getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == 0 &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, desk) == 0)
+        pid = fork();
+    if (pid == 0)
+        be_worker(s, p, c, control[1], desk[1], listener);
+    if (pid < 0)
+        hed_error(SERVER, "cannot start a worker for a new client: %m");
+    for (int i = pid < 0 ? 0 : 1; i < 2; i++) {
+        if (control[i] >= 0)
+            (void)close(control[i]);
+        if (desk[i] >= 0)
+            (void)close(desk[i]);
+    }
+    if (pid < 0)
+        hed_status_free(c->status);
+    else
+        hed_status_keep(c->status);
+    c->control = control[0];
+    c->desk = desk[0];
+    return pid;
+}
+
 int
 hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why)
 {
-    struct hed_worker_status *line = hed_ledger_enter(s->ledger);
-    const pid_t listener = getpid();
-    int pair[2] = {-1, -1};
+    struct hed_child *c = free_place(s);
 
-    if (!line) {
+    if (!c) {
         hed_why_set(why, "the server already serves %d clients, which is the most that it can",
                     HED_LEDGER_WORKERS);
         return HED_ELIMIT;
     }
+    *c = (struct hed_child){.link = p->link,
+                            .user = p->user,
+                            .started_ns = hed_now_ns(),
+                            .started_wall_ns = hed_wall_ns()};
+    (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
 
-    struct hed_child *c = &s->children[line - s->ledger->workers];
+    const pid_t pid = fork_worker(s, p, c);
 
-    fill_line(line, p);
-    *c = (struct hed_child){
-        .link = p->link, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .control = -1};
-    if (getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
-        c->pid = fork();
-    else
-        c->pid = -1;
-    if (c->pid == 0)
-        be_worker(s, p, c, line, pair[1], listener);
-    if (c->pid < 0) {
+    if (pid < 0) {
         /* The reason concerns the server's administrator. The client only learns that it is not at
          * fault. */
-        hed_error(SERVER, "cannot start a worker for a new client: %m");
         hed_why_set(why, "the server could not start a worker for this client; its log says why");
-        if (pair[0] >= 0)
-            (void)close(pair[0]), (void)close(pair[1]);
-        c->pid = 0;
-        hed_ledger_clear(s->ledger, line);
         return HED_ENOMEM;
     }
-    (void)close(pair[1]);
-    c->control = pair[0];
-    atomic_store(&line->pid, (uint32_t)c->pid);
+    c->pid = pid;
+    hed_desk_open(s, c);
     s->child_count++;
     s->served++;
     log_worker_start(c, p);
@@ -178,7 +204,7 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
 
         if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
             continue;
-        if (c->link != p->link || (p->link->local && c->uid != p->user.uid))
+        if (c->link != p->link || (p->link->local && c->user.uid != p->user.uid))
             return HED_EACCESS;
         *out = c;
         return 0;
@@ -193,9 +219,9 @@ hed_child_pass(const struct hed_child *c, const struct hed_peer *p)
 }
 
 static void
-log_worker_end(struct hed_server *s, const struct hed_child *c, int how)
+log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
 {
-    const struct hed_worker_status *line = line_of(s, c);
+    const struct hed_worker_status *line = c->status;
     const unsigned long long messages = atomic_load(&line->messages);
     const unsigned long long launches = atomic_load(&line->launches);
     const uint32_t failed = atomic_load(&line->failed);
@@ -239,8 +265,10 @@ hed_child_reap(struct hed_server *s)
                 continue;
             log_worker_end(s, c, how);
             (void)close(c->control);
+            hed_desk_close(s, c);
+            hed_ledger_clear(&s->ledger, (uint32_t)i);
+            hed_status_free(c->status);
             c->pid = 0;
-            hed_ledger_clear(s->ledger, line_of(s, c));
             s->child_count--;
             break;
         }

@@ -9,8 +9,9 @@
  * call, so that every worker begins as a process in which no driver has been loaded.
  *
  * Invariants:
- * 1. A child exists exactly as long as its line in the ledger: both begin in hed_child_start() and
- *    end in hed_child_reap().
+ * 1. Which places are taken, by which process, and what it has leased is in this process alone; a
+ *    worker can write nothing of it. A child begins in hed_child_start() and ends in
+ *    hed_child_reap().
  * 2. At most HED_PEERS_MAX connections have no owner, each for at most --patience. When one more
  *    arrives, the oldest is closed. Those that wait for their worker to take them do not count:
  *    a session has at most --channels of them.
@@ -23,13 +24,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "server/ledger.h"
+#include "server/listener/ledger.h"
 #include "wire/conn.h"
 #include "wire/transport.h"
 #include "wire/wire.h"
 
 struct hed_buf;
 struct hed_why;
+struct hed_worker_status;
 
 #define HED_LISTENERS_MAX 16
 #define HED_PEERS_MAX 256
@@ -83,7 +85,13 @@ bool hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_us
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-enum hed_source_kind { HED_SOURCE_SIGNALS, HED_SOURCE_LISTENER, HED_SOURCE_PEER };
+enum hed_source_kind {
+    HED_SOURCE_SIGNALS,
+    HED_SOURCE_LISTENER,
+    HED_SOURCE_PEER,
+    HED_SOURCE_DESK,
+    HED_SOURCE_PROBE
+};
 
 struct hed_source { /* the data of an epoll event; the first member of a larger struct */
     enum hed_source_kind kind;
@@ -126,13 +134,17 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     size_t out_size, out_done;
 };
 
-struct hed_child { /* a worker; its index is that of its line in the ledger */
-    pid_t pid;     /* 0 if there is no worker */
+struct hed_child { /* a worker */
+    struct hed_source source;
+    pid_t pid; /* 0 if there is no worker */
     int control;
+    int desk; /* -1 if it may not ask any more */
     const struct hed_link *link;
-    uid_t uid;
+    struct hed_peer_user user;
+    char peer[64]; /* address, or "local" */
     uint8_t session[16];
-    uint64_t started_wall_ns;
+    uint64_t started_ns, started_wall_ns;
+    struct hed_worker_status *status;
     uint64_t behind_ns; /* the round in which it could not take another connection */
 };
 
@@ -151,7 +163,9 @@ struct hed_server {
     uint64_t unsaid;               /* refusals that have not been logged */
 
     const char *images; /* the folder if it exists, else "" */
-    struct hed_ledger *ledger;
+    struct hed_ledger ledger;
+    int probe; /* -1 when it is known what there is to lease */
+    struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count;
 
@@ -197,6 +211,18 @@ int hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_ch
 int hed_child_pass(const struct hed_child *c, const struct hed_peer *p);
 void hed_child_reap(struct hed_server *s);
 void hed_child_signal(struct hed_server *s, int signal); /* all workers */
+
+/* In a new process: closes all descriptors but the given and the first three, and resets the
+ * signals. */
+void hed_child_prepare(int *kept, size_t count);
+
+/* ---- desk.c ---------------------------------------------------------------------------------- */
+
+void hed_desk_open(struct hed_server *s, struct hed_child *c);
+void hed_desk_ready(struct hed_server *s, struct hed_child *c);
+void hed_desk_close(struct hed_server *s, struct hed_child *c);
+int hed_probe_start(struct hed_server *s);
+void hed_probe_ready(struct hed_server *s);
 
 /* ---- status.c -------------------------------------------------------------------------------- */
 

@@ -120,6 +120,10 @@ run_loop(struct hed_server *s)
                 hed_listen_accept(s, (struct hed_listener *)source);
             else if (source->kind == HED_SOURCE_PEER)
                 hed_peer_ready(s, (struct hed_peer *)source);
+            else if (source->kind == HED_SOURCE_DESK)
+                hed_desk_ready(s, (struct hed_child *)source);
+            else if (source->kind == HED_SOURCE_PROBE)
+                hed_probe_ready(s);
         }
         if (s->deaf && hed_now_ns() >= s->deaf_until_ns)
             hed_listen_pause(s, false);
@@ -197,9 +201,8 @@ static int
 start_serving(struct hed_server *s, struct hed_why *why)
 {
     raise_limits();
-    s->ledger = hed_ledger_create();
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (!s->ledger || s->epoll < 0 || open_signals(s) != 0) {
+    if (s->epoll < 0 || open_signals(s) != 0 || hed_probe_start(s) != 0) {
         hed_why_set(why, "cannot start the server: %m");
         return HED_ENOMEM;
     }
@@ -216,7 +219,7 @@ hed_server_run(const struct hed_server_options *o, struct hed_why *why)
     static struct hed_server server; /* static because it is large; there is only one */
     struct hed_server *s = &server;
 
-    *s = (struct hed_server){.options = o, .epoll = -1, .signals = -1};
+    *s = (struct hed_server){.options = o, .epoll = -1, .signals = -1, .probe = -1};
 
     const int err = start_serving(s, why);
 
@@ -233,6 +236,7 @@ hed_server_run(const struct hed_server_options *o, struct hed_why *why)
         (void)close(s->signals);
     if (s->epoll >= 0)
         (void)close(s->epoll);
-    hed_ledger_free(s->ledger);
+    if (s->probe >= 0)
+        (void)close(s->probe);
     return err;
 }

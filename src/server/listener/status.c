@@ -1,5 +1,5 @@
 /* The answer to `heddle serve --status`: one JSON object. Keys are only ever added; heddle-serve(1)
- * lists them. Workers write the numbers and texts in the ledger, so they are not trusted.
+ * lists them. Workers write the numbers and texts of their status, so they are not trusted.
  */
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
+#include "server/status.h"
 #include "wire/link/link.h"
 
 static void
@@ -56,16 +57,16 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     hed_buf_addf(b, ",\"idle_seconds\":%u}", o->idle_ms / 1000);
 }
 
-/* Devices become known with the first client. */
+/* Devices become known shortly after the start. */
 static void
 put_devices(const struct hed_server *s, struct hed_buf *b)
 {
     bool first = true;
 
     hed_buf_addf(b, ",\"devices\":[");
-    for (int i = 0; i < HED_LEDGER_DEVICES; i++) {
-        const uint64_t total = atomic_load(&s->ledger->total[i]);
-        const uint64_t leased = hed_ledger_leased(s->ledger, i);
+    for (int i = 0; i < HED_DESK_DEVICES; i++) {
+        const uint64_t total = s->ledger.total[i];
+        const uint64_t leased = hed_ledger_leased(&s->ledger, i);
 
         if (total == 0 && leased == 0)
             continue;
@@ -79,51 +80,50 @@ put_devices(const struct hed_server *s, struct hed_buf *b)
 }
 
 static void
-put_leases(const struct hed_worker_status *w, struct hed_buf *b)
+put_leases(const uint64_t *leased, struct hed_buf *b)
 {
     uint64_t sum = 0;
     int last = -1;
 
-    for (int i = 0; i < HED_LEDGER_DEVICES; i++) {
-        if (atomic_load(&w->leased[i]))
+    for (int i = 0; i < HED_DESK_DEVICES; i++) {
+        if (leased[i])
             last = i;
     }
     hed_buf_addf(b, ",\"leased_bytes\":[");
     for (int i = 0; i <= last; i++) {
-        const uint64_t n = atomic_load(&w->leased[i]);
-
-        hed_buf_addf(b, "%s%llu", i ? "," : "", (unsigned long long)n);
-        sum += n;
+        hed_buf_addf(b, "%s%llu", i ? "," : "", (unsigned long long)leased[i]);
+        sum += leased[i];
     }
     hed_buf_addf(b, "]");
     put_number(b, "leased_total_bytes", sum);
-    put_number(b, "host_bytes", atomic_load(&w->host));
 }
 
 static void
 put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf *b)
 {
-    const struct hed_worker_status *w = &s->ledger->workers[c - s->children];
+    const struct hed_worker_status *w = c->status;
     const uint64_t now = hed_now_ns();
-    const uint64_t last = atomic_load(&w->last_ns);
+    const uint64_t told = atomic_load(&w->last_ns);
+    const uint64_t last = told ? told : c->started_ns;
 
     hed_buf_addf(b, "{\"worker\":%d", (int)c->pid);
     if (c->link->local)
-        hed_buf_addf(b, ",\"pid\":%u,\"uid\":%u,", w->client_pid, w->client_uid);
+        hed_buf_addf(b, ",\"pid\":%u,\"uid\":%u,", (unsigned)c->user.pid, c->user.uid);
     else
         hed_buf_addf(b, ",\"pid\":null,\"uid\":null,");
     put_text(b, "program", w->program, sizeof w->program);
     hed_buf_addf(b, ",");
-    put_text(b, "peer", w->peer, sizeof w->peer);
+    put_text(b, "peer", c->peer, sizeof c->peer);
     hed_buf_addf(b, ",\"since\":%.3f", seconds_of(c->started_wall_ns));
-    hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - atomic_load(&w->started_ns)));
+    hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - c->started_ns));
     hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds_of(now - last) : 0);
     put_number(b, "channels", atomic_load(&w->channels));
     put_number(b, "messages", atomic_load(&w->messages));
     put_number(b, "bytes_in", atomic_load(&w->bytes_in));
     put_number(b, "bytes_out", atomic_load(&w->bytes_out));
     put_number(b, "launches", atomic_load(&w->launches));
-    put_leases(w, b);
+    put_leases(s->ledger.leased[c - s->children], b);
+    put_number(b, "host_bytes", atomic_load(&w->host));
     put_number(b, "failure", atomic_load(&w->failed));
     hed_buf_addf(b, "}");
 }

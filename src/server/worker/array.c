@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "core/array_format.h"
-#include "server/ledger.h"
 #include "server/worker/worker.h"
 
 #define LEVELS_MAX 32
@@ -79,19 +78,17 @@ charge_array(struct hed_worker *w, struct array *a)
     const CUresult r = hed_worker_do(w, cuCtxGetDevice, .device = &device);
 
     a->device = (int)device;
-    if (r != CUDA_SUCCESS || !w->start->ledger || !w->start->status || a->bytes == 0)
+    if (r != CUDA_SUCCESS || a->bytes == 0)
         return r;
-    return hed_ledger_take(w->start->ledger, w->start->status, a->device, a->bytes, a->bytes,
-                           w->start->memory_limit)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_OUT_OF_MEMORY;
+    return hed_lease_take(w, a->device, a->bytes, a->bytes) ? CUDA_SUCCESS
+                                                            : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void
 uncharge_array(struct hed_worker *w, const struct array *a)
 {
-    if (w->start->ledger && w->start->status && a->bytes)
-        hed_ledger_give(w->start->ledger, w->start->status, a->device, a->bytes);
+    if (a->bytes)
+        hed_lease_give(w, a->device, a->bytes);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

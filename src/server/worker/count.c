@@ -4,7 +4,7 @@
  * counts to the status that all channels share. So counting costs a message almost nothing. A
  * client that has waited for an answer finds everything counted.
  */
-#include "server/ledger.h"
+#include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/dies.h"
 

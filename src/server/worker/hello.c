@@ -13,12 +13,13 @@
 #include "core/session.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
-#include "server/ledger.h"
+#include "server/desk.h"
+#include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
-#define SLOTS 8192                      /* words in the page of slots */
-#define KEPT_BACK (UINT64_C(512) << 20) /* bytes of a GPU that are not leased: contexts, code */
+#define SLOTS 8192                         /* words in the page of slots */
+#define MADE_UP_BYTES (UINT64_C(80) << 30) /* of a device of the backend that does no work */
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -91,8 +92,8 @@ backend_kind(void)
                                        : HED_BACKEND_GPU;
 }
 
-static int
-start_backend(struct hed_worker *w, struct hed_why *why)
+int
+hed_worker_start_backend(struct hed_worker *w, struct hed_why *why)
 {
     int n = 0;
 
@@ -104,7 +105,7 @@ start_backend(struct hed_worker *w, struct hed_why *why)
 
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuDeviceGetCount, .count = &n);
-    if (r != CUDA_SUCCESS || n < 0 || n > HED_LEDGER_DEVICES) {
+    if (r != CUDA_SUCCESS || n < 0 || n > HED_DESK_DEVICES) {
         hed_why_set(
             why,
             "the server's driver (%s) does not start: CUDA error %d; the server's log says more",
@@ -230,14 +231,21 @@ make_up_device(struct hed_wire_device *d)
             d->attributes[made_up[i].attribute] = made_up[i].value;
     d->major = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
     d->minor = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
-    d->memory = d->memory ? d->memory : UINT64_C(80) << 30;
     (void)hed_str_copy(d->name, sizeof d->name, "heddle null device");
+}
+
+uint64_t
+hed_worker_device_bytes(struct hed_worker *w, int i)
+{
+    size_t bytes = 0;
+
+    (void)hed_worker_do(w, cuDeviceTotalMem_v2, .bytes = &bytes, .dev = i);
+    return w->no_memory && !bytes ? MADE_UP_BYTES : bytes;
 }
 
 static void
 describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
 {
-    size_t memory = 0;
     CUuuid uuid;
 
     memset(d, 0, sizeof *d);
@@ -247,9 +255,8 @@ describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
     (void)hed_worker_do(w, cuDeviceGetName, .name = d->name, .len = sizeof d->name, .dev = i);
     d->name[sizeof d->name - 1] = 0;
     (void)hed_worker_do(w, cuDeviceGetUuid_v2, .uuid = &uuid, .dev = i);
-    (void)hed_worker_do(w, cuDeviceTotalMem_v2, .bytes = &memory, .dev = i);
     memcpy(d->uuid, &uuid, sizeof d->uuid);
-    d->memory = d->free = memory;
+    d->memory = d->free = hed_worker_device_bytes(w, i);
     d->index = i;
     d->real = w->backend == HED_BACKEND_GPU;
     (void)hed_str_copy(d->short_name, sizeof d->short_name, "remote");
@@ -260,13 +267,6 @@ describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
         make_up_device(d);
     else
         describe_by_nvml(w, i, d);
-
-    /* How much may be leased in all; every worker computes the same. */
-    const uint64_t back = d->real ? KEPT_BACK : 0;
-
-    if (w->start->ledger)
-        atomic_store_explicit(&w->start->ledger->total[i], d->memory > back ? d->memory - back : 0,
-                              memory_order_relaxed); /* a single word */
 }
 
 int
@@ -298,11 +298,11 @@ note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello 
     if (s)
         (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
     if (s && !w->start->link->local)
-        hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid, s->peer,
-                 name[0] ? ", certificate " : "", name, h->version);
+        hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid,
+                 w->start->peer, name[0] ? ", certificate " : "", name, h->version);
     else if (s)
-        hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name, s->client_pid,
-                 s->client_uid, w->transport->name, h->version);
+        hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name,
+                 w->start->client_pid, w->start->client_uid, w->transport->name, h->version);
 }
 
 int
@@ -318,7 +318,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         err = hed_worker_print_init(w, why);
     }
     if (!err)
-        err = start_backend(w, why);
+        err = hed_worker_start_backend(w, why);
     a.head.head.size = sizeof a;
     a.head.head.kind = HED_MSG_ANSWER;
     a.head.result = err ? CUDA_ERROR_SYSTEM_NOT_READY : CUDA_SUCCESS;

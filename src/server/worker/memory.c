@@ -6,7 +6,7 @@
  * it. If it has not, only its own device context suffers.
  *
  * Invariant: left[i] plus the sizes of device i's blocks and physical memory equals this worker's
- * lease in the ledger.
+ * lease.
  */
 #include "server/worker/memory.h"
 
@@ -18,7 +18,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "server/ledger.h"
+#include "server/desk.h"
+#include "server/status.h"
 
 #define PHYSICALS_MAX (1u << 20)
 #define HOST_UNIT 65536u /* bytes; HED_MACHINE_PAGE of the client's driver */
@@ -45,24 +46,13 @@ is_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint
 static bool
 is_client_device(const struct hed_worker *w, int device)
 {
-    return device >= 0 && device < w->device_count && device < HED_LEDGER_DEVICES;
+    return device >= 0 && device < w->device_count && device < HED_DESK_DEVICES;
 }
 
-/* Adds up what the client has and what the ledger leaves. */
 uint64_t
 hed_memory_obtainable(struct hed_worker *w, int device)
 {
-    const struct hed_worker_start *s = w->start;
-
-    if (!is_client_device(w, device) || !s->ledger || !s->status)
-        return UINT64_MAX;
-
-    const uint64_t total = atomic_load(&s->ledger->total[device]);
-    const uint64_t leased = hed_ledger_leased(s->ledger, device);
-    const uint64_t mine = atomic_load(&s->status->leased[device]);
-    const uint64_t left = total == 0 ? UINT64_MAX - mine : total > leased ? total - leased : 0;
-
-    return s->memory_limit && mine + left > s->memory_limit ? s->memory_limit : mine + left;
+    return is_client_device(w, device) ? hed_lease_obtainable(w, device) : UINT64_MAX;
 }
 
 int
@@ -70,7 +60,6 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_lease *q = (const struct hed_lease *)m;
     struct hed_worker *w = ch->worker;
-    const struct hed_worker_start *s = w->start;
     struct hed_lease_answer a;
     CUresult r = CUDA_SUCCESS;
 
@@ -83,12 +72,11 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
     if (q->give > *left)
         return HED_EFORMAT;
     if (q->give) {
-        hed_ledger_give(s->ledger, s->status, q->device, q->give);
+        hed_lease_give(w, q->device, q->give);
         *left -= q->give;
     }
     if (q->want) {
-        a.granted = hed_ledger_take(s->ledger, s->status, q->device, q->want,
-                                    q->least ? q->least : 1, s->memory_limit);
+        a.granted = hed_lease_take(w, q->device, q->want, q->least ? q->least : 1);
         *left += a.granted;
         r = a.granted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     } else {
@@ -104,10 +92,10 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
 static CUresult
 set_access(struct hed_worker *w, uint64_t at, uint64_t size, int device, unsigned flags)
 {
-    CUmemAccessDesc_v1 desc[HED_LEDGER_DEVICES];
+    CUmemAccessDesc_v1 desc[HED_DESK_DEVICES];
     size_t count = 0;
 
-    for (int i = 0; i < w->device_count && i < HED_LEDGER_DEVICES; i++) {
+    for (int i = 0; i < w->device_count && i < HED_DESK_DEVICES; i++) {
         int can = i == device || device < 0;
 
         if (!can)

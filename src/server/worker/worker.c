@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "server/ledger.h"
+#include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
@@ -560,6 +560,7 @@ hed_worker_run(const struct hed_worker_start *start)
         w->heap = -1;
         atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);
+        hed_lock_init(&w->desk_lock, HED_RANK_DESK);
         w->names = hed_names_create();
         err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
                   ? 0
@@ -570,8 +571,7 @@ hed_worker_run(const struct hed_worker_start *start)
     if (!err && pthread_create(&control, NULL, control_thread, w) != 0)
         err = HED_ENOMEM;
     if (err) {
-        hed_warn(SERVER, "a client (%s) was not served: %s",
-                 start->status ? start->status->peer : "unknown",
+        hed_warn(SERVER, "a client (%s) was not served: %s", start->peer ? start->peer : "unknown",
                  why.text[0] ? why.text : hed_err_text(err));
         _exit(1);
     }

@@ -85,6 +85,8 @@ struct hed_worker {
     _Atomic int failed;            /* CUresult of the first failure */
     uint64_t failed_context;
 
+    struct hed_lock desk_lock; /* rank HED_RANK_DESK: one question at a time */
+
     struct hed_names *names;
     struct hed_values *values; /* NULL if there are none yet */
     _Atomic uint32_t contexts; /* how many the client has created */
@@ -186,8 +188,16 @@ int hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h
                            struct hed_why *why);
 /* Sends the first messages on the first channel: one struct hed_wire_device per device. */
 int hed_worker_tell_devices(struct hed_worker_channel *ch);
+int hed_worker_start_backend(struct hed_worker *w, struct hed_why *why);
+uint64_t hed_worker_device_bytes(struct hed_worker *w, int i);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
+
+/* lease.c: asks the listener for device memory. take returns how many bytes were leased, 0 for
+ * fewer than `least`. Without a listener everything is granted. */
+uint64_t hed_lease_take(struct hed_worker *w, int device, uint64_t want, uint64_t least);
+void hed_lease_give(struct hed_worker *w, int device, uint64_t bytes);
+uint64_t hed_lease_obtainable(struct hed_worker *w, int device);
 
 /* count.c: counts a message; adds what was counted to the status. */
 void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);

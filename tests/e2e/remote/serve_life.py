@@ -264,7 +264,7 @@ class Ends(Case):
             def settled():
                 names[:] = [os.readlink(f"/proc/{worker}/fd/{n}")
                             for n in os.listdir(f"/proc/{worker}/fd")]
-                return len([n for n in names if n.startswith("socket:")]) == 2
+                return len([n for n in names if n.startswith("socket:")]) == 3
             until(settled, lambda: names)
             self.assertFalse([n for n in names if "eventpoll" in n or "signalfd" in n])
 

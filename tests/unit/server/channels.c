@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/listener/listener.h"
+#include "server/status.h"
 #include "wire/link/link.h"
 
 static struct hed_server_options options;
@@ -21,6 +22,7 @@ struct bench {
     struct hed_peer peer; /* a client that brings a channel of the worker's session */
     int control;          /* the worker's end */
     int far;              /* the peer's own end */
+    struct hed_worker_status *status;
 };
 
 static int
@@ -34,13 +36,13 @@ setup(void **state)
         socketpair(AF_UNIX, SOCK_STREAM, 0, conns) != 0)
         return -1;
     b->server.options = &options;
-    b->server.ledger = hed_ledger_create();
-    (void)hed_ledger_enter(b->server.ledger);
+    b->status = hed_status_create();
     b->control = control[1];
     b->server.children[0] = (struct hed_child){.pid = 1234,
                                                .control = control[0],
                                                .link = &hed_link_unix,
-                                               .uid = 7,
+                                               .user.uid = 7,
+                                               .status = b->status,
                                                .session = "fifteen letters"};
     b->server.child_count = 1;
     b->far = conns[1];
@@ -61,7 +63,7 @@ teardown(void **state)
     (void)close(b->server.children[0].control);
     (void)close(b->peer.fd);
     (void)close(b->far);
-    hed_ledger_free(b->server.ledger);
+    hed_status_free(b->status);
     free(b);
     return 0;
 }
@@ -171,14 +173,14 @@ static void
 status_quotes_what_workers_write(void **state)
 {
     struct bench *b = *state;
-    struct hed_worker_status *w = &b->server.ledger->workers[0];
+    struct hed_worker_status *w = b->status;
     struct hed_buf text;
 
     memset(w->program, '"', sizeof w->program); /* without a terminating NUL, too */
-    (void)snprintf(w->peer, sizeof w->peer, "a\"b\\\n\x01");
-    w->leased[2] = 5;
+    (void)snprintf(b->server.children[0].peer, sizeof b->server.children[0].peer, "a\"b\\\n\x01");
+    b->server.ledger.leased[0][2] = 5;
     w->failed = UINT32_MAX;
-    w->started_ns = UINT64_MAX;
+    w->last_ns = UINT64_MAX;
     hed_buf_init(&text, HED_STATUS_MAX);
     hed_status_write(&b->server, &text);
     assert_int_equal(text.err, 0);

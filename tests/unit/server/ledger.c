@@ -1,282 +1,238 @@
-/* The ledger of leases: what is granted never exceeds the total, whichever worker dies at whatever
- * point. */
+/* The ledger of leases, and the desks at which workers ask for them: what is granted never exceeds
+ * the total, and what a worker says changes nothing but its own leases. */
 #include "harness/unit.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "server/ledger.h"
+#include "server/desk.h"
+#include "server/listener/listener.h"
 
 #define MIB (UINT64_C(1) << 20)
+
+static struct hed_server_options options;
+
+/* A listener with two workers; desks[i] is worker i's end. */
+struct bench {
+    struct hed_server server;
+    int desks[2];
+};
 
 static int
 setup(void **state)
 {
-    *state = hed_ledger_create();
-    return *state ? 0 : -1;
+    struct bench *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return -1;
+    options.memory = 0;
+    b->server.options = &options;
+    b->server.epoll = epoll_create1(0);
+    b->server.probe = -1;
+    for (int i = 0; i < 2; i++) {
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
+            return -1;
+        b->server.children[i].pid = 1234 + i;
+        b->server.children[i].desk = pair[0];
+        b->desks[i] = pair[1];
+        hed_desk_open(&b->server, &b->server.children[i]);
+    }
+    *state = b;
+    return 0;
 }
 
 static int
 teardown(void **state)
 {
-    hed_ledger_free(*state);
-    return 0;
-}
+    struct bench *b = *state;
 
-static void
-ledger_lines_are_entered_and_cleared(void **state)
-{
-    struct hed_ledger *l = *state;
-    struct hed_worker_status *w[HED_LEDGER_WORKERS];
-
-    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        w[i] = hed_ledger_enter(l);
-        assert_non_null(w[i]);
-        assert_int_equal(w[i]->used, 1);
+    for (int i = 0; i < 2; i++) {
+        hed_desk_close(&b->server, &b->server.children[i]);
+        (void)close(b->desks[i]);
     }
-    assert_null(hed_ledger_enter(l));
-    w[7]->messages = 3;
-    (void)snprintf(w[7]->program, sizeof w[7]->program, "saxpy");
-    assert_int_equal(hed_ledger_take(l, w[7], 2, 5, 5, 0), 5);
-    hed_ledger_clear(l, w[7]);
-    assert_int_equal(hed_ledger_leased(l, 2), 0);
-    assert_ptr_equal(hed_ledger_enter(l), w[7]);
-    assert_int_equal(w[7]->messages, 0);
-    assert_string_equal(w[7]->program, "");
+    (void)close(b->server.epoll);
+    free(b);
+    return 0;
 }
 
 static void
 ledger_grants_what_there_is(void **state)
 {
-    struct hed_ledger *l = *state;
-    struct hed_worker_status *a = hed_ledger_enter(l);
-    struct hed_worker_status *b = hed_ledger_enter(l);
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
 
-    /* The total is not known yet. */
-    assert_int_equal(hed_ledger_take(l, a, 0, 100 * MIB, 1, 0), 100 * MIB);
-    hed_ledger_give(l, a, 0, 100 * MIB);
+    /* The total is not known. */
+    assert_int_equal(hed_ledger_take(l, 0, 0, 100 * MIB, 1, 0), 100 * MIB);
+    hed_ledger_give(l, 0, 0, 100 * MIB);
 
     l->total[0] = 10 * MIB;
-    assert_int_equal(hed_ledger_take(l, a, 0, 6 * MIB, MIB, 0), 6 * MIB);
-    assert_int_equal(hed_ledger_take(l, b, 0, 6 * MIB, MIB, 0), 4 * MIB);
-    assert_int_equal(hed_ledger_take(l, b, 0, 6 * MIB, 1, 0), 0);
-    hed_ledger_give(l, a, 0, MIB);
-    assert_int_equal(hed_ledger_take(l, b, 0, 6 * MIB, 2 * MIB, 0), 0);
-    assert_int_equal(hed_ledger_take(l, b, 0, 6 * MIB, MIB, 0), MIB);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 6 * MIB, MIB, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_obtainable(l, 1, 0, 0), 4 * MIB);
+    assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 10 * MIB);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, MIB, 0), 4 * MIB);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, 1, 0), 0);
+    hed_ledger_give(l, 0, 0, MIB);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, 2 * MIB, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, MIB, 0), MIB);
     assert_int_equal(hed_ledger_leased(l, 0), 10 * MIB);
     assert_int_equal(hed_ledger_leased(l, 1), 0);
-    assert_int_equal(l->gate, 0);
+    hed_ledger_clear(l, 1);
+    assert_int_equal(hed_ledger_leased(l, 0), 5 * MIB);
 }
 
 static void
 ledger_keeps_a_workers_limit(void **state)
 {
-    struct hed_ledger *l = *state;
-    struct hed_worker_status *a = hed_ledger_enter(l);
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
 
     l->total[1] = 100;
-    assert_int_equal(hed_ledger_take(l, a, 1, 50, 1, 30), 30);
-    assert_int_equal(hed_ledger_take(l, a, 1, 1, 1, 30), 0);
-    assert_int_equal(hed_ledger_take(l, a, 1, 1, 1, 10), 0);
-    assert_int_equal(hed_ledger_take(l, a, 1, 50, 50, 60), 0);
-    assert_int_equal(hed_ledger_take(l, a, 1, 50, 30, 60), 30);
-    hed_ledger_give(l, a, 1, 1000);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 1, 30), 30);
+    assert_int_equal(hed_ledger_obtainable(l, 0, 1, 30), 30);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 1, 1, 30), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 1, 1, 10), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 50, 60), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 30, 60), 30);
+    hed_ledger_give(l, 0, 1, 1000);
     assert_int_equal(hed_ledger_leased(l, 1), 0);
 }
 
 static void
 ledger_survives_nonsense(void **state)
 {
-    struct hed_ledger *l = *state;
-    struct hed_worker_status *a = hed_ledger_enter(l);
-    struct hed_worker_status *b = hed_ledger_enter(l);
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
 
     l->total[0] = 100;
-    assert_int_equal(hed_ledger_take(l, a, -1, 1, 1, 0), 0);
-    assert_int_equal(hed_ledger_take(l, a, HED_LEDGER_DEVICES, 1, 1, 0), 0);
-    assert_int_equal(hed_ledger_take(l, a, 0, 0, 0, 0), 0);
-    assert_int_equal(hed_ledger_take(l, a, 0, 1, 2, 0), 0);
-    assert_int_equal(hed_ledger_take(l, a, 0, UINT64_MAX, UINT64_MAX, 0), 0);
-    assert_int_equal(hed_ledger_take(l, a, 0, UINT64_MAX, 1, 0), 100);
-    assert_int_equal(hed_ledger_take(l, b, 0, UINT64_MAX, 1, 0), 0);
-    hed_ledger_give(l, a, 99, 1);
-    /* A line into which a worker has written nonsense makes sums large, not wrong. */
-    b->leased[0] = UINT64_MAX;
-    l->lines = UINT32_MAX;
-    assert_int_equal(hed_ledger_leased(l, 0), UINT64_MAX);
-    assert_int_equal(hed_ledger_take(l, a, 0, 1, 1, 0), 0);
-    hed_ledger_clear(l, b);
+    assert_int_equal(hed_ledger_take(l, 0, -1, 1, 1, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_DEVICES, 1, 1, 0), 0);
+    assert_int_equal(hed_ledger_take(l, HED_LEDGER_WORKERS, 0, 1, 1, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 0, 0, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 1, 2, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 0, UINT64_MAX, UINT64_MAX, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 0, UINT64_MAX, 1, 0), 100);
+    assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, 1, 0), 0);
+    hed_ledger_give(l, 0, 99, 1);
+    hed_ledger_give(l, 1, 0, UINT64_MAX);
     assert_int_equal(hed_ledger_leased(l, 0), 100);
+    /* Without a total, sums do not overflow. */
+    l->total[0] = 0;
+    assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, 1, 0), UINT64_MAX - 100);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 1, 1, 0), 0);
 }
 
-/* A worker that was stopped, or killed and not yet reaped, while it had the gate delays others but
- * does not block them. */
-static void
-ledger_does_not_wait_for_the_dead(void **state)
-{
-    struct hed_ledger *l = *state;
-    struct hed_worker_status *a = hed_ledger_enter(l);
-    struct hed_worker_status *b = hed_ledger_enter(l);
+/* ---- desks ----------------------------------------------------------------------------------- */
 
-    l->total[0] = 100;
-    l->gate = 1; /* worker a's */
-    assert_int_equal(hed_ledger_take(l, b, 0, 60, 60, 0), 60);
-    assert_int_equal(l->gate, 1);
-    hed_ledger_clear(l, a);
-    assert_int_equal(l->gate, 0);
+static void
+put_ask(struct bench *b, int worker, uint32_t kind, int device, uint64_t bytes)
+{
+    const struct hed_desk_ask ask = {.kind = kind, .device = device, .bytes = bytes, .least = 1};
+
+    assert_int_equal(send(b->desks[worker], &ask, sizeof ask, MSG_DONTWAIT), sizeof ask);
 }
 
-/* ---- many processes -------------------------------------------------------------------------- */
-
-#define WORKERS 6
-#define ROUNDS 60
-
-/* Takes and gives back until it is killed. The test can see how much it believes to have. */
-static void
-churn(struct hed_ledger *l, struct hed_worker_status *w, _Atomic uint64_t *granted)
+static uint64_t
+ask(struct bench *b, int worker, uint32_t kind, int device, uint64_t bytes)
 {
-    uint64_t seed = (uint64_t)getpid() * 2654435761u;
+    struct hed_desk_answer answer;
 
-    for (;;) {
-        uint64_t mine = 0;
-
-        for (int i = 0; i < 8; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
-
-            const uint64_t got = hed_ledger_take(l, w, 0, (seed >> 33) % (40 * MIB) + 1, 1, 0);
-
-            mine += got;
-            /* Written after it was granted and until before it is given back: never more than the
-             * grant. */
-            atomic_store(granted, mine);
-        }
-        atomic_store(granted, 0);
-        hed_ledger_give(l, w, 0, mine);
-    }
+    put_ask(b, worker, kind, device, bytes);
+    hed_desk_ready(&b->server, &b->server.children[worker]);
+    assert_int_equal(recv(b->desks[worker], &answer, sizeof answer, MSG_DONTWAIT), sizeof answer);
+    return answer.bytes;
 }
 
 static void
-ledger_sum_holds_when_workers_are_killed(void **state)
+desk_answers_from_the_book(void **state)
 {
-    struct hed_ledger *l = *state;
-    _Atomic uint64_t *granted =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct hed_worker_status *w[WORKERS];
-    pid_t pids[WORKERS] = {0};
+    struct bench *b = *state;
 
-    assert_ptr_not_equal(granted, MAP_FAILED);
-    l->total[0] = 100 * MIB;
-    for (int round = 0; round < ROUNDS; round++) {
-        const int i = round % WORKERS;
-
-        for (int k = 0; k < WORKERS; k++) {
-            if (pids[k])
-                continue;
-            w[k] = hed_ledger_enter(l);
-            assert_non_null(w[k]);
-            pids[k] = fork();
-            if (pids[k] == 0)
-                churn(l, w[k], &granted[k]);
-            assert_true(pids[k] > 0);
-        }
-        give_a_moment(2); /* so that they are stopped at arbitrary points */
-        /* With all workers stopped, what they were granted can be added up. */
-        for (int k = 0; k < WORKERS; k++) {
-            int how;
-
-            assert_int_equal(kill(pids[k], SIGSTOP), 0);
-            assert_int_equal(waitpid(pids[k], &how, WUNTRACED), pids[k]);
-        }
-
-        uint64_t held = 0;
-
-        for (int k = 0; k < WORKERS; k++)
-            held += atomic_load(&granted[k]);
-        assert_true(held <= l->total[0]);
-        assert_true(held <= hed_ledger_leased(l, 0));
-        assert_int_equal(kill(pids[i], SIGKILL), 0);
-        assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
-        hed_ledger_clear(l, w[i]);
-        atomic_store(&granted[i], 0);
-        pids[i] = 0;
-        for (int k = 0; k < WORKERS; k++) {
-            if (pids[k])
-                assert_int_equal(kill(pids[k], SIGCONT), 0);
-        }
-    }
-    for (int k = 0; k < WORKERS; k++) {
-        if (!pids[k])
-            continue;
-        assert_int_equal(kill(pids[k], SIGKILL), 0);
-        assert_int_equal(waitpid(pids[k], NULL, 0), pids[k]);
-        hed_ledger_clear(l, w[k]);
-    }
-    assert_int_equal(hed_ledger_leased(l, 0), 0);
-    assert_int_equal(l->gate, 0);
-
-    /* The next worker can have all of it. */
-    struct hed_worker_status *last = hed_ledger_enter(l);
-
-    assert_int_equal(hed_ledger_take(l, last, 0, 100 * MIB, 100 * MIB, 0), 100 * MIB);
-    (void)munmap((void *)granted, 4096);
-}
-
-/* Two workers ask for the last bytes at the same time: one gets them, and they do not both give
- * way. */
-struct asker {
-    struct hed_ledger *ledger;
-    struct hed_worker_status *line;
-    pthread_barrier_t *start;
-    uint64_t got;
-};
-
-static void *
-ask(void *arg)
-{
-    struct asker *a = arg;
-
-    (void)pthread_barrier_wait(a->start);
-    a->got = hed_ledger_take(a->ledger, a->line, 0, 100, 100, 0);
-    return NULL;
+    b->server.ledger.total[0] = 100;
+    options.memory = 60; /* the listener's limit: the worker cannot choose one */
+    assert_int_equal(ask(b, 0, HED_DESK_OBTAINABLE, 0, 0), 60);
+    assert_int_equal(ask(b, 0, HED_DESK_TAKE, 0, 80), 60);
+    assert_int_equal(ask(b, 1, HED_DESK_TAKE, 0, 80), 40);
+    assert_int_equal(ask(b, 0, HED_DESK_GIVE, 0, 1000), 0);
+    assert_int_equal(ask(b, 1, HED_DESK_OBTAINABLE, 0, 0), 60);
+    assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 40);
 }
 
 static void
-ledger_last_bytes_go_to_one(void **state)
+desk_survives_nonsense(void **state)
 {
-    struct hed_ledger *l = *state;
-    pthread_barrier_t start;
-    struct asker askers[2];
-    pthread_t threads[2];
+    struct bench *b = *state;
 
-    l->total[0] = 100;
-    assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
-    for (int i = 0; i < 2; i++)
-        askers[i] = (struct asker){l, hed_ledger_enter(l), &start, 0};
-    for (int round = 0; round < 500; round++) {
-        for (int i = 0; i < 2; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
-        for (int i = 0; i < 2; i++)
-            (void)pthread_join(threads[i], NULL);
-        assert_int_equal(askers[0].got + askers[1].got, 100);
-        for (int i = 0; i < 2; i++)
-            hed_ledger_give(l, askers[i].line, 0, askers[i].got);
+    b->server.ledger.total[0] = 100;
+    assert_int_equal(ask(b, 0, HED_DESK_TAKE, -1, 5), 0);
+    assert_int_equal(ask(b, 0, HED_DESK_TAKE, INT32_MAX, 5), 0);
+    assert_int_equal(ask(b, 0, 77, 0, 5), 0);
+    assert_int_equal(ask(b, 0, HED_DESK_GIVE, INT32_MIN, 5), 0);
+    assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 0);
+    /* A packet of another size ends the conversation; the other worker's goes on. */
+    assert_int_equal(send(b->desks[0], "x", 1, MSG_DONTWAIT), 1);
+    hed_desk_ready(&b->server, &b->server.children[0]);
+    assert_int_equal(b->server.children[0].desk, -1);
+    assert_int_equal(ask(b, 1, HED_DESK_TAKE, 0, 80), 80);
+}
+
+/* A worker that asks and never reads the answers: the listener does not wait for it. */
+static void
+desk_of_a_worker_that_does_not_listen_is_closed(void **state)
+{
+    struct bench *b = *state;
+
+    for (int i = 0; i < 100000 && b->server.children[0].desk >= 0; i++) {
+        put_ask(b, 0, HED_DESK_OBTAINABLE, 0, 0);
+        hed_desk_ready(&b->server, &b->server.children[0]);
     }
-    (void)pthread_barrier_destroy(&start);
+    assert_int_equal(b->server.children[0].desk, -1);
+}
+
+static void
+desks_wait_for_the_probe(void **state)
+{
+    struct bench *b = *state;
+    const uint64_t total[HED_DESK_DEVICES] = {100, 200};
+    struct epoll_event e;
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    hed_desk_close(&b->server, &b->server.children[1]);
+    (void)close(b->desks[1]);
+    b->server.probe = ends[0];
+
+    int pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    b->server.children[1].desk = pair[0];
+    b->desks[1] = pair[1];
+    hed_desk_open(&b->server, &b->server.children[1]);
+    put_ask(b, 1, HED_DESK_TAKE, 1, 500);
+    assert_int_equal(epoll_wait(b->server.epoll, &e, 1, 0), 0);
+    assert_int_equal(write(ends[1], total, sizeof total), sizeof total);
+    hed_desk_close(&b->server, &b->server.children[0]);
+    hed_probe_ready(&b->server);
+    assert_int_equal(epoll_wait(b->server.epoll, &e, 1, 0), 1);
+    assert_ptr_equal(e.data.ptr, &b->server.children[1]);
+    hed_desk_ready(&b->server, e.data.ptr);
+    assert_int_equal(hed_ledger_leased(&b->server.ledger, 1), 200);
+    (void)close(ends[1]);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(ledger_lines_are_entered_and_cleared, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_grants_what_there_is, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_keeps_a_workers_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_survives_nonsense, setup, teardown),
-    cmocka_unit_test_setup_teardown(ledger_does_not_wait_for_the_dead, setup, teardown),
-    cmocka_unit_test_setup_teardown(ledger_sum_holds_when_workers_are_killed, setup, teardown),
-    cmocka_unit_test_setup_teardown(ledger_last_bytes_go_to_one, setup, teardown),
+    cmocka_unit_test_setup_teardown(desk_answers_from_the_book, setup, teardown),
+    cmocka_unit_test_setup_teardown(desk_survives_nonsense, setup, teardown),
+    cmocka_unit_test_setup_teardown(desk_of_a_worker_that_does_not_listen_is_closed, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(desks_wait_for_the_probe, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

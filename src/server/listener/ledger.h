@@ -1,0 +1,37 @@
+/* The ledger: how much memory of each device the workers of a server have leased.
+ *
+ * It is the listener's own and in no other process. Workers ask for leases at their desks
+ * (server/desk.h); what they say changes their own leases only, and never beyond a limit. The
+ * listener clears a worker's leases when it reaps the worker, so nothing leaks however and whenever
+ * the worker died.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "server/desk.h"
+
+#define HED_LEDGER_WORKERS 1024
+
+struct hed_ledger {
+    uint64_t total[HED_DESK_DEVICES]; /* bytes that may be leased in all; 0: unknown */
+    uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_DEVICES];
+};
+
+/* Leases up to `want` and at least `least` bytes of a device. Returns the number of bytes, 0 if
+ * there are fewer than `least`. `limit` is the most that a worker may have; 0 means no limit. */
+uint64_t hed_ledger_take(struct hed_ledger *l, uint32_t worker, int device, uint64_t want,
+                         uint64_t least, uint64_t limit);
+
+/* Gives bytes back; never more than the worker has. */
+void hed_ledger_give(struct hed_ledger *l, uint32_t worker, int device, uint64_t bytes);
+
+/* The most that a worker could have: what it has, and what is left. */
+uint64_t hed_ledger_obtainable(const struct hed_ledger *l, uint32_t worker, int device,
+                               uint64_t limit);
+
+/* How much of a device all workers have leased. */
+uint64_t hed_ledger_leased(const struct hed_ledger *l, int device);
+
+/* A worker is gone. */
+void hed_ledger_clear(struct hed_ledger *l, uint32_t worker);

@@ -1,0 +1,45 @@
+/* Leases of device memory: the questions that a worker asks at its desk (server/desk.h). */
+#include <stdbool.h>
+
+#include "server/desk.h"
+#include "server/worker/worker.h"
+
+static uint64_t
+ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t bytes,
+             uint64_t least)
+{
+    const struct hed_desk_ask ask = {
+        .kind = kind, .device = device, .bytes = bytes, .least = least};
+
+    hed_lock(&w->desk_lock);
+
+    const uint64_t answer = hed_desk_ask(w->start->desk, &ask);
+
+    hed_unlock(&w->desk_lock);
+    return answer;
+}
+
+static bool
+has_desk(const struct hed_worker *w)
+{
+    return w->start->desk > 0;
+}
+
+uint64_t
+hed_lease_take(struct hed_worker *w, int device, uint64_t want, uint64_t least)
+{
+    return has_desk(w) ? ask_listener(w, HED_DESK_TAKE, device, want, least) : want;
+}
+
+void
+hed_lease_give(struct hed_worker *w, int device, uint64_t bytes)
+{
+    if (has_desk(w))
+        (void)ask_listener(w, HED_DESK_GIVE, device, bytes, 0);
+}
+
+uint64_t
+hed_lease_obtainable(struct hed_worker *w, int device)
+{
+    return has_desk(w) ? ask_listener(w, HED_DESK_OBTAINABLE, device, 0, 0) : UINT64_MAX;
+}
