@@ -33,6 +33,9 @@
 /* Bytes of text per session; only written pages take memory. */
 #define MOST ((uint64_t)1 << (IS_CROWDED ? 30 : 40))
 #define LOOK_EVERY 64 /* questions between two checks of the file position */
+/* Bytes that are kept for a client that does not wait for its kernels. GPUs keep 1 MiB
+ * (CU_LIMIT_PRINTF_FIFO_SIZE) and write over the oldest text, too. */
+#define KEPT (UINT64_C(16) << 20)
 
 struct hed_worker_print {
     int fd;
@@ -40,6 +43,7 @@ struct hed_worker_print {
     _Atomic uint32_t looks;
     struct hed_lock lock;  /* rank HED_RANK_CHANNEL; guards changes of sent */
     _Atomic uint64_t sent; /* bytes from the beginning of the file that have been sent */
+    uint64_t dropped;      /* bytes that nobody fetched in time; guarded by lock */
 };
 
 int
@@ -79,14 +83,60 @@ has_text(struct hed_worker_print *p)
            atomic_fetch_add_explicit(&p->looks, 1, memory_order_relaxed) % LOOK_EVERY == 0;
 }
 
-/* Takes the next piece of text; 0 if there is none. The piece is cut out: its memory is freed, but
- * positions stay the same, so nothing is lost that is written meanwhile. */
+/* Cuts bytes out of the beginning of the text: their memory is freed, but positions stay the same,
+ * so nothing is lost that is written meanwhile. */
+static void
+cut_text_locked(struct hed_worker_print *p, uint64_t sent, uint64_t bytes)
+{
+    (void)fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sent, (off_t)bytes);
+    atomic_store_explicit(&p->sent, sent + bytes, memory_order_relaxed);
+}
+
+void
+hed_print_trim(struct hed_worker *w)
+{
+    struct hed_worker_print *p = w->print;
+
+    hed_lock(&p->lock);
+
+    const uint64_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed); /* under the lock */
+    const off_t end = lseek(p->fd, 0, SEEK_CUR);
+    const uint64_t there = end > 0 && (uint64_t)end > sent ? (uint64_t)end - sent : 0;
+    const bool first = there > KEPT && p->dropped == 0;
+
+    if (there > KEPT) {
+        cut_text_locked(p, sent, there - KEPT);
+        p->dropped += there - KEPT;
+    }
+    hed_unlock(&p->lock);
+    if (first)
+        hed_warn(SERVER, "a client does not fetch what its kernels print; the oldest is dropped");
+}
+
+/* What the client reads in place of text that was dropped; the number of bytes. */
+static size_t
+take_notice_locked(struct hed_worker_print *p, char *to)
+{
+    const int n = snprintf(to, PIECE, "heddle: %llu bytes that kernels printed were dropped here\n",
+                           (unsigned long long)p->dropped);
+
+    p->dropped = 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Takes the next piece of text; 0 if there is none. */
 static size_t
 take_text(struct hed_worker_print *p, char *to)
 {
     ssize_t n = 0;
 
     hed_lock(&p->lock);
+    if (p->dropped) {
+        const size_t notice = take_notice_locked(p, to);
+
+        hed_unlock(&p->lock);
+        return notice;
+    }
 
     const uint64_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed); /* under the lock */
     const off_t end = lseek(p->fd, 0, SEEK_CUR);
@@ -94,10 +144,8 @@ take_text(struct hed_worker_print *p, char *to)
     if (end > 0 && (uint64_t)end > sent)
         n = pread(p->fd, to, (uint64_t)end - sent < PIECE ? (size_t)((uint64_t)end - sent) : PIECE,
                   (off_t)sent);
-    if (n > 0) {
-        (void)fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sent, n);
-        atomic_store_explicit(&p->sent, sent + (uint64_t)n, memory_order_relaxed);
-    }
+    if (n > 0)
+        cut_text_locked(p, sent, (uint64_t)n);
     hed_unlock(&p->lock);
     return n > 0 ? (size_t)n : 0;
 }

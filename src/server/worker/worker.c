@@ -500,6 +500,7 @@ control_thread(void *arg)
         if (!err)
             accept_channel(w, fd);
         send_signs_of_life(w, &sign);
+        hed_print_trim(w);
         if (exceeds_host_limit(w)) {
             hed_error(
                 SERVER,

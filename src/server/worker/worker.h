@@ -243,6 +243,8 @@ int hed_copies_deliver(struct hed_worker_channel *ch); /* copy.c */
 void hed_copies_settle(struct hed_worker_channel *ch);
 uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces on all channels, for answers */
 int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
+/* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
+void hed_print_trim(struct hed_worker *w);
 
 /* guard.c: may the call be made with these addresses? The thread must hold the current ticket.
  * INVALID_VALUE, NOT_SUPPORTED. */
