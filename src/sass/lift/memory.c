@@ -10,16 +10,20 @@
 
 #define LOOK_AHEAD 64 /* instructions in which a reader of a pair is looked for */
 
-enum { SIZE_WORD = 4, SIZE_PAIR = 5, SIZE_QUAD = 6 };
+enum { SIZE_WORD = 4, SIZE_PAIR = 5, SIZE_QUAD = 6, SIZE_QUAD_OF_ALL = 7 };
 
 static const char *const types[] = {"u8", "s8", "u16", "s16", "b32", "b64"};
 static const unsigned bytes_of[] = {1, 1, 2, 2, 4, 8, 16};
 
-/* The size of an access; false if the field holds a value that means nothing. */
+/* The size of an access; false if the field holds a value that means nothing. sm_75 has a load of
+ * 16 bytes for lanes that have the same address. */
 static bool
 size_of_access(struct lift *l, unsigned *size)
 {
     *size = (unsigned)hed_sass_bits(l->inst, 73, 3);
+    if (*size == SIZE_QUAD_OF_ALL && hed_lift_arch(l) == LIFT_TURING &&
+        strcmp(l->inst->name, "LDG") == 0)
+        *size = SIZE_QUAD;
     if (*size <= SIZE_QUAD)
         return true;
     hed_lift_refuse(l, "a size that is not known");
