@@ -86,6 +86,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .desk = desk,
         .link = p->link,
         .tls = p->link->local ? NULL : &o->tls,
+        .memory_limit = o->memory,
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,

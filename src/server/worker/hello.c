@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "core/session.h"
 #include "gen/cuda_hash.h"
@@ -256,7 +257,10 @@ describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
     d->name[sizeof d->name - 1] = 0;
     (void)hed_worker_do(w, cuDeviceGetUuid_v2, .uuid = &uuid, .dev = i);
     memcpy(d->uuid, &uuid, sizeof d->uuid);
-    d->memory = d->free = hed_worker_device_bytes(w, i);
+    d->memory = hed_worker_device_bytes(w, i);
+    if (w->start->memory_limit)
+        d->memory = hed_min(d->memory, w->start->memory_limit);
+    d->free = d->memory;
     d->index = i;
     d->real = w->backend == HED_BACKEND_GPU;
     (void)hed_str_copy(d->short_name, sizeof d->short_name, "remote");

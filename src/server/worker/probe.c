@@ -19,6 +19,8 @@ hed_worker_probe(int fd)
     struct hed_worker w = {.start = &start};
     struct hed_why why = {""};
 
+    /* What one client may have is not the question. */
+    (void)unsetenv("HEDDLE_MEM");
     if (hed_worker_start_backend(&w, &why) != 0) {
         hed_warn(SERVER, "%s", why.text);
         return 1;

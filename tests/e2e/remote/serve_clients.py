@@ -142,6 +142,16 @@ class Clients(Case):
         self.assertEqual(b.do("say(alloc(200 << 20)[0])"), "0")
         self.assertLessEqual(server.status()["clients"][0]["leased_total_bytes"], 256 << 20)
 
+    def test_variables_of_modules_are_limited(self):
+        server = self.serve("--memory", "64M")
+        c = self.client(server)
+        load = ("say(cuda.cuModuleLoadData(ctypes.byref(ctypes.c_void_p()), b'.version 7.0\\n"
+                ".target sm_70\\n.address_size 64\\n.visible .global .b8 x[%d];'))")
+        self.assertEqual(c.do(load % (1 << 20)), "0")
+        self.assertEqual(c.do(load % 1500000000), "2", server.log())
+        self.assertEqual(c.do("n = ctypes.c_size_t(); cuda.cuDeviceTotalMem_v2(ctypes.byref(n), 0);"
+                              " say(n.value >> 20)"), "64")
+
     def test_a_killed_client_frees_everything(self):
         server = self.serve()
         c = self.client(server)
