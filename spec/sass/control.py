@@ -25,6 +25,7 @@ for since, until, split in ((80, 89, ""), (90, 255, ">")):
     any_lane = ".any_lane" if split else ""
     op(0x147, "9", f"BRA.how{any_lane}.depth", f"!P@87?, ->{split}34:48", when="!33:1")
     op(0x147, "9", "BRA.how.depth", f"!P@87?, ~30:UR@24, ->{split}34:48")
+op(0x147, "5", "BRA.depth.how.any_lane", "!P@87?, !UP@24, ->>34:48", since=90)
 for since, until, split in ((75, 89, ""), (90, 255, ">")):
     archs(since, until)
     op(0x149, "9", "BRX.depth", f"!P@87?, A, by{split}34:48+")
@@ -32,10 +33,10 @@ for since, until, split in ((75, 89, ""), (90, 255, ">")):
     op(0x144, "9", "CALL.REL.noinc", f"!P@87?, ->{split}34:48")
     op(0x144, "3", "CALL.REL.noinc", f"!P@87?, A, ->{split}34:48+")
     op(0x150, "9", "RET.ret_abs.nodec", f"!P@87?, A, ->{split}34:48+", when="!85:1")
+    op(0x143, "9", "CALL.ABS.noinc", f"!P@87?, abs{split}34:47")
+    op(0x143, "3", "CALL.ABS.noinc", f"!P@87?, A, abs{split}34:47+?")
+    op(0x150, "9", "RET.ret_abs.nodec", f"!P@87?, A, abs{split}34:48+")
 archs()
-op(0x143, "9", "CALL.ABS.noinc", "!P@87?, abs34:47")
-op(0x143, "3", "CALL.ABS.noinc", "!P@87?, A, abs34:47+?")
-op(0x150, "9", "RET.ret_abs.nodec", "!P@87?, A, abs34:48+")
 op(0x14d, "9", "EXIT.exit_mode.no_atexit", "!P@87?")
 op(0x145, "9", "BSSY", "!P@87?, B@16, ->34:30")
 op(0x141, "9", "BSYNC", "!P@87?, B@16")

@@ -96,6 +96,7 @@ DESC = "(76:1)desc[40]"
 uniform_op(0x1b4, "5", "UTMALDG.tensor", f"{BULK}, {DESC}")
 uniform_op(0x1b4, "3", "UTMALDG.tensor.im2col.multicast", f"{BULK}, UR@64, {DESC}")
 uniform_op(0x1b5, "3", "UTMASTG.tensor.im2col", f"{BULK}, {DESC}")
+uniform_op(0x1b8, "5", "UTMAPF.L2.tensor", f"{BULK}, {DESC}")
 uniform_op(0x1b9, "9", "UTMACCTL.tensor_cache", "[ur24_only]")
 uniform_op(0x1ba, "3", "UBLKCP.bulk_to.bulk_from.multicast.bulk_prefetch.bulk_order",
            f"{BULK}, UR@64, {DESC}")
@@ -116,6 +117,10 @@ field("byte_shape", 53, *([s + "32" for s in SIZES] + [None] * 32))
 BYTE_SIZES = [8, 16, 24, 32] + list(range(48, 257, 16))
 field("int_shape", 53, *(f"64x{BYTE_SIZES[n // 3]}x32" if n % 3 == 0 and n // 3 < len(BYTE_SIZES)
                          else None for n in range(64)))
+field("sparse_byte_shape", 53, *([None] * 32 + [s + "64" for s in SIZES]))
+field("sparse_int_shape", 53, *(f"64x{BYTE_SIZES[n // 3]}x64"
+                                if n % 3 == 1 and n // 3 < len(BYTE_SIZES) else None
+                                for n in range(64)))
 field("group_f32", 75, "F16", "F32")
 field("group_half", 76, "", "BF16", "TF32", None)
 field("group_a", 76, "E4M3", "E5M2")
@@ -142,14 +147,15 @@ for sparse, name, more in ((0, "HGMMA.half_shape", ""),
            when=f"73:1={sparse} 72:1={minus}")
     op(0x1f0, "d", name, f"Rd, -A, gdesc[32].b_turned, {SUM}{more}, {LAST}",
        when=f"73:1={sparse}")
-BYTES = "QGMMA.byte_shape.group_f32.group_a.group_b"
-for minus, field_name in ((0, "b_minus"), (1, "b_minus_too")):
-    op(0x1f3, "9", BYTES, f"Rd, gdesc[24].{field_name}, {SUM}, {LAST}",
-       when=f"!73:1 72:1={minus}")
-op(0x1f3, "d", BYTES, f"Rd, -A, gdesc[32].b_minus, {SUM}, {LAST}", when="!73:1")
-INTEGERS = "IGMMA.int_shape.group_int_a.group_int_b.group_sat"
-op(0x1f1, "9", INTEGERS, f"Rd, gdesc[24], {SUM}, {LAST}", when="!73:1")
-op(0x1f1, "d", INTEGERS, f"Rd, A, gdesc[32], {SUM}, {LAST}", when="!73:1")
+for sparse, more, how in ((0, "", ""), (1, ", R@40, #48:2?", "SP.regoffset.sparse_")):
+    name = f"QGMMA.{how}byte_shape.group_f32.group_a.group_b"
+    for minus, turned in ((0, "b_minus"), (1, "b_minus_too")):
+        op(0x1f3, "9", name, f"Rd, gdesc[24].{turned}, {SUM}{more}, {LAST}",
+           when=f"73:1={sparse} 72:1={minus}")
+    op(0x1f3, "d", name, f"Rd, -A, gdesc[32].b_minus, {SUM}{more}, {LAST}", when=f"73:1={sparse}")
+    name = f"IGMMA.{how}int_shape.group_int_a.group_int_b.group_sat"
+    op(0x1f1, "9", name, f"Rd, gdesc[24], {SUM}{more}, {LAST}", when=f"73:1={sparse}")
+    op(0x1f1, "d", name, f"Rd, A, gdesc[32], {SUM}{more}, {LAST}", when=f"73:1={sparse}")
 op(0x1c5, "9", "WARPGROUP.ARRIVE", when="79:2=0")
 op(0x1c5, "9", "WARPGROUP.WAIT", when="79:2=1")
 op(0x1c5, "9", "WARPGROUP.DEPBAR.LE", "{gsb}, #72:3", when="79:2=2 47:1")

@@ -20,6 +20,7 @@
 #define R_CUDA_ABS32_LO_32 0x38
 #define R_CUDA_ABS32_HI_32 0x39
 #define R_CUDA_ABS47_34 0x3a
+#define R_CUDA_ABS55_16_34 0x4b
 #define R_CUDA_CONST_FIELD19_40 0x40
 #define R_CUDA_CONST_FIELD21_38 0x42
 #define R_CUDA_ABS24_40 0x4a
@@ -309,6 +310,7 @@ name_relocation(struct hed_buf *b, const struct hed_sass_name *r)
         hed_buf_addf(b, "32@hi(");
         break;
     case R_CUDA_ABS47_34:
+    case R_CUDA_ABS55_16_34:
     case R_CUDA_CONST_FIELD19_40:
     case R_CUDA_CONST_FIELD21_38:
     case R_CUDA_ABS24_40:

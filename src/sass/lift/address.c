@@ -19,6 +19,7 @@
 #define R_CUDA_ABS32_LO_32 56
 #define R_CUDA_ABS32_HI_32 57
 #define R_CUDA_ABS47_34 58
+#define R_CUDA_ABS55_16_34 75 /* since sm_90: its lowest bits are apart */
 /* Hints when to switch to another warp do not matter. */
 #define R_CUDA_YIELD_OPCODE9_0 68
 #define R_CUDA_YIELD_CLEAR_PRED4_87 69
@@ -35,6 +36,7 @@ relocation_of(uint32_t type)
     case R_CUDA_ABS32_HI_32:
         return LIFT_HIGH;
     case R_CUDA_ABS47_34:
+    case R_CUDA_ABS55_16_34:
         return LIFT_CALL;
     default:
         return LIFT_OTHER;

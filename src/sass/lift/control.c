@@ -99,6 +99,21 @@ condition_of(struct lift *l, bool is_branch)
             hed_lift_refuse(l, "a branch with two conditions");
         return (struct condition){.pred = converged(l)};
     }
+    if (is_branch && hed_lift_has(l, "ANY"))
+        hed_lift_refuse(l, "a branch that any lane takes for all");
+    if (is_branch && hed_lift_has_uniform_condition(l->inst)) {
+        const char *u = hed_lift_pred(l, 24, &constant), *x;
+
+        if (!u && !constant)
+            return (struct condition){.never = true};
+        if (u && p) {
+            x = hed_lift_temp(l, 'x');
+            hed_lift_calc(l, "and.pred %s, %s, %s", x, u, p);
+            p = x;
+        } else if (u) {
+            p = u;
+        }
+    }
     return combine_guard(l, p);
 }
 

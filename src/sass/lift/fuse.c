@@ -63,7 +63,8 @@ sum_of_sources(const struct hed_sass_operand *in[3], struct sum *out)
 static bool
 is_add(const struct hed_sass_inst *inst)
 {
-    return strcmp(inst->name, "IADD3") == 0 || strcmp(inst->name, "UIADD3") == 0;
+    return (strcmp(inst->name, "IADD3") == 0 || strcmp(inst->name, "UIADD3") == 0) &&
+           !hed_lift_inst_has(inst, "64");
 }
 
 static bool

@@ -50,8 +50,6 @@
 #include "sass/sass.h"
 
 #define LIFT_NONE UINT32_MAX
-#define LIFT_TURING 75        /* an architecture with encodings of its own */
-#define LIFT_HOPPER 90        /* from here on: another bank 0, reserved shared memory */
 #define LIFT_PAIRS (128 + 32) /* of R, then of UR */
 #define LIFT_BANK_BYTES 65536 /* of constants */
 #define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
@@ -303,6 +301,8 @@ const uint32_t *hed_lift_callees(const struct lift *l, uint32_t index, bool by_a
                                  uint32_t *count);
 const uint32_t *hed_lift_returns(const struct lift *l, uint32_t index, bool by_address,
                                  uint32_t *count);
+/* Is it a branch that depends on the uniform predicate in bits 24 to 27? */
+bool hed_lift_has_uniform_condition(const struct hed_sass_inst *inst);
 /* Can it happen that it does nothing? */
 bool hed_lift_is_conditional(const struct hed_sass_inst *inst);
 /* Does a call or a return go to an address, not to an offset in its section? */

@@ -127,6 +127,35 @@ wants_carry(const struct lift *l, unsigned bit)
     return reg != HED_SASS_PT && (l->first_pass || (l->pred_live[l->index] >> n & 1));
 }
 
+/* UIADD3.64: pairs, without carries. */
+static void
+add_pairs(struct lift *l, const struct hed_sass_operand *const in[3])
+{
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const char *sum = "0";
+
+    if (hed_lift_has(l, "X") || hed_sass_bits(l->inst, 81, 6) != 0x3f) {
+        hed_lift_refuse(l, "pairs with carries");
+        return;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        const char *q, *next;
+
+        if (hed_lift_is_zero(in[i]))
+            continue;
+        if (in[i]->kind != HED_SASS_UREG || in[i]->invert) {
+            hed_lift_refuse(l, "a pair that is no register");
+            return;
+        }
+        q = hed_lift_u64(l, in[i]);
+        next = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "%s.s64 %s, %s, %s", in[i]->negate ? "sub" : "add", next, sum, q);
+        sum = next;
+    }
+    hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), sum);
+    hed_lift_end64(l, d);
+}
+
 void
 hed_lift_add3(struct lift *l)
 {
@@ -134,6 +163,10 @@ hed_lift_add3(struct lift *l)
                                                   hed_lift_operand(l, 3)};
     const bool extended = hed_lift_has(l, "X");
 
+    if (hed_lift_has(l, "64")) {
+        add_pairs(l, in);
+        return;
+    }
     if (wants_carry(l, 81) || wants_carry(l, 84)) {
         write_sum(l, add_wide(l, in, extended));
         return;

@@ -28,6 +28,7 @@ struct linker {
     struct lift_code *code;
     uint64_t size; /* bytes of all pieces */
     uint32_t address_count;
+    bool splits; /* the lowest bits of a displacement are apart */
     struct hed_why *why;
 };
 
@@ -171,13 +172,18 @@ patch_word(uint8_t *p, uint32_t v)
     memcpy(p, &v, sizeof v);
 }
 
-/* CALL.ABS to CALL.REL: a distance from the next instruction, at bit 32. */
+/* CALL.ABS to CALL.REL: a distance from the next instruction, at bit 32. Since sm_90 its lowest
+ * bits are at 16. */
 static void
-make_call_relative(uint8_t *inst, uint32_t at, uint32_t to)
+make_call_relative(uint8_t *inst, uint32_t at, uint32_t to, bool split)
 {
-    const uint64_t by = (uint64_t)((int64_t)to - (int64_t)at - HED_SASS_BYTES);
+    uint64_t by = (uint64_t)((int64_t)to - (int64_t)at - HED_SASS_BYTES);
 
     patch_word(inst, (hed_load_u32(inst) & ~OPCODE_BITS) | CALL_REL);
+    if (split) {
+        inst[2] = (uint8_t)(by / 4);
+        by = (uint64_t)((int64_t)by >> 8) & ~UINT64_C(3);
+    }
     patch_word(inst + 4, (uint32_t)by);
     patch_word(inst + 8, (hed_load_u32(inst + 8) & ~0x3ffffu) | (uint32_t)(by >> 32 & 0x3ffff));
 }
@@ -193,7 +199,8 @@ fill_address(struct linker *k, const struct lift_piece *piece, const struct lift
         c->patches[c->patch_count++] = (struct lift_patch){.at = at / HED_SASS_BYTES, .to = *a};
     else if (a->how == LIFT_CALL)
         make_call_relative(inst, at,
-                           c->pieces[k->code->piece_of[a->index] - 1].base + (uint32_t)a->addend);
+                           c->pieces[k->code->piece_of[a->index] - 1].base + (uint32_t)a->addend,
+                           k->splits);
     else
         patch_word(inst + 4, a->how == LIFT_LOW
                                  ? hed_lift_code_number(k->m, a->index, (uint64_t)a->addend)
@@ -283,7 +290,8 @@ int
 hed_lift_link(const struct hed_sass_program *p, uint32_t section, struct lift_code *code,
               struct hed_why *why)
 {
-    struct linker k = {.m = p->inside, .code = code, .why = why};
+    struct linker k = {
+        .m = p->inside, .code = code, .splits = p->cubin.arch.number >= LIFT_HOPPER, .why = why};
     int err = HED_ENOMEM;
 
     code->section_count = k.m->elf.count;

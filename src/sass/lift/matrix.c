@@ -164,25 +164,43 @@ double_source(struct lift *l, const struct hed_sass_operand *o, unsigned n)
     return q;
 }
 
+/* Doubles as a list in braces: "{%d0, %d2}". */
+static const char *
+double_sources(struct lift *l, const struct hed_sass_operand *o, unsigned count)
+{
+    const char *all = double_source(l, o, 0);
+
+    for (unsigned i = 1; i < count; i++)
+        all = hed_lift_text(l, "%s, %s", all, double_source(l, o, 2 * i));
+    return all;
+}
+
 void
 hed_lift_double_product(struct lift *l)
 {
-    const struct hed_sass_operand *d = hed_lift_operand(l, 0), *c = hed_lift_operand(l, 3);
-    const char *a = double_source(l, hed_lift_operand(l, 1), 0);
-    const char *b = double_source(l, hed_lift_operand(l, 2), 0);
-    const char *c0 = double_source(l, c, 0), *c1 = double_source(l, c, 2), *d0, *d1;
+    static const struct {
+        const char *shape;
+        unsigned a, b, c; /* doubles of a lane */
+    } shapes[] = {
+        {"m8n8k4", 1, 1, 2}, {"m16n8k4", 2, 1, 4}, {"m16n8k8", 4, 2, 4}, {"m16n8k16", 8, 4, 4}};
+    const unsigned n =
+        hed_lift_arch(l) >= LIFT_HOPPER ? (unsigned)hed_sass_bits(l->inst, 76, 2) : 0;
+    const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    const char *a = double_sources(l, hed_lift_operand(l, 1), shapes[n].a);
+    const char *b = double_sources(l, hed_lift_operand(l, 2), shapes[n].b);
+    const char *c = double_sources(l, hed_lift_operand(l, 3), shapes[n].c), *results;
 
-    if (hed_sass_bits(l->inst, 78, 2)) {
+    if (hed_sass_bits(l->inst, 78, 2) || has_uniform_predicate(l)) {
         refuse_product(l);
         return;
     }
-    d0 = hed_lift_def64_nth(l, d, 0);
-    d1 = hed_lift_def64_nth(l, d, 2);
-    hed_lift_put(l,
-                 "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%s, %s}, {%s}, {%s}, {%s, %s}",
-                 d0, d1, a, b, c0, c1);
-    hed_lift_end64_nth(l, d, 0);
-    hed_lift_end64_nth(l, d, 2);
+    results = hed_lift_def64_nth(l, d, 0);
+    for (unsigned i = 1; i < shapes[n].c; i++)
+        results = hed_lift_text(l, "%s, %s", results, hed_lift_def64_nth(l, d, 2 * i));
+    hed_lift_put(l, "mma.sync.aligned.%s.row.col.f64.f64.f64.f64 {%s}, {%s}, {%s}, {%s}",
+                 shapes[n].shape, results, a, b, c);
+    for (unsigned i = 0; i < shapes[n].c; i++)
+        hed_lift_end64_nth(l, d, 2 * i);
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -201,6 +219,26 @@ hed_lift_load_matrix(struct lift *l)
     }
     hed_lift_put(l, "ldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %s, [%s]", count,
                  layout ? ".trans" : "", result_group(l, hed_lift_operand(l, 0), count), at);
+}
+
+/* STSM */
+void
+hed_lift_store_matrix(struct lift *l)
+{
+    static const uint8_t counts[] = {1, 2, 4, 0};
+    const unsigned count = counts[hed_sass_bits(l->inst, 72, 2)];
+    const unsigned layout = (unsigned)hed_sass_bits(l->inst, 78, 2);
+    const struct hed_sass_operand *s = hed_lift_operand(l, 1);
+    const char *at = hed_lift_shared(l, hed_lift_operand(l, 0)), *all = hed_lift_nth(l, s, 0);
+
+    if (!count || layout > 1) {
+        hed_lift_refuse(l, "a matrix of another form");
+        return;
+    }
+    for (unsigned i = 1; i < count; i++)
+        all = hed_lift_text(l, "%s, %s", all, hed_lift_nth(l, s, i));
+    hed_lift_put(l, "stmatrix.sync.aligned.m8n8.x%u%s.shared.b16 [%s], {%s}", count,
+                 layout ? ".trans" : "", at, all);
 }
 
 void

@@ -4,6 +4,9 @@
 #include "fatbin/elf.h"
 #include "sass/lift.h"
 
+#define LIFT_TURING 75 /* an architecture with encodings of its own */
+#define LIFT_HOPPER 90 /* from here on: another bank 0, reserved shared memory, split distances */
+
 /* What an address refers to. */
 enum lift_referent {
     LIFT_NUMBER,   /* no relocation: plain bytes */

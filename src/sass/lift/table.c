@@ -109,6 +109,7 @@ static const struct row {
     {"STG", hed_lift_store_global},
     {"STL", hed_lift_store_local},
     {"STS", hed_lift_store_shared},
+    {"STSM", hed_lift_store_matrix},
     {"SULD", hed_lift_load_surface},
     {"SURED", hed_lift_reduce_surface},
     {"SUST", hed_lift_store_surface},

@@ -63,11 +63,20 @@ hed_lift_is_absolute(const struct hed_sass_inst *inst)
 }
 
 bool
+hed_lift_has_uniform_condition(const struct hed_sass_inst *inst)
+{
+    enum { BRA_U = 0x547 };
+
+    return inst->opcode == BRA_U;
+}
+
+bool
 hed_lift_is_conditional(const struct hed_sass_inst *inst)
 {
     return inst->guard != HED_SASS_PT || inst->guard_not ||
            hed_sass_bits(inst, 87, 3) != HED_SASS_PT || hed_sass_bits(inst, 90, 1) ||
-           hed_sass_bits(inst, 33, 1); /* BRA.DIV, BRA.CONV */
+           hed_sass_bits(inst, 33, 1) || /* BRA.DIV, BRA.CONV */
+           hed_lift_has_uniform_condition(inst);
 }
 
 uint32_t

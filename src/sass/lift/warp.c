@@ -441,13 +441,22 @@ hed_lift_launch_dependents(struct lift *l)
     hed_lift_put(l, "griddepcontrol.launch_dependents");
 }
 
-/* The place of an instruction: only returns are computed from it, and those know where to go. */
+/* The place of the instruction or, since sm_90, of another one. Only returns are computed from it,
+ * and most of those know where to go. */
 void
 hed_lift_own_place(struct lift *l)
 {
     const struct hed_sass_operand *d = hed_lift_operand(l, 0);
+    uint32_t place = l->index;
+    uint64_t target;
 
+    if (hed_sass_target(l->inst, 0, &target))
+        place = hed_lift_target(l, l->inst, l->index);
+    if (place == LIFT_NONE) {
+        hed_lift_refuse(l, "a place outside of the code");
+        return;
+    }
     hed_lift_put(l, "mov.b32 %s, 0x%x", hed_lift_def_nth(l, d, 0),
-                 hed_lift_place_number(&l->code, l->index));
+                 hed_lift_place_number(&l->code, place));
     hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, 1));
 }

@@ -258,6 +258,8 @@ hed_lift_def(struct lift *l, const struct hed_sass_operand *o)
 static bool
 is_uniform_pred(const struct lift *l, unsigned bit)
 {
+    if (hed_lift_has_uniform_condition(l->inst))
+        return bit == 24;
     for (unsigned i = 0; i < l->inst->operand_count; i++)
         if (l->inst->operands[i].kind == HED_SASS_UPRED && !l->inst->uniform)
             return strcmp(l->inst->name, "PLOP3") == 0 ? bit == 68 : bit == 81 || bit == 84;

@@ -98,6 +98,65 @@ phases(unsigned *out, const unsigned *in, unsigned n)
     out[I] = sum;
 }
 
+/* Products of doubles in the larger shapes. */
+extern "C" __global__ void
+doubles(unsigned *out, const unsigned *in, unsigned n)
+{
+    double a[8], b[4], c[4], *o = (double *)out + I * 4;
+
+    for (int k = 0; k < 8; k++)
+        a[k] = in[I + k * 32] % 1000;
+    for (int k = 0; k < 4; k++) {
+        b[k] = in[I + k * 32 + 7] % 500 + n % 3;
+        c[k] = k;
+    }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, "
+                 "{%6}, {%0, %1, %2, %3};"
+                 : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+                 : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]),
+                   "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#endif
+    for (int k = 0; k < 4; k++)
+        o[k] = c[k] + a[k];
+}
+
+/* Matrices of halves to shared memory. */
+extern "C" __global__ void
+matrices(unsigned *out, const unsigned *in, unsigned n)
+{
+    __shared__ alignas(16) unsigned s[2][256];
+    const unsigned lane = threadIdx.x % 32, at = (unsigned)__cvta_generic_to_shared(s);
+    const unsigned row = at + lane * 16;
+
+    for (unsigned k = lane; k < 512; k += 32)
+        s[0][k] = n;
+    __syncthreads();
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x < 32) {
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+                     "r"(in[lane]), "r"(in[lane + 32]), "r"(in[lane + 64]), "r"(in[lane + 96])
+                     : "memory");
+        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(
+                         row + 1024),
+                     "r"(in[lane]), "r"(in[lane + 5])
+                     : "memory");
+    }
+#endif
+    __syncthreads();
+    if (threadIdx.x < 32)
+        for (unsigned k = lane; k < 512; k += 32)
+            out[blockIdx.x * 512 + k] = s[0][k];
+}
+
 extern "C" __global__ void
 elected(unsigned *out, const unsigned *in, unsigned n)
 {
