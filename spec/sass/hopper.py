@@ -96,6 +96,7 @@ DESC = "(76:1)desc[40]"
 uniform_op(0x1b4, "5", "UTMALDG.tensor", f"{BULK}, {DESC}")
 uniform_op(0x1b4, "3", "UTMALDG.tensor.im2col.multicast", f"{BULK}, UR@64, {DESC}")
 uniform_op(0x1b5, "3", "UTMASTG.tensor.im2col", f"{BULK}, {DESC}")
+uniform_op(0x1b6, "3", "UTMAREDG.tensor.im2col.red_op", f"{BULK}, {DESC}")
 uniform_op(0x1b8, "5", "UTMAPF.L2.tensor", f"{BULK}, {DESC}")
 uniform_op(0x1b9, "9", "UTMACCTL.tensor_cache", "[ur24_only]")
 uniform_op(0x1ba, "3", "UBLKCP.bulk_to.bulk_from.multicast.bulk_prefetch.bulk_order",

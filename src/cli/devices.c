@@ -58,19 +58,24 @@ arch_of_device(const struct hed_probe_device *d)
     return (struct hed_arch){.number = (unsigned)(d->major * 10 + d->minor)};
 }
 
-/* On the CPU, machine code runs for some devices only, and libraries have little else. */
+/* On the CPU, machine code runs for some devices only, and libraries have little else. For some of
+ * these they use instructions that do not run. */
 static void
 recommend_a100(const struct hed_probe *p, const char *gpu)
 {
     bool other = false;
 
-    for (int i = 0; i < count_shown(p); i++)
-        other = other || !hed_sass_lifts(arch_of_device(&p->devices[i]));
+    for (int i = 0; i < count_shown(p); i++) {
+        const struct hed_arch arch = arch_of_device(&p->devices[i]);
+
+        other = other || !hed_sass_lifts(arch) || arch.number >= HED_SASS_PARTLY_ARCH;
+    }
     if (other && hed_config_gpu_is(gpu, "cpu"))
         printf("\nFor PyTorch and other frameworks choose --gpu cpu or cpu:a100: their machine\n"
-               "code runs on the CPU for compute capability %d.%d to %d.%d only.\n",
+               "code runs on the CPU for compute capability %d.%d to %d.%d only, and from %d.%d\n"
+               "on without most products of matrices of halves.\n",
                HED_SASS_FIRST_ARCH / 10, HED_SASS_FIRST_ARCH % 10, HED_SASS_LAST_ARCH / 10,
-               HED_SASS_LAST_ARCH % 10);
+               HED_SASS_LAST_ARCH % 10, HED_SASS_PARTLY_ARCH / 10, HED_SASS_PARTLY_ARCH % 10);
 }
 
 static void

@@ -69,6 +69,8 @@ struct hed_sass_program {
 /* The architectures whose machine code is lifted, and how users are told. */
 #define HED_SASS_FIRST_ARCH 75
 #define HED_SASS_LAST_ARCH 90
+/* From here on libraries multiply matrices with instructions that are refused. */
+#define HED_SASS_PARTLY_ARCH 90
 #define HED_SASS_SM_NAME(number) "sm_" #number
 #define HED_SASS_SM(number) HED_SASS_SM_NAME(number)
 #define HED_SASS_ARCHS HED_SASS_SM(HED_SASS_FIRST_ARCH) " to " HED_SASS_SM(HED_SASS_LAST_ARCH)

@@ -13,6 +13,7 @@
 #define CALL_ABS_BY_REG 0x343
 #define OPCODE_MASK 0xfffu
 #define LEPC 0x34eu
+#define LEPC_OF 0x94eu        /* since sm_90, of another place */
 #define LEPC_DISTANCE 64u     /* instructions before a call */
 #define TRANSFER_MASK 0x1e0u  /* of an opcode */
 #define TRANSFERS 0x140u      /* branches, calls, returns */
@@ -331,7 +332,8 @@ is_returned_to(struct lift *l, uint32_t call)
 
         if (word >> 32 == place && (word & TRANSFER_MASK) != TRANSFERS)
             return true;
-        if ((word & OPCODE_MASK) == LEPC && i < call && call - i <= LEPC_DISTANCE)
+        if (((word & OPCODE_MASK) == LEPC || (word & OPCODE_MASK) == LEPC_OF) && i < call &&
+            call - i <= LEPC_DISTANCE)
             return true;
     }
     return false;
