@@ -274,7 +274,7 @@ static void
 take_modifier(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode *o,
               const char *word)
 {
-    bool known = false;
+    bool known = false, twice = false;
 
     if ((o->classes & C(SHAPE)) && put_shape(f, word))
         return;
@@ -286,11 +286,12 @@ take_modifier(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opc
             continue;
         if (put_word(f, words[i].class, words[i].value))
             return;
-        if (!(o->flags & OTHERS))
-            refuse_form(p, f, "Modifier '.%s' cannot be given twice", word);
+        twice = true; /* unless it has another meaning, too */
     }
     if (o->flags & OTHERS)
         f->other_words = true;
+    else if (twice)
+        refuse_form(p, f, "Modifier '.%s' cannot be given twice", word);
     else if (known)
         refuse_form(p, f, "Illegal modifier '.%s'", word);
     else
@@ -321,6 +322,18 @@ class_is_said(const struct hed_ptx_form *f)
     return s;
 }
 
+/* Products of bits, and only these, say what takes the place of the product and of the sum. */
+static bool
+is_product_well_said(const struct hed_ptx_form *f)
+{
+    const bool is_bits = f->ntypes >= 4 && f->types[1] == HED_PTX_TYPE_B1;
+    const bool says = f->oper || (f->flags & F(POPC));
+
+    return is_bits ? f->types[2] == HED_PTX_TYPE_B1 && (f->flags & F(POPC)) &&
+                         (f->oper == HED_PTX_OPER_XOR || f->oper == HED_PTX_OPER_AND)
+                   : !says;
+}
+
 /* Checks what the table alone cannot express. */
 static void
 check_form(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode *o)
@@ -333,6 +346,8 @@ check_form(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode
     else if (o->need & ~class_is_said(f))
         refuse_form(p, f, "A required modifier of '%s' is missing", o->text);
     else if ((f->op == HED_PTX_OP_MUL || f->op == HED_PTX_OP_MAD) && is_int != (f->part != 0))
+        refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);
+    else if ((f->op == HED_PTX_OP_MMA || f->op == HED_PTX_OP_WMMA_MMA) && !is_product_well_said(f))
         refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);
     else if (f->part == HED_PTX_PART_WIDE && hed_ptx_types[f->types[0]].bits == 64)
         refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);

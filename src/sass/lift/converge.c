@@ -23,7 +23,7 @@ static bool
 acts_on_lanes(const struct hed_sass_inst *inst)
 {
     static const char *const names[] = {"SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR",
-                                        "HMMA", "IMMA", "DMMA",  "LDSM",  "MOVM"};
+                                        "HMMA", "IMMA", "DMMA",  "BMMA",  "LDSM",  "MOVM"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(inst->name, names[i]) == 0)

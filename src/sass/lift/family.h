@@ -131,6 +131,7 @@ void hed_lift_atomic_shared(struct lift *l);
 /* matrix.c */
 void hed_lift_half_product(struct lift *l);
 void hed_lift_integer_product(struct lift *l);
+void hed_lift_bit_product(struct lift *l);
 void hed_lift_double_product(struct lift *l);
 void hed_lift_load_matrix(struct lift *l);
 void hed_lift_store_matrix(struct lift *l);

@@ -139,6 +139,30 @@ hed_lift_integer_product(struct lift *l)
     put_product(l, &m);
 }
 
+/* Bits: how many are 1 in the exclusive or, or in both. */
+void
+hed_lift_bit_product(struct lift *l)
+{
+    static const struct product shapes[] = {
+        {.shape = "m8n8k128", .sums = 2, .a = 1, .b = 1},
+        {.shape = "m16n8k128", .sums = 4, .a = 2, .b = 1},
+        {.shape = "m16n8k256", .sums = 4, .a = 4, .b = 2},
+    };
+    const unsigned shape = (unsigned)hed_sass_bits(l->inst, 75, 2);
+    struct product m;
+
+    if (shape >= sizeof shapes / sizeof shapes[0] || !hed_lift_has(l, "POPC") ||
+        hed_sass_bits(l->inst, 73, 2) != 2 || /* a by rows, b by columns */
+        hed_lift_has(l, "XOR") == hed_lift_has(l, "AND")) {
+        refuse_product(l);
+        return;
+    }
+    m = shapes[shape];
+    m.flags = "";
+    m.types = hed_lift_has(l, "AND") ? "s32.b1.b1.s32.and.popc" : "s32.b1.b1.s32.xor.popc";
+    put_product(l, &m);
+}
+
 /* A pair that is read, with its sign; zero for RZ. */
 static const char *
 double_source(struct lift *l, const struct hed_sass_operand *o, unsigned n)

@@ -16,6 +16,7 @@ static const struct row {
     {"ATOMS", hed_lift_atomic_shared},
     {"B2R", hed_lift_barrier_result},
     {"BAR", hed_lift_barrier},
+    {"BMMA", hed_lift_bit_product},
     {"BMOV", hed_lift_save_barrier},
     {"BMSK", hed_lift_mask},
     {"BPT", hed_lift_trap},

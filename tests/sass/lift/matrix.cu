@@ -92,6 +92,17 @@ PRODUCT(u4,
         4, ~0u, ~0u)
 PRODUCT(s8_small, "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%4}, {%8}, {%0,%1};", 2,
         ~0u, ~0u)
+PRODUCT(bits,
+        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};",
+        4, ~0u, ~0u)
+PRODUCT(bits_of_both,
+        "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5}, {%8}, "
+        "{%0,%1,%2,%3};",
+        4, ~0u, ~0u)
+PRODUCT(bits_small,
+        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%0,%1}, {%4}, {%8}, {%0,%1};", 2,
+        ~0u, ~0u)
 /* 1, 2, 4, ... as TF32: exponents from 1 to 16. */
 PRODUCT(tf32,
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "

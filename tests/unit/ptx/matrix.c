@@ -7,6 +7,7 @@
 #include "ptx/exec/harness.h"
 #include "ptx/run/group.h"
 #include "ptx/run/small_float.h"
+#include "ptx/text/parse.h"
 #include "ptx/words.h"
 
 #define LANES 32
@@ -108,6 +109,82 @@ mma_multiplies_bytes_and_saturates(void **state)
         assert_int_equal(out[lane][0], INT32_MAX);
         assert_int_equal(out[lane][3], 127 * 127 * 32 + 5);
         assert_int_equal(out[lane][4], 127 * 127 * 32 + 5);
+    }
+}
+
+/* 32 bits of a row of a, or of a column of b. */
+static uint32_t
+bits_at(unsigned row, unsigned word, bool is_b)
+{
+    return (row * 8 + word + 1) * (is_b ? 2654435761u : 2246822519u);
+}
+
+static void
+mma_counts_bits(void **state)
+{
+    uint32_t in[LANES][16] = {{0}}, out[LANES][16];
+
+    (void)state;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        const unsigned group = lane / 4, place = lane % 4;
+
+        for (unsigned r = 0; r < 4; r++)
+            in[lane][r] = bits_at(group + 8 * (r & 1), place + 4 * (r >> 1), false);
+        for (unsigned r = 0; r < 2; r++)
+            in[lane][4 + r] = bits_at(group, place + 4 * r, true);
+    }
+    run_warp("",
+             "add.s64 %d1, %in, %d0; add.s64 %d2, %out, %d0;\n"
+             "ld.v4.b32 {%r1, %r2, %r3, %r4}, [%d1]; ld.v2.b32 {%r5, %r6}, [%d1+16];\n"
+             "mov.b32 %r10, 7;\n"
+             "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%r20, %r21, %r22, %r23},\n"
+             "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r10, %r10, %r10, %r10};\n"
+             "st.v4.b32 [%d2], {%r20, %r21, %r22, %r23};\n"
+             "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%r20, %r21, %r22, %r23},\n"
+             "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r10, %r10, %r10, %r10};\n"
+             "st.v4.b32 [%d2+16], {%r20, %r21, %r22, %r23};",
+             in, out);
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+            unsigned differ = 7, both = 7;
+
+            for (unsigned w = 0; w < 8; w++) {
+                const uint32_t a = bits_at(row, w, false), b = bits_at(column, w, true);
+
+                differ += (unsigned)__builtin_popcount(a ^ b);
+                both += (unsigned)__builtin_popcount(a & b);
+            }
+            assert_int_equal(out[lane][i], differ);
+            assert_int_equal(out[lane][4 + i], both);
+        }
+    }
+}
+
+/* What takes the place of the product is said for bits, and for nothing else. */
+static void
+mma_of_bits_is_said_in_full(void **state)
+{
+    static const char *const wrong[] = {
+        "m8n8k128.row.col.s32.b1.b1.s32", "m8n8k128.row.col.s32.b1.b1.s32.xor",
+        "m8n8k128.row.col.s32.b1.b1.s32.popc", "m8n8k128.row.col.s32.b1.b1.s32.or.popc",
+        "m8n8k16.row.col.s32.s8.s8.s32.xor.popc"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct hed_ptx_module m;
+        char text[512];
+        const int n = snprintf(text, sizeof(text),
+                               ".version 9.0\n.target sm_90a\n.address_size 64\n"
+                               ".visible .entry k() {\n.reg .b32 %%r<3>;\n"
+                               "mma.sync.aligned.%s {%%r0, %%r1}, {%%r2}, {%%r2}, {%%r0, %%r1};\n"
+                               "ret;\n}\n",
+                               wrong[i]);
+
+        hed_ptx_module_init(&m, HED_PTX_CEILING);
+        assert_int_equal(hed_ptx_parse(&m, text, (size_t)n), 0);
+        assert_non_null(m.funcs->refused);
+        hed_ptx_module_fini(&m);
     }
 }
 
@@ -271,6 +348,8 @@ barrier_objects_are_made_and_tested_by_kernels(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mma_multiplies_halves),
     cmocka_unit_test(mma_multiplies_bytes_and_saturates),
+    cmocka_unit_test(mma_counts_bits),
+    cmocka_unit_test(mma_of_bits_is_said_in_full),
     cmocka_unit_test(mma_multiplies_doubles),
     cmocka_unit_test(ldmatrix_and_stmatrix_move_rows),
     cmocka_unit_test(wmma_multiplies_what_it_loads),
