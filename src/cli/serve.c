@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/install.h"
@@ -27,7 +28,7 @@
 
 static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
-    "       heddle serve --status [--listen ADDRESS]\n"
+    "       heddle serve --list | --status | --evict WORKER [--listen ADDRESS]\n"
     "\n"
     "Lets programs elsewhere use this machine's GPUs. They run with\n"
     "`heddle run --gpu ADDRESS -- PROGRAM`, and each gets a process of its own here.\n"
@@ -51,6 +52,7 @@ static const char usage[] =
     "                      0: no limit)\n"
     "  --idle SECONDS      disconnect clients that are silent for so long\n"
     "                      (default: never)\n"
+    "  --session SECONDS   disconnect clients after so long (default: never)\n"
     "  --patience SECONDS  disconnect clients that take so long to introduce\n"
     "                      themselves (default: 5)\n"
     "  --grace SECONDS     when the server stops, give clients so long to finish\n"
@@ -65,19 +67,23 @@ static const char usage[] =
     "                      for root, /var/cache/heddle/images\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
     "                      warn,server=info)\n"
-    "  --status            print what the server at ADDRESS is doing, as JSON\n"
+    "  --list              print the clients of the server at ADDRESS, as a table\n"
+    "  --status            print what it is doing, as JSON\n"
+    "  --evict WORKER      end the client with this worker, a number from --list\n"
     "  -h, --help          show this help\n"
     "\n"
     "The exit code is 0 if a signal stopped the server, 1 if it failed, 2 if an\n"
     "option or setting is wrong, 125 if heddle is not installed properly.\n";
 
-enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_HELP };
+enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_LIST, OPT_EVICT, OPT_HELP };
 
 static const struct hed_cli_opt options[] = {
     [OPT_LISTEN] = {"listen", true},
     [OPT_GPU] = {"gpu", true},
     [OPT_LOG] = {"log", true},
     [OPT_STATUS] = {"status", false},
+    [OPT_LIST] = {"list", false},
+    [OPT_EVICT] = {"evict", true},
     [OPT_HELP] = {"help", false},
     /* The rest are checked by heddled. */
     {"mode", true},
@@ -89,6 +95,7 @@ static const struct hed_cli_opt options[] = {
     {"channels", true},
     {"rate", true},
     {"idle", true},
+    {"session", true},
     {"patience", true},
     {"grace", true},
     {"tls-ca", true},
@@ -105,8 +112,9 @@ struct request {
     struct hed_config config;
     char *words[WORDS_MAX + 1]; /* of heddled, NULL at the end; owned */
     int count;
-    const char *listen; /* the first address; NULL: none */
-    bool gpu, status, help;
+    const char *listen;          /* the first address; NULL: none */
+    struct hed_preface question; /* kind 0: none, it becomes a server */
+    bool gpu, help;
 };
 
 /* ---- the words ------------------------------------------------------------------------------- */
@@ -147,6 +155,16 @@ take_setting(struct request *r, const char *key, const char *value)
 }
 
 static int
+take_evicted(struct request *r, const char *value)
+{
+    r->question.kind = HED_PREFACE_EVICT;
+    if (hed_parse_u64(value, &r->question.worker) == 0)
+        return HED_EXIT_OK;
+    hed_cli_say("serve: --evict: '%s' is not the number of a worker (heddle serve --list)", value);
+    return HED_EXIT_USAGE;
+}
+
+static int
 take_serve_option(struct request *r, int option, const char *value)
 {
     switch (option) {
@@ -156,8 +174,13 @@ take_serve_option(struct request *r, int option, const char *value)
     case OPT_LOG:
         return take_setting(r, "log", value);
     case OPT_STATUS:
-        r->status = true;
+        r->question.kind = HED_PREFACE_STATUS;
         return HED_EXIT_OK;
+    case OPT_LIST:
+        r->question.kind = HED_PREFACE_LIST;
+        return HED_EXIT_OK;
+    case OPT_EVICT:
+        return take_evicted(r, value);
     case OPT_HELP:
         r->help = true;
         return HED_EXIT_OK;
@@ -238,7 +261,7 @@ become_server(struct request *r)
     return HED_EXIT_BROKEN;
 }
 
-/* ---- the status of a running server ---------------------------------------------------------- */
+/* ---- questions to a running server ----------------------------------------------------------- */
 
 static int
 find_address(const struct request *r, struct hed_address *out, struct hed_why *why)
@@ -259,7 +282,7 @@ find_address(const struct request *r, struct hed_address *out, struct hed_why *w
 }
 
 static int
-read_status(struct hed_conn *c, struct hed_buf *b)
+read_answer(struct hed_conn *c, struct hed_buf *b)
 {
     char piece[16384];
     ssize_t n;
@@ -273,13 +296,21 @@ read_status(struct hed_conn *c, struct hed_buf *b)
     return b->err ? b->err : n == HED_EIO || n == 0 ? 0 : (int)n;
 }
 
-/* A server that refuses to answer says so in a message of the protocol. */
+/* A server that refuses to answer says so in a message of the protocol; one that refuses to do what
+ * was asked, in its text. */
 static int
-print_status(const struct hed_buf *b)
+print_answer(const struct request *r, const struct hed_buf *b)
 {
     const struct hed_welcome *w = (const struct hed_welcome *)b->data;
+    const bool is_text = b->size >= 2 && b->data[b->size - 1] == '\n';
 
-    if (b->size >= 2 && b->data[0] == '{' && b->data[b->size - 1] == '\n') {
+    if (is_text && r->question.kind == HED_PREFACE_EVICT) {
+        if (strncmp((const char *)b->data, "refused: ", 9) != 0)
+            return HED_EXIT_OK;
+        hed_cli_say("serve: %.*s", (int)b->size - 10, (const char *)b->data + 9);
+        return HED_EXIT_FAILED;
+    }
+    if (is_text && (r->question.kind == HED_PREFACE_LIST || b->data[0] == '{')) {
         fwrite(b->data, 1, b->size, stdout);
         return HED_EXIT_OK;
     }
@@ -291,9 +322,9 @@ print_status(const struct hed_buf *b)
 }
 
 static int
-ask_status(const struct request *r)
+ask_server(const struct request *r)
 {
-    struct hed_preface preface = {.kind = HED_PREFACE_STATUS};
+    struct hed_preface preface = r->question;
     struct hed_address address;
     struct hed_conn *c = NULL;
     struct hed_why why = {""};
@@ -306,20 +337,21 @@ ask_status(const struct request *r)
         return HED_EXIT_USAGE;
     }
     if (!address.transport->link->local) {
-        hed_cli_say("serve: --status does not work over TCP; use the server's socket, with "
-                    "--listen shm:PATH");
+        hed_cli_say(
+            "serve: questions to a server do not work over TCP; use the server's socket, with "
+            "--listen shm:PATH");
         return HED_EXIT_USAGE;
     }
     hed_buf_init(&text, STATUS_MAX);
     if (hed_conn_open(&address, NULL, &preface, STATUS_MS, &c, &why) != 0) {
         hed_cli_say("serve: %s", why.text);
     } else {
-        const int err = read_status(c, &text);
+        const int err = read_answer(c, &text);
 
         if (err)
             hed_cli_say("serve: the server does not answer: %s", hed_err_text(err));
         else
-            code = print_status(&text);
+            code = print_answer(r, &text);
     }
     hed_conn_close(c);
     hed_buf_fini(&text);
@@ -335,7 +367,7 @@ hed_cli_serve(int argc, char **argv)
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = r.status ? ask_status(&r) : become_server(&r);
+        code = r.question.kind ? ask_server(&r) : become_server(&r);
     for (int i = 0; i < r.count; i++)
         free(r.words[i]);
     hed_env_fini(&r.env);

@@ -109,12 +109,21 @@ struct hed_call_body {
 /* The first bytes on any connection, before TLS, by which the listener decides what to do with
  * it. */
 #define HED_PREFACE_MAGIC "HEDDLE1\n"
-enum hed_preface_kind { HED_PREFACE_NEW = 1, HED_PREFACE_CHANNEL, HED_PREFACE_STATUS };
+enum hed_preface_kind {
+    HED_PREFACE_NEW = 1,
+    HED_PREFACE_CHANNEL,
+    HED_PREFACE_STATUS, /* as JSON */
+    HED_PREFACE_LIST,   /* of the clients, as a table */
+    HED_PREFACE_EVICT   /* end a client */
+};
 struct hed_preface {
     char magic[8];
-    uint32_t kind;       /* enum hed_preface_kind */
-    uint32_t reserved;   /* 0 */
-    uint8_t session[16]; /* of HED_PREFACE_CHANNEL: the session; not secret */
+    uint32_t kind;     /* enum hed_preface_kind */
+    uint32_t reserved; /* 0 */
+    union {
+        uint8_t session[16]; /* of HED_PREFACE_CHANNEL: the session; not secret */
+        uint64_t worker;     /* of HED_PREFACE_EVICT: the worker's process */
+    };
 };
 
 enum hed_transport_id { HED_TRANSPORT_SHM = 1, HED_TRANSPORT_UNIX, HED_TRANSPORT_TCP };

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/search.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
@@ -230,7 +231,9 @@ log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
     char end[64];
     char error[40] = "";
 
-    if (WIFSIGNALED(how))
+    if (c->evicted)
+        (void)snprintf(end, sizeof end, "was evicted");
+    else if (WIFSIGNALED(how))
         (void)snprintf(end, sizeof end, "was killed by signal %d (%s)", WTERMSIG(how),
                        strsignal(WTERMSIG(how)));
     else if (how == 0)
@@ -274,6 +277,44 @@ hed_child_reap(struct hed_server *s)
             break;
         }
     }
+}
+
+bool
+hed_child_evict(struct hed_server *s, uint64_t worker)
+{
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        struct hed_child *c = &s->children[i];
+
+        if (c->pid > 0 && (uint64_t)c->pid == worker) {
+            c->evicted = true;
+            return kill(c->pid, SIGKILL) == 0;
+        }
+    }
+    return false;
+}
+
+uint64_t
+hed_children_expire(struct hed_server *s, uint64_t now_ns)
+{
+    const uint64_t most = s->options->session_ms * HED_NS_PER_MS;
+    uint64_t next = UINT64_MAX;
+
+    for (int i = 0; i < HED_LEDGER_WORKERS && most; i++) {
+        struct hed_child *c = &s->children[i];
+        const uint64_t end = c->started_ns + most;
+
+        if (c->pid <= 0 || c->evicted)
+            continue;
+        if (end > now_ns) {
+            next = hed_min(next, end);
+            continue;
+        }
+        hed_warn(SERVER,
+                 "worker %d has served its client for %u s (--session), so the session ends",
+                 (int)c->pid, s->options->session_ms / 1000);
+        (void)hed_child_evict(s, (uint64_t)c->pid);
+    }
+    return next;
 }
 
 void

@@ -3,7 +3,9 @@
  *
  *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> limits ──> fork a worker (worker.h)
  *   (listen.c)            (peer.c)         ├─ CHANNEL ─> its descriptor goes to the client's worker
- *                                          └─ STATUS ──> JSON (status.c), unix sockets only
+ *                                          ├─ STATUS, LIST ─> text (status.c, table.c)
+ *                                          └─ EVICT ──> ends a worker
+ *                                             these three over unix sockets only
  *
  * The listener has one thread and one epoll, and only the fork itself blocks. It never makes a CUDA
  * call, so that every worker begins as a process in which no driver has been loaded.
@@ -54,6 +56,7 @@ struct hed_server_options {
     uint32_t clients, channels;
     uint32_t rate;        /* new clients per second; 0 for no limit */
     uint32_t idle_ms;     /* 0 for no limit */
+    uint32_t session_ms;  /* 0 for no limit */
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     struct hed_tls tls;
@@ -145,6 +148,7 @@ struct hed_child { /* a worker */
     uint8_t session[16];
     uint64_t started_ns, started_wall_ns;
     struct hed_worker_status *status;
+    bool evicted;       /* killed by --evict or a limit */
     uint64_t behind_ns; /* the round in which it could not take another connection */
 };
 
@@ -212,6 +216,11 @@ int hed_child_pass(const struct hed_child *c, const struct hed_peer *p);
 void hed_child_reap(struct hed_server *s);
 void hed_child_signal(struct hed_server *s, int signal); /* all workers */
 
+/* Ends a client. False if no worker has that number. */
+bool hed_child_evict(struct hed_server *s, uint64_t worker);
+/* Ends the clients whose time is over (--session). Returns when the next one is due, or
+ * UINT64_MAX. */
+uint64_t hed_children_expire(struct hed_server *s, uint64_t now_ns);
 /* In a new process: closes all descriptors but the given and the first three, and resets the
  * signals. */
 void hed_child_prepare(int *kept, size_t count);
@@ -228,3 +237,4 @@ void hed_probe_ready(struct hed_server *s);
 
 #define HED_STATUS_MAX (8u << 20) /* bytes of the complete text */
 void hed_status_write(const struct hed_server *s, struct hed_buf *out);
+void hed_status_list(const struct hed_server *s, struct hed_buf *out); /* table.c */

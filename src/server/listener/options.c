@@ -220,6 +220,12 @@ take_idle(struct hed_server_options *o, const char *value, struct hed_why *why)
 }
 
 static int
+take_session(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_seconds(value, 0, &o->session_ms, why);
+}
+
+static int
 take_patience(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_seconds(value, 1, &o->patience_ms, why);
@@ -329,6 +335,7 @@ static const struct option {
     {"rate", true, take_rate},
     {"idle", true, take_idle},
     {"patience", true, take_patience},
+    {"session", true, take_session},
     {"grace", true, take_grace},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},

@@ -2,7 +2,7 @@
  *
  *   PREFACE ──┬─ NEW, CHANNEL ──> DEAD (a worker has it now)
  *      │      │      ╲── PASSING ──> the same, when the worker has taken those before it
- *      │      ├─ STATUS ─────> WRITING ──> DRAINING ──> DEAD
+ *      │      ├─ STATUS, ... > WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
  *
@@ -206,18 +206,40 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
     close_peer(s, p);
 }
 
+/* Who may evict: the server's own user, and root. */
 static void
-begin_status(struct hed_server *s, struct hed_peer *p)
+evict_client(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out)
+{
+    const unsigned long long worker = p->preface.worker;
+
+    if (p->user.uid != 0 && p->user.uid != geteuid())
+        hed_buf_addf(out, "refused: only the server's user and root may evict clients\n");
+    else if (!hed_child_evict(s, worker))
+        hed_buf_addf(out, "refused: there is no worker %llu\n", worker);
+    else {
+        hed_buf_addf(out, "evicted\n");
+        hed_warn(SERVER, "worker %llu is evicted by user %u", worker, p->user.uid);
+    }
+}
+
+/* Answers an operator's question or order with text. */
+static void
+begin_answer(struct hed_server *s, struct hed_peer *p)
 {
     struct hed_buf text;
 
     if (!p->link->local) {
-        hed_server_refused(s, p, "the status is available over unix sockets only");
+        hed_server_refused(s, p, "operators' questions are answered over unix sockets only");
         close_peer(s, p);
         return;
     }
     hed_buf_init(&text, HED_STATUS_MAX);
-    hed_status_write(s, &text);
+    if (p->preface.kind == HED_PREFACE_STATUS)
+        hed_status_write(s, &text);
+    else if (p->preface.kind == HED_PREFACE_LIST)
+        hed_status_list(s, &text);
+    else
+        evict_client(s, p, &text);
     if (text.err) {
         hed_error(SERVER, "cannot write the status: %s", hed_err_text(text.err));
         hed_buf_fini(&text);
@@ -244,7 +266,9 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
         begin_channel(s, p);
         break;
     case HED_PREFACE_STATUS:
-        begin_status(s, p);
+    case HED_PREFACE_LIST:
+    case HED_PREFACE_EVICT:
+        begin_answer(s, p);
         break;
     default:
         hed_server_refused(s, p, "it asks for something that this version does not know");

@@ -91,7 +91,7 @@ static int
 next_timeout(struct hed_server *s)
 {
     const uint64_t now = hed_now_ns();
-    uint64_t next = hed_peers_sweep(s, now);
+    uint64_t next = hed_min(hed_peers_sweep(s, now), hed_children_expire(s, now));
 
     if (s->deaf && s->deaf_until_ns < next)
         next = s->deaf_until_ns;

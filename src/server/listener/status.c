@@ -54,7 +54,8 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "rate", o->rate);
     put_number(b, "memory", o->memory);
     put_number(b, "host_memory", o->host_memory);
-    hed_buf_addf(b, ",\"idle_seconds\":%u}", o->idle_ms / 1000);
+    hed_buf_addf(b, ",\"idle_seconds\":%u,\"session_seconds\":%u}", o->idle_ms / 1000,
+                 o->session_ms / 1000);
 }
 
 /* Devices become known shortly after the start. */

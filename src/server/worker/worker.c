@@ -417,17 +417,23 @@ wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
     return gone;
 }
 
+/* A client that waits, for a long kernel perhaps, is not idle: a channel has taken its message and
+ * not yet finished with it. */
 static bool
 is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
 {
     uint64_t now = 0;
+    bool busy = false;
 
     hed_lock(&w->lock);
-    for (const struct hed_worker_channel *ch = w->channels; ch;
-         ch = ch->next) /* relaxed: rarely read */
-        now += atomic_load_explicit(&ch->taken, memory_order_relaxed);
+    for (const struct hed_worker_channel *ch = w->channels; ch; ch = ch->next) {
+        const uint64_t taken = atomic_load_explicit(&ch->taken, memory_order_relaxed);
+
+        now += taken;
+        busy = busy || taken % 2; /* relaxed: rarely read */
+    }
     hed_unlock(&w->lock);
-    if (now != *messages || !w->start->idle_ms) {
+    if (now != *messages || busy || !w->start->idle_ms) {
         if (now != *messages && w->start->status)
             atomic_store_explicit(&w->start->status->last_ns, hed_now_ns(), memory_order_relaxed);
         *messages = now;

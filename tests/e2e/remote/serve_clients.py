@@ -227,6 +227,48 @@ class Clients(Case):
         server.until_logged("the session ends")
         self.lost(c)
 
+    def test_a_client_that_waits_is_not_idle(self):
+        server = self.serve("--idle", "2")
+        c = self.client(server)
+        # A function of the program: the stream waits for it, and the client for the stream.
+        self.assertEqual(c.do(
+            "import time; f = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(5)); "
+            "cuda.cuLaunchHostFunc(None, f, None); say(cuda.cuCtxSynchronize())"), "0",
+            server.log())
+
+    def test_sessions_are_limited(self):
+        server = self.serve("--session", "10")
+        c = self.client(server)
+        self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        until(lambda: not server.workers())
+        server.until_logged("(--session)")
+        self.lost(c)
+
+    def operator(self, server, *words):
+        r = subprocess.run([HEDDLE, "serve", "--listen", f"shm:{server.path}", *words], text=True,
+                           capture_output=True, env=clean_environment(), timeout=PATIENCE)
+        return r.returncode, r.stdout + r.stderr
+
+    def test_operators_list_and_evict(self):
+        server = self.serve()
+        a, b = self.client(server), self.client(server)
+        self.assertEqual(a.do("r, p = alloc(1 << 20); say(r)"), "0")
+        code, text = self.operator(server, "--list")
+        rows = [line.split() for line in text.splitlines()]
+        self.assertEqual((code, rows[0][:3], len(rows)), (0, ["WORKER", "PROGRAM", "CLIENT"], 3))
+        told = {c["pid"]: c["worker"] for c in server.status()["clients"]}
+        self.assertEqual({int(row[0]) for row in rows[1:]}, set(told.values()))
+        worker = told[a.process.pid]
+        self.assertEqual(self.operator(server, "--evict", str(worker)), (0, ""))
+        until(lambda: worker not in server.workers())
+        server.until_logged(f"worker {worker} (python")
+        server.until_logged("was evicted")
+        self.lost(a)
+        self.assertEqual(b.do("say(alloc(4096)[0])"), "0")
+        self.assertEqual(self.operator(server, "--evict", "1")[0], 1)
+        self.assertIn("there is no worker 1", self.operator(server, "--evict", "1")[1])
+        self.assertEqual(self.operator(server, "--evict", "x")[0], 2)
+
     def test_it_stops_when_its_clients_have_ended(self):
         server = self.serve()
         c = self.client(server)

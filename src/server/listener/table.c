@@ -1,0 +1,93 @@
+/* The answer to `heddle serve --list`: the clients as a table for people. The JSON of status.c is
+ * for programs. What workers tell about themselves is shown and not believed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "server/listener/listener.h"
+#include "server/status.h"
+#include "wire/link/link.h"
+
+#define CELL 32
+
+/* "12 s", "5 min", "3 h", "8 d". */
+static const char *
+age_text(uint64_t ns, char out[CELL])
+{
+    static const struct {
+        uint64_t seconds;
+        const char *name;
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+    const uint64_t seconds = ns / HED_NS_PER_S;
+    size_t i = 0;
+
+    while (i + 1 < sizeof units / sizeof units[0] && seconds < units[i].seconds)
+        i++;
+    (void)snprintf(out, CELL, "%llu %s", (unsigned long long)(seconds / units[i].seconds),
+                   units[i].name);
+    return out;
+}
+
+static const char *
+memory_text(const uint64_t *leased, char out[CELL])
+{
+    double sum = 0;
+
+    for (int i = 0; i < HED_DESK_DEVICES; i++)
+        sum += (double)leased[i];
+    if (sum >= (double)(UINT64_C(1) << 30))
+        (void)snprintf(out, CELL, "%.1f GiB", sum / (double)(UINT64_C(1) << 30));
+    else
+        (void)snprintf(out, CELL, "%.0f MiB", sum / (double)(UINT64_C(1) << 20));
+    return out;
+}
+
+/* The name in a worker's page, with what a terminal could take for a command left out. */
+static const char *
+program_text(const struct hed_worker_status *w, char out[CELL])
+{
+    size_t n = 0;
+
+    for (; n < CELL - 1 && n < sizeof w->program && w->program[n]; n++)
+        out[n] = w->program[n] > ' ' && w->program[n] < 0x7f ? w->program[n] : '?';
+    out[n] = '\0';
+    return n ? out : "?";
+}
+
+static const char *
+client_text(const struct hed_child *c, char *out, size_t size)
+{
+    if (c->link->local)
+        (void)snprintf(out, size, "process %d of user %u", (int)c->user.pid, c->user.uid);
+    else
+        (void)snprintf(out, size, "%s", c->peer);
+    return out;
+}
+
+static void
+put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *out)
+{
+    const struct hed_worker_status *w = c->status;
+    const uint64_t now = hed_now_ns();
+    const uint64_t told = atomic_load(&w->last_ns);
+    const uint64_t last = told > c->started_ns && told <= now ? told : c->started_ns;
+    char program[CELL], since[CELL], idle[CELL], memory[CELL], client[80];
+
+    hed_buf_addf(out, "%7d  %-20.20s  %-30.30s  %7s  %7s  %9s  %10llu\n", (int)c->pid,
+                 program_text(w, program), client_text(c, client, sizeof client),
+                 age_text(now - c->started_ns, since), age_text(now - last, idle),
+                 memory_text(s->ledger.leased[c - s->children], memory),
+                 (unsigned long long)atomic_load(&w->launches));
+}
+
+void
+hed_status_list(const struct hed_server *s, struct hed_buf *out)
+{
+    hed_buf_addf(out, "%7s  %-20s  %-30s  %7s  %7s  %9s  %10s\n", "WORKER", "PROGRAM", "CLIENT",
+                 "SINCE", "IDLE", "MEMORY", "LAUNCHES");
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        if (s->children[i].pid)
+            put_row(s, &s->children[i], out);
+    }
+}
