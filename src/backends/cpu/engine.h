@@ -42,6 +42,7 @@ struct hed_block;
 struct hed_engine;
 struct hed_grid;
 struct hed_heap;
+struct hed_near;
 struct hed_engine_worker;
 
 #define HED_ENGINE_THREADS_MAX 1024
@@ -73,6 +74,7 @@ struct hed_job {
     size_t printf_limit;    /* bytes */
     size_t heap_limit;      /* bytes */
     struct hed_heap *heap;  /* of the device; NULL if malloc of kernels always fails */
+    struct hed_near *near;  /* knows objects by their lower halves; or NULL */
     _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */
@@ -366,3 +368,6 @@ void hed_output_write(struct hed_grid *g);
 
 /* The functions of ptx/run/abi.h that the runner defines, by name. */
 extern const struct hed_ptx_symbol hed_cpu_runtime[];
+
+/* rt.c: the value of a texture or surface object of which a kernel may have the lower half only. */
+uint64_t hed_cpu_object(struct hed_ptx_strand *a, uint64_t object);

@@ -102,6 +102,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .stack_limit = l->stack_limit,
         .heap_limit = l->heap_limit,
         .printf_limit = l->printf_limit,
+        .near = &c->near,
     };
 
     if (ready != CUDA_SUCCESS)

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/engine.h"
 #include "base/clock.h"
+#include "driver/near/near.h"
 
 #define SLEEP_MOST_NS 1000000 /* PTX: "the maximum sleep duration is 1 millisecond" */
 #define ASSERT_TEXT_MOST 1024 /* bytes of the line about a failed assertion */
@@ -118,6 +119,14 @@ hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
     }
     /* Relaxed: whoever reads it (driver/near/condition.c) does so when the grid has ended. */
     atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)handle, value, memory_order_relaxed);
+}
+
+uint64_t
+hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
+{
+    struct hed_near *n = hed_strand_of(a)->block->grid->job->near;
+
+    return object && object <= UINT32_MAX && n ? hed_near_object_find(n, (uint32_t)object) : object;
 }
 
 #define SYMBOL(name)               \

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/engine.h"
 #include "driver/memory/array.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/small_float.h"
@@ -17,8 +18,10 @@
 static const struct hed_surface *
 surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 {
-    const struct hed_surface *f = (const struct hed_surface *)(uintptr_t)object;
+    const struct hed_surface *f;
 
+    object = hed_cpu_object(s, object);
+    f = (const struct hed_surface *)(uintptr_t)object;
     s->line = line; /* for the report of a fault that a bad object causes */
     if (object == 0 || object % _Alignof(struct hed_surface) || f->magic != HED_SURFACE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
@@ -296,9 +299,11 @@ uint32_t
 hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
                      uint32_t line)
 {
-    const struct hed_texture *t = (const struct hed_texture *)(uintptr_t)object;
+    const struct hed_texture *t;
     uint32_t answer = 0;
 
+    object = hed_cpu_object(s, object);
+    t = (const struct hed_texture *)(uintptr_t)object;
     s->line = line;
     if (object == 0 || object % _Alignof(struct hed_texture))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);

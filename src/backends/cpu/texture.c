@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/engine.h"
 #include "driver/memory/array.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/small_float.h"
@@ -460,9 +461,11 @@ void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                uint32_t out[4], uint32_t line)
 {
-    struct lookup k = {.t = (const struct hed_texture *)(uintptr_t)object};
+    struct lookup k;
     union texel v;
 
+    object = hed_cpu_object(s, object);
+    k = (struct lookup){.t = (const struct hed_texture *)(uintptr_t)object};
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0) {
         memset(out, 0, 4 * sizeof(*out));

@@ -8,6 +8,8 @@
 #include "driver/memory/memory_index.h"
 #include "driver/near/near.h"
 
+#define PLACES_MAX 4 /* for a descriptor */
+
 CUresult
 hed_near_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes)
 {
@@ -50,12 +52,29 @@ hed_near_array_quiesce(void *m, struct hed_context *c, const struct hed_allocati
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
+/* Descriptors are also known by their lower halves (object.c). Very few share one, so one of
+ * several places is right. */
+static CUresult
+take_place(struct hed_context *c, size_t size, unsigned tries, uint64_t *value)
+{
+    struct hed_near *n = c->device->driver->machine_state;
+    CUresult r = hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, value);
+
+    if (r == CUDA_SUCCESS && !hed_near_object_add(n, *value)) {
+        const uint64_t first = *value;
+
+        r = tries ? take_place(c, size, tries - 1, value) : CUDA_ERROR_OUT_OF_MEMORY;
+        (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, first);
+    }
+    return r;
+}
+
 static CUresult
 publish_descriptor(void *m, struct hed_context *c, const void *descriptor, size_t size,
                    uint64_t *value)
 {
     const struct hed_near *n = m;
-    const CUresult r = hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, value);
+    const CUresult r = take_place(c, size, PLACES_MAX - 1, value);
 
     if (r == CUDA_SUCCESS)
         n->executor->memory.copy(m, *value, (uint64_t)(uintptr_t)descriptor, size);
@@ -95,5 +114,9 @@ hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t valu
     const struct hed_allocation entry = found ? *found : (struct hed_allocation){0};
 
     hed_unlock(&d->memory_lock);
-    return found ? hed_memory_quiesce(c, &entry) : CUDA_SUCCESS;
+
+    const CUresult r = found ? hed_memory_quiesce(c, &entry) : CUDA_SUCCESS;
+
+    hed_near_object_remove(m, value); /* kernels that still ran have ended */
+    return r;
 }

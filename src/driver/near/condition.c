@@ -102,4 +102,5 @@ hed_near_fini(struct hed_near *n)
         n->conditions = c->next;
         free(c);
     }
+    hed_near_objects_fini(n);
 }

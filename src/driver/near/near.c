@@ -118,6 +118,7 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
     n->executor = executor;
     n->conditions = NULL;
     hed_lock_init(&n->conditions_lock, HED_RANK_CONDITIONS);
+    hed_near_objects_init(n);
     n->machine = (struct hed_machine){
         .memory = executor->memory,
         .clusters = executor->clusters,

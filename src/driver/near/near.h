@@ -78,6 +78,8 @@ enum hed_near_prefers {
     HED_NEAR_SASS, /* machine code */
 };
 
+#define HED_NEAR_OBJECT_LISTS 256
+
 /* The first member of an executor's state. */
 struct hed_near {
     struct hed_machine machine; /* for hed_driver_create(), together with the executor's state */
@@ -86,11 +88,18 @@ struct hed_near {
     _Atomic bool warned; /* of machine code that is not made for the device */
     struct hed_lock conditions_lock;
     struct hed_near_condition *conditions; /* of all graphs; guarded by conditions_lock */
+    struct hed_lock objects_lock;
+    /* Textures and surfaces, by a part of their lower halves; guarded by objects_lock. */
+    struct hed_near_object *objects[HED_NEAR_OBJECT_LISTS];
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
 /* Needed only where the state is given back before the process ends. */
 void hed_near_fini(struct hed_near *n);
+
+/* The value of the texture or surface object that has this lower half; the half alone if none has
+ * it. For kernels that run. */
+uint64_t hed_near_object_find(struct hed_near *n, uint32_t half);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */
 
@@ -138,6 +147,12 @@ CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, 
 /* graph.c: entries of the table. */
 CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
                                struct hed_graph_exec *body);
+
+/* object.c. add: false if another object has the same lower half, or there is no memory. */
+bool hed_near_object_add(struct hed_near *n, uint64_t value);
+void hed_near_object_remove(struct hed_near *n, uint64_t value);
+void hed_near_objects_init(struct hed_near *n);
+void hed_near_objects_fini(struct hed_near *n);
 
 /* condition.c: entries of the table. */
 CUresult hed_near_graph_condition(void *m, struct hed_context *ctx, uint64_t graph, unsigned value,

@@ -32,14 +32,14 @@ static const char *
 surface_place(struct lift *l, bool in_bytes, bool in_register, const char **name)
 {
     const struct surface *s = &surfaces[hed_sass_bits(l->inst, 61, 3)];
-    const struct hed_sass_operand a = hed_lift_register_at(l, 24);
+    const struct hed_sass_operand a = hed_lift_register_at(l, 24), c = hed_lift_register_at(l, 64);
     const char *words[4], *object;
 
     if (!s->name || !in_bytes || !outsides[hed_sass_bits(l->inst, 59, 2)]) {
         hed_lift_refuse(l, "an access to a surface that is not known");
         return NULL;
     }
-    object = hed_lift_object(l, in_register);
+    object = hed_lift_object(l, in_register ? hed_lift_group_word(l, &c, 0) : NULL);
     for (unsigned i = 0; i < s->coordinates; i++)
         words[i + s->layered] = hed_lift_group_word(l, &a, i);
     if (s->layered)

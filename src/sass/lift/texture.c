@@ -1,9 +1,10 @@
 /* Fetches from textures. See inside.h for the rules.
  *
- * The words of a fetch are, in this order, the layer, the coordinates, the level and the offsets.
- * They are in two groups of registers: .SCR divides them in the middle, otherwise the second group
- * begins with the level. Of the four channels, those of a mask are written, two to each group of
- * results. The type is not known here; results are words as they come.
+ * The words of a fetch are, in this order, the layer, the coordinates, the object (.B; otherwise it
+ * is in a constant bank), the level and the offsets. They are in two groups of registers: .SCR
+ * divides them in the middle, otherwise the second group begins behind the coordinates. Of the four
+ * channels, those of a mask are written, two to each group of results. The type is not known here;
+ * results are words as they come.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "sass/lift/inside.h"
 #include "sass/lift/texture.h"
 
-#define WORDS_MAX 6 /* a layer, three coordinates, a level, offsets */
+#define WORDS_MAX 7 /* a layer, three coordinates, an object, a level, offsets */
 
 struct shape {
     const char *name; /* NULL if there is none */
@@ -36,13 +37,18 @@ hed_lift_register_at(const struct lift *l, unsigned bit)
 }
 
 const char *
-hed_lift_object(struct lift *l, bool in_register)
+hed_lift_object(struct lift *l, const char *half)
 {
     const char *v, *q;
 
-    if (in_register || (l->inst->opcode & 0xe00) == 0xe00) { /* the last form has UR */
-        hed_lift_refuse(l, "a texture or surface whose object is in a register");
+    if ((l->inst->opcode & 0xe00) == 0xe00) { /* the last form has UR */
+        hed_lift_refuse(l, "a texture or surface whose object is in a uniform register");
         return "%q0";
+    }
+    if (half) {
+        q = hed_lift_temp(l, 'q');
+        hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, half);
+        return q;
     }
     v = hed_lift_constant(l, (uint32_t)hed_sass_bits(l->inst, 54, 5),
                           (int64_t)hed_sass_bits(l->inst, 40, 14) * 4, 8);
@@ -63,6 +69,17 @@ hed_lift_group_word(struct lift *l, const struct hed_sass_operand *group, unsign
     t = hed_lift_temp(l, 't');
     hed_lift_calc(l, "mov.b32 %s, %s", t, v);
     return t;
+}
+
+/* Is the object among the words? There are opcodes for it, which say .B. */
+static bool
+has_object_word(struct lift *l)
+{
+    const bool has = (l->inst->opcode & 0xe00) == 0x200;
+
+    if (hed_sass_bits(l->inst, 59, 1) != has)
+        hed_lift_refuse(l, "a fetch from a texture that is not known");
+    return has;
 }
 
 /* The results: registers for the channels of the mask, temporaries for the others. */
@@ -132,18 +149,19 @@ put_fetch(struct lift *l, const struct shape *s, const char *verb, const char *t
 {
     const struct hed_sass_operand a = hed_lift_register_at(l, 24), b = hed_lift_register_at(l, 32);
     const bool has_offsets = hed_lift_has(l, "AOFFI");
+    const bool has_object = has_object_word(l);
     const unsigned place = s->coordinates + s->layered;
-    const unsigned count = place + has_level + has_offsets;
+    const unsigned count = place + has_object + has_level + has_offsets;
     const unsigned first = hed_sass_bits(l->inst, 60, 1) ? (count + 1) / 2 : place;
-    const char *object = hed_lift_object(l, hed_sass_bits(l->inst, 59, 1)), *at;
-    const char *words[WORDS_MAX], *level = "", *offsets = "";
+    const char *words[WORDS_MAX], *level = "", *offsets = "", *object, *at;
 
     for (unsigned i = 0; i < count; i++)
         words[i] =
             i < first ? hed_lift_group_word(l, &a, i) : hed_lift_group_word(l, &b, i - first);
+    object = hed_lift_object(l, has_object ? words[place] : NULL);
     at = hed_lift_braces(l, words, place);
     if (has_level)
-        level = hed_lift_text(l, ", %s", words[place]);
+        level = hed_lift_text(l, ", %s", words[place + has_object]);
     if (has_offsets)
         offsets = texel_offsets(l, words[count - 1], s->coordinates, offset_width, offset_apart);
     hed_lift_put(l, "%s.%s.v4.u32.%s %s, [%s, %s]%s%s", verb, s->name, type, fetched_channels(l),
@@ -198,12 +216,13 @@ hed_lift_gather(struct lift *l)
                   false, 6, 8);
 }
 
-/* TXD. The first group has the coordinates, then the layer with the offsets above it; the second
- * one has both gradients of x, then those of y. */
+/* TXD. The first group has the object, with .B, the coordinates, then the layer with the offsets
+ * above it; the second one has both gradients of x, then those of y. */
 void
 hed_lift_sample_gradient(struct lift *l)
 {
     const struct hed_sass_operand a = hed_lift_register_at(l, 24), b = hed_lift_register_at(l, 32);
+    const bool has_object = has_object_word(l);
     const struct shape *s = fetched_shape(l);
     const char *place[3], *gradients[2][3], *object, *offsets = "", *more;
 
@@ -213,14 +232,14 @@ hed_lift_sample_gradient(struct lift *l)
         hed_lift_refuse(l, "a fetch from a texture that is not known");
         return;
     }
-    object = hed_lift_object(l, hed_sass_bits(l->inst, 59, 1));
+    object = hed_lift_object(l, has_object ? hed_lift_group_word(l, &a, 0) : NULL);
     for (unsigned i = 0; i < s->coordinates; i++) {
-        place[i + s->layered] = hed_lift_group_word(l, &a, i);
+        place[i + s->layered] = hed_lift_group_word(l, &a, i + has_object);
         for (unsigned k = 0; k < 2; k++)
             gradients[k][i] = hed_lift_group_word(l, &b, 2 * i + k);
     }
     if (s->layered || hed_lift_has(l, "AOFFI")) {
-        const char *both = hed_lift_group_word(l, &a, s->coordinates);
+        const char *both = hed_lift_group_word(l, &a, s->coordinates + has_object);
 
         if (s->layered) {
             place[0] = hed_lift_temp(l, 't');
@@ -248,6 +267,7 @@ hed_lift_query_texture(struct lift *l)
                                   low = hed_lift_register_at(l, 16),
                                   high = hed_lift_register_at(l, 64);
     const unsigned mask = (unsigned)hed_sass_bits(l->inst, 72, LIFT_CHANNELS);
+    const bool has_object = has_object_word(l);
     const char *object, *level, *answers[3];
     unsigned n = 0;
 
@@ -255,8 +275,8 @@ hed_lift_query_texture(struct lift *l)
         hed_lift_refuse(l, "a question about a texture that is not known");
         return;
     }
-    object = hed_lift_object(l, hed_sass_bits(l->inst, 59, 1));
-    level = hed_lift_group_word(l, &a, 0);
+    object = hed_lift_object(l, has_object ? hed_lift_group_word(l, &a, 0) : NULL);
+    level = hed_lift_group_word(l, &a, has_object);
     for (unsigned i = 0; i < 3; i++) {
         if (!(mask >> i & 1))
             continue;

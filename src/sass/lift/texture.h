@@ -11,9 +11,9 @@ struct hed_sass_operand;
 /* The register in the field at a bit, as an operand. */
 struct hed_sass_operand hed_lift_register_at(const struct lift *l, unsigned bit);
 
-/* The object, in a register of 64 bits. Without word of a constant bank, with .B, it is refused:
- * machine code keeps only its lower half then, and ours are addresses. */
-const char *hed_lift_object(struct lift *l, bool in_register);
+/* The object, in a register of 64 bits: from a constant bank, or `half` of it, a register. Machine
+ * code keeps no more in registers, and a GPU needs no more; ours is found by it. */
+const char *hed_lift_object(struct lift *l, const char *half);
 
 /* Word n of a group of registers; a register even if it is zero. */
 const char *hed_lift_group_word(struct lift *l, const struct hed_sass_operand *group, unsigned n);

@@ -112,6 +112,24 @@ turn(cudaSurfaceObject_t from, cudaSurfaceObject_t to)
     surf2Dwrite(v, to, W * (int)sizeof v, y, cudaBoundaryModeZero);
 }
 
+/* Objects from memory: machine code keeps the lower halves of them in registers. */
+__global__ void
+chosen(const cudaTextureObject_t *t, const cudaSurfaceObject_t *s, float4 *out)
+{
+    const int x = ME % W, y = ME / W;
+    const float2 none = make_float2(0, 0);
+    float4 v;
+
+    surf2Dread(&v.x, s[0], x * (int)sizeof v.x, y);
+    surf2Dwrite(v.x + 1, s[1], x * (int)sizeof v.x, y);
+    v.x += 64 * tex2D<float>(t[ME % 2], (x + 0.5f) / W, (y + 0.5f) / H);
+    v.y = tex3D<float>(t[2], x + 0.5f, y + 0.5f, 2.5f);
+    v.z = tex2DLayered<float>(t[3], x + 0.5f, y + 0.5f, 3) +
+          64 * tex2DGrad<float>(t[1], (x + 0.5f) / W, (y + 0.5f) / H, none, none);
+    v.w = tex2Dgather<float4>(t[4], x + 1.0f, y + 1.0f, 0).w;
+    out[ME] = v;
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static float *out; /* N float4 */
@@ -369,6 +387,46 @@ check_surfaces()
     MUST(cudaFreeArray(b));
 }
 
+static void
+check_chosen()
+{
+    const cudaArray_t a = make_array(W, H, 0, cudaArraySurfaceLoadStore);
+    const cudaArray_t b = make_array(W, H, 0, cudaArraySurfaceLoadStore);
+    const cudaArray_t g = make_array(W, H, 0, cudaArrayTextureGather);
+    const cudaResourceDesc ra = of(a), rb = of(b);
+    const cudaTextureObject_t all[5] = {
+        make_texture(ra, cudaAddressModeClamp, cudaFilterModePoint, true),
+        make_texture(of(g), cudaAddressModeClamp, cudaFilterModePoint, true),
+        make_texture(of(make_array(W, H, D, 0)), cudaAddressModeClamp, cudaFilterModePoint, false),
+        make_texture(of(make_array(W, H, D, cudaArrayLayered)), cudaAddressModeClamp,
+                     cudaFilterModePoint, false),
+        make_texture(of(g), cudaAddressModeClamp, cudaFilterModePoint, false)};
+    cudaSurfaceObject_t surfaces[2], *s;
+    cudaTextureObject_t *t;
+
+    MUST(cudaCreateSurfaceObject(&surfaces[0], &ra));
+    MUST(cudaCreateSurfaceObject(&surfaces[1], &rb));
+    MUST(cudaMalloc(&t, sizeof all));
+    MUST(cudaMalloc(&s, sizeof surfaces));
+    MUST(cudaMemcpy(t, all, sizeof all, cudaMemcpyHostToDevice));
+    MUST(cudaMemcpy(s, surfaces, sizeof surfaces, cudaMemcpyHostToDevice));
+    chosen<<<1, N>>>(t, s, (float4 *)out);
+    quads = back<float4>(N);
+    for (int i = 0; i < N; i++) {
+        const int x = i % W, y = i / W;
+
+        check("chosen plane", i, quads[i].x, 65 * texel(x, y, 0), 0);
+        check("chosen space", i, quads[i].y, texel(x, y, 2), 0);
+        check("chosen layer", i, quads[i].z, texel(x, y, 3) + 64 * texel(x, y, 0), 0);
+        check("chosen gather", i, quads[i].w, texel(x, y, 0), 0);
+    }
+    sample2<<<1, N>>>(make_texture(rb, cudaAddressModeClamp, cudaFilterModePoint, true), out, 0.5f,
+                      0.5f, 1);
+    got = back<float>(N);
+    for (int i = 0; i < N; i++)
+        check("chosen surface", i, got[i], texel(i % W, i / W, 0) + 1, 0);
+}
+
 int
 main()
 {
@@ -378,6 +436,7 @@ main()
     check_memory();
     check_gathers_and_levels();
     check_surfaces();
+    check_chosen();
     printf("%d checks\n", checks);
     return 0;
 }

@@ -328,7 +328,28 @@ surfaces_are_of_arrays(void **state)
     fake_free(f);
 }
 
+/* Machine code has the lower half of an object in a register. */
+static void
+objects_are_found_by_their_lower_halves(void **state)
+{
+    struct fake *f = fake_create(1);
+    const uint64_t a = UINT64_C(0x200012345640), b = UINT64_C(0x300012345640);
+
+    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), (uint32_t)a);
+    assert_true(hed_near_object_add(&f->near, a));
+    assert_true(hed_near_object_add(&f->near, a));
+    assert_false(hed_near_object_add(&f->near, b)); /* it would be taken for the other */
+    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), a);
+    hed_near_object_remove(&f->near, b);
+    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), a);
+    hed_near_object_remove(&f->near, a);
+    assert_true(hed_near_object_add(&f->near, b));
+    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), b);
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(objects_are_found_by_their_lower_halves),
     cmocka_unit_test(arrays_have_shapes),
     cmocka_unit_test(an_array_is_too_large_for_the_device),
     cmocka_unit_test(arrays_tell_what_they_are),
