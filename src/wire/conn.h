@@ -26,6 +26,9 @@ struct hed_tls {
     bool token;    /* server: a client without a certificate may connect; its hello has the token */
 };
 bool hed_tls_built(void); /* was heddle built with OpenSSL? */
+/* Server: reads the files now. All later connections with this very struct use what was read, so
+ * that the files need not be readable any more. Once per process, before there are threads. */
+int hed_tls_prepare(const struct hed_tls *tls, struct hed_why *why);
 
 /* Client: connects, sends the preface, and then begins TLS. timeout_ms limits all of it except for
  * looking up a name, which takes as long as the system's resolver takes. A connection that leaves

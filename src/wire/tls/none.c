@@ -12,6 +12,14 @@ hed_tls_built(void)
 }
 
 int
+hed_tls_prepare(const struct hed_tls *tls, struct hed_why *why)
+{
+    (void)tls;
+    hed_why_set(why, "this heddle was built without OpenSSL, so it has no TLS");
+    return HED_ENOTSUP;
+}
+
+int
 hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, const char *host,
               uint64_t end, struct hed_tls_end **out, struct hed_why *why)
 {

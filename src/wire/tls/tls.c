@@ -40,11 +40,11 @@
 struct hed_tls_end {
     int fd; /* the connection's, like link */
     const struct hed_link *link;
-    bool client;          /* constant */
-    bool certified;       /* constant after the handshake, like name */
-    char name[64];        /* CN of the peer's certificate */
-    struct hed_lock lock; /* guards the following */
-    OSSL_LIB_CTX *library;
+    bool client;           /* constant */
+    bool certified;        /* constant after the handshake, like name */
+    char name[64];         /* CN of the peer's certificate */
+    struct hed_lock lock;  /* guards the following */
+    OSSL_LIB_CTX *library; /* not owned if it was prepared */
     SSL_CTX *context;
     SSL *ssl;
     short blocked;        /* POLLIN, POLLOUT: what the last call would have waited for */
@@ -281,6 +281,13 @@ load_files(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why
     return err || !tls->cert[0] ? err : load_own_certificate(t, tls, why);
 }
 
+/* The context of a server that cannot open its files any more; see hed_tls_prepare(). */
+static struct {
+    const struct hed_tls *tls; /* NULL: there is none */
+    OSSL_LIB_CTX *library;
+    SSL_CTX *context;
+} prepared;
+
 static int
 make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
 {
@@ -308,6 +315,38 @@ make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *w
                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_read_ahead(t->context, 1); /* one call to the kernel per record, not two */
     return load_files(t, tls, why);
+}
+
+static bool
+use_prepared(struct hed_tls_end *t, const struct hed_tls *tls)
+{
+    if (t->client || !prepared.tls || prepared.tls != tls || !SSL_CTX_up_ref(prepared.context))
+        return false;
+    t->library = prepared.library;
+    t->context = prepared.context;
+    return true;
+}
+
+int
+hed_tls_prepare(const struct hed_tls *tls, struct hed_why *why)
+{
+    struct hed_tls_end t = {.client = false};
+    struct errors errors;
+
+    errors_save(&errors);
+
+    const int err = make_context(&t, tls, why);
+
+    if (err) {
+        SSL_CTX_free(t.context);
+        OSSL_LIB_CTX_free(t.library);
+    } else {
+        prepared.library = t.library;
+        prepared.context = t.context;
+        prepared.tls = tls;
+    }
+    errors_restore(&errors);
+    return err;
 }
 
 /* The certificate must be for this host: by its address if it is one, else by its name. */
@@ -474,7 +513,7 @@ hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, co
     t->link = link;
     t->client = host != NULL;
 
-    int err = make_context(t, tls, why);
+    int err = use_prepared(t, tls) ? 0 : make_context(t, tls, why);
 
     if (!err && (err = make_session(t, host)))
         hed_why_set(why, "OpenSSL cannot start a session");
@@ -547,7 +586,8 @@ hed_tls_close(struct hed_tls_end *t, bool bye)
         (void)SSL_shutdown(t->ssl);
     SSL_free(t->ssl);
     SSL_CTX_free(t->context);
-    OSSL_LIB_CTX_free(t->library);
+    if (t->library != prepared.library)
+        OSSL_LIB_CTX_free(t->library);
     ERR_pop_to_mark();
     hed_lock_fini(&t->lock);
     free(t);
