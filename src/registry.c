@@ -59,6 +59,12 @@ choose(const struct hed_config *c)
     return &hed_gpu_backend;
 }
 
+bool
+hed_backend_is_driver(const struct hed_config *c)
+{
+    return strcmp(c->gpu, "gpu") == 0 || (strcmp(c->gpu, "auto") == 0 && hed_locate_gpu(c->driver));
+}
+
 int
 hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, struct hed_why *why)
 {

@@ -60,6 +60,7 @@ static const struct {
     {"export_tables", {"pass", "count"}},  {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
+    {"cache_trust", {"user", "group"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

@@ -42,6 +42,7 @@
     X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")      \
     X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")   \
     X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
+    X(WORD, cache_trust, "user", "whose compiled kernels are run: the user's, or the group's")    \
     X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \
     X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                   \
     X(TEXT, tls_cert, "", "tcp: file with the client's certificate")                              \

@@ -1,6 +1,8 @@
 /* All layers and backends. src/registry.c has the tables. */
 #pragma once
 
+#include <stdbool.h>
+
 struct hed_config;
 struct hed_layer_type;
 struct hed_why;
@@ -20,3 +22,5 @@ int hed_layer_find(const char *name, const struct hed_layer_type **out, struct h
  * is installed, otherwise NVIDIA's driver again, which then reports what is missing. */
 int hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out,
                      struct hed_why *why);
+/* Does the setting `gpu` mean NVIDIA's driver? Loads nothing. */
+bool hed_backend_is_driver(const struct hed_config *c);

@@ -34,6 +34,35 @@ hed_session_settings(const struct hed_config *config)
     given = config;
 }
 
+#define OVERRIDES_MAX 4
+
+static struct override {
+    const char *key;
+    char value[256];
+} overrides[OVERRIDES_MAX];
+
+void
+hed_session_override(const char *key, const char *value)
+{
+    for (size_t i = 0; i < OVERRIDES_MAX; i++) {
+        if (overrides[i].key)
+            continue;
+        if (hed_str_copy(overrides[i].value, sizeof overrides[i].value, value))
+            overrides[i].key = key;
+        return;
+    }
+}
+
+int
+hed_session_load(struct hed_config *c, struct hed_why *why)
+{
+    int err = hed_config_load(c, environ, why);
+
+    for (size_t i = 0; !err && i < OVERRIDES_MAX && overrides[i].key; i++)
+        err = hed_config_set(c, overrides[i].key, overrides[i].value, why);
+    return err;
+}
+
 /* Does the setting `sched` ask for mode=record? The layer reports other mistakes in it. */
 static bool
 asks_for_record(const struct hed_config *c)
@@ -52,9 +81,8 @@ asks_for_record(const struct hed_config *c)
     return record;
 }
 
-/* The layers that the settings ask for, top first, separated by commas. */
-static void
-name_layers(const struct hed_config *c, char *out, size_t size)
+void
+hed_session_layers(const struct hed_config *c, char *out, size_t size)
 {
     const struct {
         bool wanted;
@@ -85,7 +113,7 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
     char *name;
 
     *count = 0;
-    name_layers(c, list, sizeof list);
+    hed_session_layers(c, list, sizeof list);
     while (*list && (name = strsep(&rest, ",")) != NULL) {
         if (*count == CHAIN_MAX) {
             hed_why_set(why, "more than %d layers", CHAIN_MAX);
@@ -162,7 +190,7 @@ start_session_locked(void)
     if (given)
         config = *given;
     else
-        err = hed_config_load(&config, environ, &why);
+        err = hed_session_load(&config, &why);
 
     /* Also when the settings were refused: the reason goes to the log. */
     const int log_err = hed_log_setup(config.log, err ? NULL : &why);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/config.h"
 #include "core/layer.h"
 
 struct hed_session {
@@ -41,6 +42,25 @@ hed_top(void)
 
     return __builtin_expect(top != NULL, 1) ? top : hed_session_start();
 }
+
+/* What the settings ask for, for a process that starts others and makes no call itself. */
+struct hed_session_plan {
+    bool driver;   /* the calls go to NVIDIA's driver */
+    bool cpu;      /* they go to the CPU GPU */
+    bool shares;   /* a layer works with files or with other processes (trace, sched, ...) */
+    bool no_cache; /* compiled kernels are not kept */
+    char cache[HED_CONFIG_TEXT_MAX]; /* the folder for them; "" for the user's */
+};
+/* Reads the settings without loading anything. HED_E... and the reason if they are wrong. */
+HED_EXPORT int hed_session_look(struct hed_session_plan *out, struct hed_why *why);
+
+/* The settings of this process, and the layers that they ask for: top first, separated by commas.
+ * The list is at most HED_CONFIG_TEXT_MAX bytes long. */
+int hed_session_load(struct hed_config *c, struct hed_why *why);
+void hed_session_layers(const struct hed_config *c, char *out, size_t size);
+
+/* Gives a setting a value, whatever the environment and the file say. Before the first call. */
+HED_EXPORT void hed_session_override(const char *key, const char *value);
 
 /* The lowest layer of the chain. */
 HED_EXPORT struct hed_layer *hed_session_backend(void);

@@ -40,6 +40,7 @@ static const char magic[8] = "HEDKRN3";
 struct hed_cache {
     char folder[PATH_MAX];
     uint64_t limit;
+    bool group; /* whatever the group has stored is trusted */
     _Atomic unsigned stores;
 };
 
@@ -68,6 +69,13 @@ hed_cache_free(struct hed_cache *c)
     free(c);
 }
 
+void
+hed_cache_trust_group(struct hed_cache *c)
+{
+    if (c)
+        c->group = true;
+}
+
 /* With room for the file's name and the suffix of a temporary file. */
 #define PATH_ROOM (PATH_MAX + 96)
 
@@ -86,20 +94,26 @@ update_time(int fd, const struct stat *st)
         (void)futimens(fd, NULL);
 }
 
-/* The code will be executed, so only the user may have been able to write it. */
+/* The code will be executed, so only the user, or the trusted group, may have been able to write
+ * it. */
 static bool
-is_written_by_user(const struct stat *st)
+is_trusted(const struct hed_cache *c, const struct stat *st)
 {
-    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 022) == 0;
+    if (!S_ISREG(st->st_mode))
+        return false;
+    if (c->group)
+        return st->st_gid == getegid() && (st->st_mode & S_IWOTH) == 0;
+    return st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 static bool
-read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out, uint32_t *compile_us)
+read_cache_entry(const struct hed_cache *c, int fd, const struct hed_cache_key *key,
+                 struct hed_buf *out, uint32_t *compile_us)
 {
     struct header h;
     struct stat st;
 
-    if (fstat(fd, &st) != 0 || !is_written_by_user(&st) || hed_read_all(fd, &h, sizeof h) != 0)
+    if (fstat(fd, &st) != 0 || !is_trusted(c, &st) || hed_read_all(fd, &h, sizeof h) != 0)
         return false;
     if (memcmp(h.magic, magic, sizeof magic) != 0 || memcmp(&h.key, key, sizeof h.key) != 0 ||
         h.size > OBJECT_MAX || (uint64_t)st.st_size != sizeof h + h.size)
@@ -133,7 +147,7 @@ hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_b
     if (fd < 0)
         return false;
 
-    const bool found = read_cache_entry(fd, key, out, compile_us);
+    const bool found = read_cache_entry(c, fd, key, out, compile_us);
 
     close(fd);
     return found;
@@ -257,8 +271,9 @@ hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *
         return;
     }
 
-    const bool written =
-        hed_write_all(fd, &h, sizeof h) == 0 && hed_write_all(fd, object, size) == 0;
+    const bool written = (!c->group || fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) == 0) &&
+                         hed_write_all(fd, &h, sizeof h) == 0 &&
+                         hed_write_all(fd, object, size) == 0;
 
     if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
         (void)unlink(temporary);

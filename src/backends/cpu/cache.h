@@ -30,6 +30,9 @@ struct hed_cache_key {
  * file. */
 struct hed_cache *hed_cache_create(const char *folder, uint64_t limit);
 void hed_cache_free(struct hed_cache *c);
+/* Also trusts what others of this process's group have stored, and lets them read and renew what it
+ * stores: the workers of one client are different users of one group. c may be NULL. */
+void hed_cache_trust_group(struct hed_cache *c);
 
 /* Appends the object with that key to `out`, and tells how long it took to compile; false if there
  * is none. c may be NULL. */

@@ -98,6 +98,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     c->tiered = strcmp(config->cpu_codegen, "tiered") == 0;
     c->baseline = c->tiered || strcmp(config->cpu_codegen, "baseline") == 0;
     c->cache = hed_cache_create(config->cache, config->cache_size);
+    if (strcmp(config->cache_trust, "group") == 0)
+        hed_cache_trust_group(c->cache);
     c->board = hed_board_create();
     hed_cpu_compile_init(c);
 

@@ -140,6 +140,25 @@ files_of_others_are_not_used(void **state)
     assert_true(find_kernel(7, 100));
 }
 
+/* What others of the group may write is not used, unless the group is trusted. */
+static void
+files_of_the_group_are_used_if_it_is_trusted(void **state)
+{
+    struct stat st;
+
+    hed_cache_trust_group(cache);
+    store_kernel(5, 500);
+    assert_int_equal(stat(path_of(5), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0660);
+    assert_true(find_kernel(5, 500));
+    assert_int_equal(chmod(path_of(5), 0666), 0);
+    assert_false(find_kernel(5, 500));
+    assert_int_equal(chmod(path_of(5), 0660), 0);
+    hed_cache_free(cache);
+    cache = hed_cache_create(folder, 100000);
+    assert_false(find_kernel(5, 500));
+}
+
 static void
 truncated_files_are_ignored(void **state)
 {
@@ -193,6 +212,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(stored_kernels_are_found, setup, teardown),
     cmocka_unit_test_setup_teardown(the_folder_stays_under_its_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(files_of_others_are_not_used, setup, teardown),
+    cmocka_unit_test_setup_teardown(files_of_the_group_are_used_if_it_is_trusted, setup, teardown),
     cmocka_unit_test_setup_teardown(truncated_files_are_ignored, setup, teardown),
     cmocka_unit_test_setup_teardown(processes_may_store_at_once, setup, teardown),
     cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_means_no_cache, setup, teardown),
