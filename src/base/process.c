@@ -9,9 +9,11 @@
 const char *
 hed_process_stat(pid_t pid, char *room, size_t size)
 {
-    char path[64];
+    char path[64] = "/proc/self/stat";
 
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    /* In a PID namespace, the process's own number may mean another process in /proc. */
+    if (pid != getpid())
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);

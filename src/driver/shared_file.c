@@ -59,8 +59,15 @@ open_shared_file(void)
         (size_t)snprintf(path, sizeof path, "%s/heddle-%u-devices", runtime, (unsigned)geteuid()) <
             sizeof path)
         fd = open(path, flags, 0600);
-    if (fd < 0)
+    if (fd < 0) {
+        /* In a server's sandbox, for one. The process then knows of its own use only. */
         hed_debug(DRIVER, "%s: %s", path, strerror(errno));
+        fd = memfd_create("heddle-devices", MFD_CLOEXEC);
+        if (fd >= 0 && fchmod(fd, 0600) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
     return fd;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,7 @@ struct kept {
 
 struct hed_images {
     char folder[PATH_MAX - 2 * HED_HASH_TEXT]; /* "" for none */
+    mode_t mode;                               /* of the files in it */
     struct hed_lock lock;                      /* rank HED_RANK_IMAGES; guards the following */
     struct arriving *arriving;
     struct kept *kept; /* newest first */
@@ -59,14 +61,17 @@ struct hed_images {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
+/* May only this user write to the folder, or only the group of the server's workers, for which root
+ * has made it? *mode is what the files in it may be. */
 static bool
-is_private_folder(const char *folder)
+is_private_folder(const char *folder, mode_t *mode)
 {
     struct stat s;
 
-    if (stat(folder, &s) != 0 || !S_ISDIR(s.st_mode))
+    if (stat(folder, &s) != 0 || !S_ISDIR(s.st_mode) || s.st_mode & S_IWOTH)
         return false;
-    return s.st_uid == geteuid() && (s.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    *mode = s.st_mode & (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP);
+    return s.st_mode & S_IWGRP ? s.st_uid == 0 && s.st_gid == getegid() : s.st_uid == geteuid();
 }
 
 struct hed_images *
@@ -79,7 +84,7 @@ hed_images_create(const char *folder)
     hed_lock_init(&i->lock, HED_RANK_IMAGES);
     if (!folder || !folder[0])
         return i;
-    if (strlen(folder) < sizeof i->folder && is_private_folder(folder))
+    if (strlen(folder) < sizeof i->folder && is_private_folder(folder, &i->mode))
         memcpy(i->folder, folder, strlen(folder) + 1);
     else
         hed_warn(
@@ -271,18 +276,21 @@ make_image_file(const struct hed_images *i, struct arriving *a)
     return named;
 }
 
-/* Gives a file without a name a temporary one. */
+/* Gives a file without a name a temporary one. It is random, because workers in PID namespaces have
+ * the same number. */
 static bool
 name_image_file(const struct hed_images *i, struct arriving *a)
 {
     char self[64];
+    uint64_t number = 0;
 
     if (a->temporary[0])
         return true;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return false;
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", a->fd);
-    (void)snprintf(a->temporary, sizeof a->temporary, "%s/%s%d-%d", i->folder, ARRIVING_PREFIX,
-                   (int)getpid(), a->fd);
-    (void)unlink(a->temporary); /* left by an earlier process of this number */
+    (void)snprintf(a->temporary, sizeof a->temporary, "%s/%s%016llx", i->folder, ARRIVING_PREFIX,
+                   (unsigned long long)number);
     if (linkat(AT_FDCWD, self, AT_FDCWD, a->temporary, AT_SYMLINK_FOLLOW) == 0 ||
         linkat(a->fd, "", AT_FDCWD, a->temporary, AT_EMPTY_PATH) == 0)
         return true;
@@ -380,8 +388,7 @@ finish_arriving(struct hed_images *i, struct arriving *a)
     if (!i->folder[0])
         return keep_in_memory(i, a);
     image_path(i, hash, path);
-    if (fchmod(a->fd, S_IRUSR | S_IWUSR) != 0 || !name_image_file(i, a) ||
-        rename(a->temporary, path) != 0)
+    if (fchmod(a->fd, i->mode) != 0 || !name_image_file(i, a) || rename(a->temporary, path) != 0)
         return HED_EIO;
     a->temporary[0] = '\0';
     return 0;
