@@ -42,7 +42,8 @@ TABLE = {
     "inject": "core base gen trace sched record",
     # Two programs; both may include only what lies in server/ itself.
     "server": "base",
-    "server/listener": "server wire base gen",
+    "server/listener": "server server/sandbox wire base gen",
+    "server/sandbox": "base",
     "server/worker": "server core wire base gen fatbin",
     "cli": "base core fatbin gen locate ptx sass wire trace sched meet",
 }

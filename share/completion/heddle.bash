@@ -184,15 +184,17 @@ _heddle_serve() {
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         ;;
+    --sandbox) _heddle_words "auto require off" "$cur" ;;
     --tls-ca | --tls-cert | --tls-key | --token-file) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
-    --mode | --memory | --host-memory | --clients | --channels | --rate | --idle | --patience | \
-        --grace) COMPREPLY=() ;;
+    --mode | --memory | --host-memory | --worker-memory | --worker-uids | --clients | --channels | \
+        --rate | --idle | --patience | --grace) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
             --allow-gid --memory --host-memory --clients --channels --rate --idle --patience
-            --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --log --status --help" "$cur"
+            --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --sandbox
+            --worker-uids --worker-memory --log --status --help" "$cur"
         ;;
     esac
 }

@@ -65,6 +65,13 @@ static const char usage[] =
     "  --images DIR        keep GPU code of clients in this folder for later clients;\n"
     "                      none: do not keep it. Default: ~/.cache/heddle/images, or,\n"
     "                      for root, /var/cache/heddle/images\n"
+    "  --sandbox MODE      confine the processes that serve clients: auto (as far as\n"
+    "                      this machine can), require or off. Default: require with\n"
+    "                      the CPU GPU over TCP, otherwise auto\n"
+    "  --worker-uids A-B   server of root: users for these processes (default:\n"
+    "                      70000-71023)\n"
+    "  --worker-memory SIZE\n"
+    "                      limit the private memory of each of these processes\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
     "                      warn,server=info)\n"
     "  --list              print the clients of the server at ADDRESS, as a table\n"
@@ -104,6 +111,9 @@ static const struct hed_cli_opt options[] = {
     {"token-file", true},
     {"insecure", false},
     {"images", true},
+    {"sandbox", true},
+    {"worker-uids", true},
+    {"worker-memory", true},
     {NULL, false},
 };
 

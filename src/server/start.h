@@ -3,10 +3,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hed_link;
 struct hed_tls;
+struct hed_why;
 struct hed_worker_status;
 
 /* What the listener gives to a worker that it starts. */
@@ -23,11 +25,27 @@ struct hed_worker_start {
     int hello_ms;           /* how long the hello, or the first message of a channel, may take */
     const char *token;      /* a client without a certificate must know it; NULL for none */
     const char *images;     /* folder of stored images; "" for none */
+    const char *cache;      /* folder of compiled kernels; "" for none; NULL: as the settings say */
+    bool group;             /* other workers of this client, other users, share these folders */
     int desk;               /* socket for leases of device memory; 0: all is granted */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */
     const char *peer;                 /* the client in the log: its address, or "local" */
     uint32_t client_pid, client_uid;  /* of a local link */
 };
+
+/* What kind of work the settings ask of workers. */
+struct hed_worker_plan {
+    bool driver;      /* NVIDIA's driver is used */
+    bool cpu;         /* the CPU GPU is used, so that clients' kernels are code in the worker */
+    bool shares;      /* a layer works with files or with other processes */
+    char cache[4096]; /* the folder of compiled kernels; "" for none */
+};
+void hed_worker_look(struct hed_worker_plan *out);
+
+/* Loads what a worker takes from the file system, as far as it is known before the client has said
+ * anything: settings, the backend, certificates. Makes no thread, and reads nothing from the
+ * client. */
+int hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why);
 
 /* Serves the client until it is gone, and then ends the process. */
 int hed_worker_run(const struct hed_worker_start *start);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/process.h"
 #include "base/search.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
@@ -76,11 +77,25 @@ hed_child_prepare(int *kept, size_t count)
     reset_signals();
 }
 
+/* Has the listener died? In a PID namespace the kernel says that the parent is process 0, dead or
+ * alive, but /proc is of the namespace outside. */
+static bool
+is_orphan(pid_t listener)
+{
+    char text[1024];
+    const char *at = hed_process_stat(getpid(), text, sizeof text);
+    int parent = 0;
+
+    return at && sscanf(at, ") %*c %d", &parent) == 1 && parent != (int)listener;
+}
+
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
           int control, int desk, pid_t listener)
 {
     const struct hed_server_options *o = s->options;
+    const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
+    struct hed_why why = {""};
     struct hed_worker_start start = {
         .conn = p->fd,
         .control = control,
@@ -102,10 +117,17 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
 
     memcpy(start.session, c->session, sizeof start.session);
     /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-worker");
     hed_child_prepare((int[]){p->fd, control, desk}, 3);
+    if (hed_confine_worker(s, p, (uint32_t)(c - s->children), &start, &why) != 0) {
+        hed_warn(SERVER, "a client (%s) was not served: %s", c->peer, why.text);
+        _exit(1);
+    }
+    /* When the user changed, there was a moment in which the listener could die unnoticed. */
+    if (is_orphan(listener))
+        _exit(1);
     _exit(hed_worker_run(&start) == 0 ? 0 : 1);
 }
 
@@ -144,7 +166,7 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     if (c->status && getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == 0 &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, desk) == 0)
-        pid = fork();
+        pid = hed_sandbox_fork(&s->sandbox);
     if (pid == 0)
         be_worker(s, p, c, control[1], desk[1], listener);
     if (pid < 0)
@@ -172,6 +194,11 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     if (!c) {
         hed_why_set(why, "the server already serves %d clients, which is the most that it can",
                     HED_LEDGER_WORKERS);
+        return HED_ELIMIT;
+    }
+    if (hed_confine_has(s, HED_STEP_USER) &&
+        c - s->children > s->options->worker_uids[1] - s->options->worker_uids[0]) {
+        hed_why_set(why, "the server has no more users for workers (--worker-uids)");
         return HED_ELIMIT;
     }
     *c = (struct hed_child){.link = p->link,

@@ -27,6 +27,8 @@
 #include <sys/types.h>
 
 #include "server/listener/ledger.h"
+#include "server/sandbox/sandbox.h"
+#include "server/start.h"
 #include "wire/conn.h"
 #include "wire/transport.h"
 #include "wire/wire.h"
@@ -61,6 +63,10 @@ struct hed_server_options {
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     struct hed_tls tls;
     char token[128]; /* "" if clients need none */
+    enum hed_sandbox_mode sandbox;
+    bool sandbox_given;      /* else it depends on the addresses and the GPU */
+    uint32_t worker_uids[2]; /* the first and the last user of workers; the first is their group */
+    uint64_t worker_memory;  /* bytes of private memory of one worker; 0 for no limit */
     bool help;
 };
 
@@ -166,7 +172,10 @@ struct hed_server {
     struct hed_bucket rate, quiet; /* quiet limits the log lines about refusals */
     uint64_t unsaid;               /* refusals that have not been logged */
 
-    const char *images; /* the folder if it exists, else "" */
+    const char *images;  /* the folder if it exists, else "" */
+    const char *kernels; /* the same, for compiled kernels; only if there is a sandbox */
+    struct hed_worker_plan plan;
+    struct hed_sandbox sandbox; /* of all workers; no steps: they have none */
     struct hed_ledger ledger;
     int probe; /* -1 when it is known what there is to lease */
     struct hed_source probe_source;
@@ -232,6 +241,18 @@ void hed_desk_ready(struct hed_server *s, struct hed_child *c);
 void hed_desk_close(struct hed_server *s, struct hed_child *c);
 int hed_probe_start(struct hed_server *s);
 void hed_probe_ready(struct hed_server *s);
+
+/* ---- confine.c ------------------------------------------------------------------------------- */
+
+/* Decides on the sandbox of workers, and says what it is. An error if the options insist on more
+ * than this machine can do. */
+int hed_confine_begin(struct hed_server *s, struct hed_why *why);
+bool hed_confine_has(const struct hed_server *s, enum hed_sandbox_step step);
+void hed_confine_write(const struct hed_server *s, struct hed_buf *b); /* for the status */
+/* In a new worker with one thread: loads what it needs, and enters the sandbox. `place` is its
+ * index among the children. After an error the process must end. */
+int hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
+                       struct hed_worker_start *start, struct hed_why *why);
 
 /* ---- status.c -------------------------------------------------------------------------------- */
 

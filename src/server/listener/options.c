@@ -23,6 +23,8 @@
 #define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
+/* Neither of users, nor of services (systemd), nor of containers (subuid). */
+#define WORKER_UID_FIRST 70000
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
 
@@ -306,6 +308,47 @@ take_images(struct hed_server_options *o, const char *value, struct hed_why *why
 }
 
 static int
+take_sandbox(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    static const char *const modes[] = {
+        [HED_SANDBOX_AUTO] = "auto", [HED_SANDBOX_REQUIRE] = "require", [HED_SANDBOX_OFF] = "off"};
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(value, modes[i]) != 0)
+            continue;
+        o->sandbox = (enum hed_sandbox_mode)i;
+        o->sandbox_given = true;
+        return 0;
+    }
+    hed_why_set(why, "'%.64s' is not auto, require or off", value);
+    return HED_EINVAL;
+}
+
+static int
+take_worker_uids(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    char first[16];
+    const size_t n = strcspn(value, "-");
+    uint64_t from = 0, to = 0;
+
+    (void)snprintf(first, sizeof first, "%.*s", n < sizeof first ? (int)n : 0, value);
+    if (value[n] != '-' || hed_parse_u64(first, &from) != 0 ||
+        hed_parse_u64(value + n + 1, &to) != 0 || from == 0 || to < from || to >= UINT32_MAX) {
+        hed_why_set(why, "'%.64s' is not a range of users like 70000-71023", value);
+        return HED_EINVAL;
+    }
+    o->worker_uids[0] = (uint32_t)from;
+    o->worker_uids[1] = (uint32_t)to;
+    return 0;
+}
+
+static int
+take_worker_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_size(value, &o->worker_memory, why);
+}
+
+static int
 take_log(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_text(value, o->log, sizeof o->log, why);
@@ -343,6 +386,9 @@ static const struct option {
     {"token-file", true, take_token_file},
     {"insecure", false, take_insecure},
     {"images", true, take_images},
+    {"sandbox", true, take_sandbox},
+    {"worker-uids", true, take_worker_uids},
+    {"worker-memory", true, take_worker_memory},
     {"log", true, take_log},
     {"help", false, take_help},
 };
@@ -477,6 +523,8 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->rate = RATE_DEFAULT;
     o->patience_ms = PATIENCE_MS;
     o->grace_ms = GRACE_MS;
+    o->worker_uids[0] = WORKER_UID_FIRST;
+    o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS - 1;
     default_images(o->images, sizeof o->images);
     for (int i = 0, used; !err && i < count; i += used)
         err = take_option(o, count - i, words + i, &used, why);

@@ -5,6 +5,7 @@
  *                              └──> SIGTERM to the workers ── HED_KILL_MS ──> SIGKILL
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,12 +147,12 @@ raise_limits(void)
     }
 }
 
-/* Creates the folder of images and the folders above it. Without it, clients send their images each
- * time. */
+/* Creates a folder and those above it. Without it, clients send their images each time, and their
+ * kernels are compiled each time. */
 static const char *
-make_images(const char *path)
+make_folders(const char *path)
 {
-    char part[sizeof((struct hed_server_options *)0)->images];
+    char part[PATH_MAX];
     int error = 0;
 
     if (!path[0])
@@ -167,7 +168,7 @@ make_images(const char *path)
     }
     if (!error)
         return path;
-    hed_warn(SERVER, "cannot create the folder %s: %s; images are not stored", path,
+    hed_warn(SERVER, "cannot create the folder %s: %s; nothing is stored there", path,
              strerror(error));
     return "";
 }
@@ -209,7 +210,15 @@ start_serving(struct hed_server *s, struct hed_why *why)
     s->started_ns = hed_now_ns();
     hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
     hed_bucket_init(&s->quiet, QUIET_RATE, s->started_ns);
-    s->images = make_images(s->options->images);
+    s->images = make_folders(s->options->images);
+    s->kernels = "";
+
+    const int err = hed_confine_begin(s, why);
+
+    if (err)
+        return err;
+    if (s->sandbox.steps)
+        s->kernels = make_folders(s->plan.cache);
     return hed_listen_open(s, why);
 }
 

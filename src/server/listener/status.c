@@ -108,6 +108,11 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     const uint64_t last = told ? told : c->started_ns;
 
     hed_buf_addf(b, "{\"worker\":%d", (int)c->pid);
+    put_number(b, "worker_uid",
+               hed_confine_has(s, HED_STEP_USER)
+                   ? s->options->worker_uids[0] + (uint64_t)(c - s->children)
+                   : geteuid());
+    hed_confine_write(s, b);
     if (c->link->local)
         hed_buf_addf(b, ",\"pid\":%u,\"uid\":%u,", (unsigned)c->user.pid, c->user.uid);
     else

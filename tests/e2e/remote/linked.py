@@ -66,7 +66,7 @@ def run_on_worker(gpu, program):
                               env={**os.environ, "HED_SERVE": f"--images {images}",
                                    "LD_LIBRARY_PATH": str(LIBRARIES)},
                               stdout=subprocess.PIPE, text=True, check=False)
-        return done, [p.read_bytes() for p in pathlib.Path(images).iterdir()]
+        return done, [p.read_bytes() for p in pathlib.Path(images).rglob("*") if p.is_file()]
 
 
 def entries(fatbin):

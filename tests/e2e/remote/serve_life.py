@@ -182,7 +182,8 @@ class Beginning(Case):
 class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices",
             "connections", "refused", "clients_ever", "stopping", "clients"}
-    CLIENT_KEYS = {"worker", "pid", "uid", "program", "peer", "since", "seconds", "idle_seconds",
+    CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer", "since",
+                   "seconds", "idle_seconds",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
                    "leased_total_bytes", "host_bytes", "failure"}
 

@@ -1,0 +1,240 @@
+/* The sandbox of this server's workers: whether there is one, what it lets them have, and how a new
+ * worker enters it. server/sandbox has the mechanisms; docs/security.md says what they are for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/listener/listener.h"
+#include "server/start.h"
+#include "wire/link/link.h"
+
+/* Threads besides those of the channels: the engine's, the compiler's, the streams'. A channel may
+ * have two while it is being attached. */
+#define THREADS_MORE 2048
+
+/* ---- at start -------------------------------------------------------------------------------- */
+
+/* The folder in which the program lies, and with it heddle's libraries. */
+static int
+find_libraries(char *out, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
+
+    if (n <= 0)
+        return HED_ENOTFOUND;
+    out[n] = '\0';
+
+    char *slash = strrchr(out, '/');
+
+    if (!slash || slash == out)
+        return HED_ENOTFOUND;
+    *slash = '\0';
+    return 0;
+}
+
+static bool
+listens_to_network(const struct hed_server_options *o)
+{
+    for (uint32_t i = 0; i < o->listen_count; i++)
+        if (!o->listen[i].transport->link->local)
+            return true;
+    return false;
+}
+
+static enum hed_sandbox_mode
+choose_mode(const struct hed_server *s)
+{
+    if (s->options->sandbox_given)
+        return s->options->sandbox;
+    return s->plan.cpu && listens_to_network(s->options) ? HED_SANDBOX_REQUIRE : HED_SANDBOX_AUTO;
+}
+
+/* Why workers cannot be confined at all; NULL if they can. */
+static const char *
+reason_against(const struct hed_server *s, enum hed_sandbox_mode mode)
+{
+    if (s->plan.shares)
+        return "a layer in the settings (trace, sched, record, mem) uses files or other processes";
+    if (s->plan.driver && mode == HED_SANDBOX_AUTO)
+        return "it is not tested with NVIDIA's driver; --sandbox require turns it on";
+    return NULL;
+}
+
+static void
+put_steps(uint32_t steps, const char *between, const char *quote, struct hed_buf *b)
+{
+    bool first = true;
+
+    for (int i = 0; i < HED_STEP_COUNT; i++) {
+        if (!(steps >> i & 1))
+            continue;
+        hed_buf_addf(b, "%s%s%s%s", first ? "" : between, quote, hed_sandbox_step_name(i), quote);
+        first = false;
+    }
+}
+
+void
+hed_confine_write(const struct hed_server *s, struct hed_buf *b)
+{
+    hed_buf_addf(b, ",\"sandbox\":[");
+    put_steps(s->sandbox.steps, ",", "\"", b);
+    hed_buf_addf(b, "]");
+}
+
+static void
+say_steps(const struct hed_server *s)
+{
+    struct hed_buf text;
+
+    hed_buf_init(&text, 1024);
+    put_steps(s->sandbox.steps, ", ", "", &text);
+    hed_buf_addf(&text, "%c", 0);
+    if (!text.err)
+        hed_info(SERVER, "sandbox: %s", (const char *)text.data);
+    hed_buf_fini(&text);
+}
+
+/* Says what this machine cannot do, and refuses to start if the mode insists on it. */
+static int
+judge_steps(const struct hed_server *s, enum hed_sandbox_mode mode, uint32_t wanted,
+            const struct hed_why *missing, struct hed_why *why)
+{
+    for (int i = 0; i < HED_STEP_COUNT; i++) {
+        if (!(wanted >> i & 1) || s->sandbox.steps >> i & 1)
+            continue;
+        if (mode == HED_SANDBOX_REQUIRE && hed_sandbox_needed() >> i & 1) {
+            hed_why_set(why,
+                        "the sandbox for workers cannot have '%s' here: %.300s. --sandbox auto "
+                        "does without, but then clients may reach more of this machine",
+                        hed_sandbox_step_name(i), missing[i].text);
+            return HED_ENOTSUP;
+        }
+        hed_warn(SERVER, "sandbox: '%s' is not possible here: %s", hed_sandbox_step_name(i),
+                 missing[i].text);
+    }
+    return 0;
+}
+
+int
+hed_confine_begin(struct hed_server *s, struct hed_why *why)
+{
+    static char libraries[PATH_MAX];
+    struct hed_why missing[HED_STEP_COUNT] = {{""}};
+
+    hed_worker_look(&s->plan);
+    s->sandbox = (struct hed_sandbox){.folders = {-1, -1}};
+
+    const enum hed_sandbox_mode mode = choose_mode(s);
+    const char *against = reason_against(s, mode);
+
+    if (mode == HED_SANDBOX_OFF || (against && mode == HED_SANDBOX_AUTO)) {
+        hed_info(SERVER, "sandbox: off (%s)", against ? against : "--sandbox off");
+        return 0;
+    }
+    if (against) {
+        hed_why_set(why, "workers cannot have a sandbox: %s; see --sandbox", against);
+        return HED_ENOTSUP;
+    }
+
+    const uint32_t wanted = hed_sandbox_wanted();
+
+    s->sandbox.steps = wanted;
+    s->sandbox.driver = s->plan.driver;
+    s->sandbox.threads = 2 * s->options->channels + THREADS_MORE;
+    s->sandbox.memory = s->options->worker_memory;
+    s->sandbox.uid = s->sandbox.gid = s->options->worker_uids[0];
+    s->sandbox.libraries = libraries;
+
+    int err = find_libraries(libraries, sizeof libraries);
+
+    if (!err)
+        err = hed_sandbox_probe(&s->sandbox, missing);
+    if (err) {
+        hed_why_set(why, "cannot find out how to confine workers: %s", hed_err_text(err));
+        return err;
+    }
+    err = judge_steps(s, mode, wanted, missing, why);
+    if (!err)
+        say_steps(s);
+    return err;
+}
+
+bool
+hed_confine_has(const struct hed_server *s, enum hed_sandbox_step step)
+{
+    return s->sandbox.steps >> step & 1;
+}
+
+/* ---- in the new process ---------------------------------------------------------------------- */
+
+/* Opens the part of a folder that belongs to one client, and makes it if need be. Returns the
+ * descriptor, or -1. */
+static int
+open_clients_folder(const char *parent, const char *client, const struct hed_sandbox *box)
+{
+    const bool group = box->steps >> HED_STEP_USER & 1;
+    const int above = parent[0] ? open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat st;
+    int fd = -1;
+
+    if (above < 0)
+        return -1;
+    /* Whoever can write to the folder above could exchange the client's. */
+    if (fstat(above, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+        (mkdirat(above, client, S_IRWXU) == 0 || errno == EEXIST))
+        fd = openat(above, client, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    (void)close(above);
+    /* All workers are in the group; the sandbox keeps them in the folders of their client. */
+    if (fd >= 0 && (fchown(fd, (uid_t)-1, group ? box->gid : (gid_t)-1) != 0 ||
+                    fchmod(fd, group ? S_IRWXU | S_IRWXG : S_IRWXU) != 0)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0)
+        hed_warn(SERVER, "workers cannot use the folder %s: only the server may write to it",
+                 parent);
+    return fd;
+}
+
+/* The path that leads to an open folder even where the folders above it cannot be searched. */
+static const char *
+folder_path(int fd, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (fd >= 0)
+        (void)snprintf(out, size, "/proc/self/fd/%d", fd);
+    return out;
+}
+
+int
+hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
+                   struct hed_worker_start *start, struct hed_why *why)
+{
+    static char images[32], cache[32]; /* as long as the process */
+    struct hed_sandbox box = s->sandbox;
+    char client[32] = "tcp";
+
+    if (!box.steps)
+        return hed_worker_prepare(start, why);
+    if (p->link->local)
+        (void)snprintf(client, sizeof client, "uid-%u", p->user.uid);
+    box.uid = s->options->worker_uids[0] + place;
+    box.folders[0] = open_clients_folder(s->images, client, &box);
+    box.folders[1] = open_clients_folder(s->kernels, client, &box);
+    start->images = folder_path(box.folders[0], images, sizeof images);
+    start->cache = folder_path(box.folders[1], cache, sizeof cache);
+    start->group = box.steps >> HED_STEP_USER & 1;
+
+    const int err = hed_worker_prepare(start, why);
+
+    return err ? err : hed_sandbox_enter(&box, why);
+}

@@ -1,0 +1,47 @@
+/* Before the client is heard: what the settings ask for, and loading it. See start.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/session.h"
+#include "server/start.h"
+#include "server/worker/worker.h"
+#include "wire/conn.h"
+#include "wire/link/link.h"
+
+void
+hed_worker_look(struct hed_worker_plan *out)
+{
+    static struct hed_session_plan plan; /* large; the listener has one thread */
+    struct hed_why why = {""};
+
+    memset(out, 0, sizeof *out);
+    /* If the settings are wrong, every worker will say so, and no client is served. */
+    if (hed_session_look(&plan, &why) != 0)
+        return;
+    out->driver = plan.driver;
+    out->cpu = plan.cpu;
+    out->shares = plan.shares;
+    if (plan.no_cache || !plan.cpu)
+        return;
+    if (plan.cache[0])
+        (void)hed_str_copy(out->cache, sizeof out->cache, plan.cache);
+    else
+        (void)hed_cache_folder("kernels", out->cache, sizeof out->cache);
+}
+
+int
+hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
+{
+    if (start->cache && start->cache[0])
+        hed_session_override("cache", start->cache);
+    else if (start->cache)
+        hed_session_override("cache_size", "0");
+    if (start->group)
+        hed_session_override("cache_trust", "group");
+    (void)hed_top(); /* what is wrong with it is in the log, and the client will be told */
+    return start->link->local || start->tls->insecure ? 0 : hed_tls_prepare(start->tls, why);
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What the workers of a real server have given up, as the kernel sees it, and the options that say
+what they have to. attack.c tries what that is worth."""
+
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e" / "remote"))
+from serve_case import (HEDDLED, NOBODY, ROOT, Case, Server, clean_environment,  # noqa: E402
+                        until)
+
+NEEDED = {"environment", "session", "privileges", "limits", "files", "calls"}
+SKIPPED = 77
+
+
+def possible():
+    """The steps that this machine can take, as a server says them."""
+    class Nothing(Case):
+        def runTest(self):
+            server = Server(self)
+            line = next(x for x in server.log().splitlines() if "sandbox: " in x and " info " in x)
+            self.said = line.split("sandbox: ")[1].split(", ")
+    case = Nothing()
+    case.debug()
+    return case.said
+
+
+class Workers(Case):
+    def worker(self, *options, **more):
+        """A server, what it tells of its worker, and the worker's lines in /proc, as soon as it
+        waits for its client's first message."""
+        server = Server(self, *options, **more)
+        self.client(server)
+        until(server.workers)
+        told = server.status()["clients"][0]
+        filtered = bool(told["sandbox"])
+        until(lambda: not filtered or self.lines(told["worker"])["Seccomp"] == "2")
+        return server, told, self.lines(told["worker"])
+
+    def lines(self, pid):
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            return {k: v.strip() for k, v in (x.split(":", 1) for x in f)}
+
+    def space(self, pid, name):
+        return os.readlink(f"/proc/{pid}/ns/{name}")
+
+    def test_a_worker_is_confined_by_default(self):
+        server, told, lines = self.worker()
+        self.assertEqual(told["sandbox"], possible_steps)
+        self.assertEqual((lines["NoNewPrivs"], lines["Seccomp"]), ("1", "2"))
+        self.assertEqual(int(lines["CapEff"], 16) | int(lines["CapPrm"], 16), 0)
+        self.assertEqual(os.stat(f"/proc/{told['worker']}/environ").st_uid, 0)  # not dumpable
+        if ROOT and "namespaces" in told["sandbox"]:
+            for name in ("net", "ipc", "uts"):
+                self.assertNotEqual(self.space(told["worker"], name), self.space("self", name))
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_every_worker_of_root_has_its_own_user(self):
+        server, told, lines = self.worker("--worker-uids", "70100-70101")
+        self.client(server)
+        until(lambda: len(server.workers()) == 2)
+        self.assertEqual(sorted(c["worker_uid"] for c in server.status()["clients"]),
+                         [70100, 70101])
+        self.assertEqual(lines["Uid"].split(), ["70100"] * 4)
+        self.assertEqual(lines["Gid"].split(), ["70100"] * 4)
+        self.assertEqual(lines["Groups"], "")
+        third = self.client(server)
+        self.assertIn("--worker-uids", self.refusal(third))
+
+    def test_off_means_off(self):
+        server, told, lines = self.worker("--sandbox", "off")
+        self.assertEqual((told["sandbox"], told["worker_uid"]), ([], os.geteuid()))
+        self.assertEqual(lines["Seccomp"], "0")
+        server.until_logged("sandbox: off (--sandbox off)")
+
+    def test_a_layer_that_shares_turns_it_off_and_require_refuses_it(self):
+        env = clean_environment(HEDDLE_TRACE=os.path.join(self.dir, "t.trace"))
+        server, told, _ = self.worker(env=env)
+        self.assertEqual(told["sandbox"], [])
+        refused = Server(self, "--sandbox", "require", listen=[f"shm:{self.dir}/r"], env=env,
+                         wait=False)
+        self.assertEqual(refused.process.wait(60), 1)
+        self.assertIn("workers cannot have a sandbox", refused.log())
+
+    def test_a_terminated_worker_ends_at_once(self):
+        server, told, _ = self.worker("--grace", "0")
+        self.assertEqual(server.stop(), 0)
+        self.assertNotIn("signal 9", server.log())
+
+    def test_clients_have_folders_of_their_own(self):
+        server, told, _ = self.worker()
+        folder = os.path.join(self.dir, "images", f"uid-{os.geteuid()}")
+        self.assertEqual(os.stat(folder).st_mode & 0o007, 0)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_an_ordinary_users_server_confines_its_workers(self):
+        os.chown(self.dir, NOBODY, NOBODY)
+        build = os.path.join(self.dir, "log")
+        with open(build, "wb") as log:
+            p = subprocess.Popen([HEDDLED, "--listen", f"shm:{self.dir}/u", "--gpu", "null",
+                                  "--images", f"{self.dir}/i", "--sandbox", "require"],
+                                 stderr=log, stdin=subprocess.DEVNULL, user=NOBODY, group=NOBODY,
+                                 extra_groups=[], env=clean_environment(HOME=self.dir))
+        try:
+            until(lambda: b"serves --gpu" in Path(build).read_bytes() or p.poll() is not None)
+            said = Path(build).read_text(encoding="utf-8")
+            self.assertIsNone(p.poll(), said)
+            for step in NEEDED:
+                self.assertIn(step, said.split("sandbox: ")[1].splitlines()[0])
+        finally:
+            p.kill()
+            p.wait()
+
+    def test_wrong_options_are_refused(self):
+        for words in (["--sandbox", "maybe"], ["--worker-uids", "5"], ["--worker-uids", "9-3"],
+                      ["--worker-uids", "0-10"], ["--worker-memory", "much"]):
+            r = subprocess.run([HEDDLED, *words], capture_output=True, text=True,
+                               env=clean_environment())
+            self.assertEqual(r.returncode, 2, words)
+            self.assertIn(words[0], r.stderr)
+
+
+if __name__ == "__main__":
+    shutil.rmtree(os.environ["HED_SCRATCH"], ignore_errors=True)
+    os.makedirs(os.environ["HED_SCRATCH"])
+    possible_steps = possible()
+    if not NEEDED <= set(possible_steps):
+        print("this machine cannot have a sandbox:", possible_steps)
+        sys.exit(SKIPPED)
+    unittest.main()
