@@ -31,15 +31,18 @@ hed_wall_ns(void)
     return hed_clock_ns(CLOCK_REALTIME);
 }
 
+static inline struct timespec
+hed_time_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / HED_NS_PER_S),
+                             .tv_nsec = (long)(ns % HED_NS_PER_S)};
+}
+
 /* Sleeps at least that long, even if signals arrive. Keeps errno. */
 static inline void
 hed_sleep_ns(uint64_t ns)
 {
-    const uint64_t end = hed_now_ns() + ns;
-    const struct timespec t = {
-        .tv_sec = (time_t)(end / HED_NS_PER_S),
-        .tv_nsec = (long)(end % HED_NS_PER_S),
-    };
+    const struct timespec t = hed_time_of(hed_now_ns() + ns);
 
     /* Until a point in time, not for a duration, so that signals do not make it longer. */
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)

@@ -1,6 +1,7 @@
 /* Locks with a rank, and the check of their order. See lock.h. */
 #include "base/lock.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #ifdef HED_DEBUG
@@ -138,11 +139,13 @@ hed_unlock_brief(struct hed_lock *lock)
 }
 
 int
-hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end)
+hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, uint64_t end)
 {
     const int cancel = lock->cancel;
-    const int err = end ? pthread_cond_timedwait(cond, &lock->mutex, end)
-                        : pthread_cond_wait(cond, &lock->mutex);
+    const struct timespec t = hed_time_of(end);
+    const int err = end == UINT64_MAX
+                        ? pthread_cond_wait(cond, &lock->mutex)
+                        : pthread_cond_clockwait(cond, &lock->mutex, CLOCK_MONOTONIC, &t);
 
     lock->cancel = cancel;
     return err;

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
@@ -87,10 +88,11 @@ void hed_lock_brief(struct hed_lock *lock);
 void hed_unlock_brief(struct hed_lock *lock);
 
 /* pthread_cond_wait() for the holder of the lock, which counts as held all the time. Keeps the
- * holder's cancellation state, which other threads that take the lock meanwhile overwrite. Returns
- * ETIMEDOUT if an end is given (by the condition's clock) and has come, otherwise 0.
+ * holder's cancellation state, which other threads that take the lock meanwhile overwrite. `end` is
+ * a time of hed_now_ns(), whatever clock the condition has; UINT64_MAX for no end. Returns
+ * ETIMEDOUT if it has come, otherwise 0.
  */
-int hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end);
+int hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, uint64_t end);
 
 /* Does this thread hold the lock? Exact in debug builds; always true in release builds, so it is
  * for checks of the form: if (!hed_lock_held(l)) hed_bug(...).

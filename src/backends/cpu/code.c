@@ -155,7 +155,7 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, const uint32_t *
     hed_compiler_watch_thread();
     hed_lock(&code->lock);
     while (k->state == HED_CPU_BUSY)
-        (void)hed_lock_wait(&code->lock, &code->done, NULL);
+        (void)hed_lock_wait(&code->lock, &code->done, UINT64_MAX);
     if (k->state == HED_CPU_NONE) {
         k->state = HED_CPU_BUSY;
         hed_unlock(&code->lock);

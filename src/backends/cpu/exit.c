@@ -233,7 +233,7 @@ hed_compiler_enter(sigset_t *mask)
         for (int i = 0; i < SLOTS && slot < 0; i++)
             slot = atomic_load_explicit(&slots[i], memory_order_relaxed) ? -1 : i;
         if (slot < 0)
-            (void)hed_lock_wait(&lock, &slot_given, NULL);
+            (void)hed_lock_wait(&lock, &slot_given, UINT64_MAX);
     }
     if (slot >= 0)
         atomic_store_explicit(&slots[slot], me, memory_order_relaxed);

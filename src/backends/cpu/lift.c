@@ -242,7 +242,7 @@ hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kerne
 
     hed_lock(&code->lock);
     while (l->state == HED_CPU_BUSY)
-        (void)hed_lock_wait(&code->lock, &code->done, NULL);
+        (void)hed_lock_wait(&code->lock, &code->done, UINT64_MAX);
     if (l->state == HED_CPU_NONE) {
         l->state = HED_CPU_BUSY;
         hed_unlock(&code->lock);

@@ -135,7 +135,7 @@ tier_main(void *arg)
 
         if (!k) {
             t->idle++;
-            (void)hed_lock_wait(&t->lock, &t->work, NULL);
+            (void)hed_lock_wait(&t->lock, &t->work, UINT64_MAX);
             t->idle--;
             continue;
         }

@@ -72,7 +72,7 @@ thread_main(void *arg)
         struct hed_grid *g = choose_grid_locked(e);
 
         if (!g) {
-            (void)hed_lock_wait(&e->lock, &e->work, NULL);
+            (void)hed_lock_wait(&e->lock, &e->work, UINT64_MAX);
             continue;
         }
         g->users++;
@@ -159,7 +159,7 @@ hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g)
     if (g->next_grid)
         g->next_grid->previous_grid = g->previous_grid;
     while (g->users > 0)
-        (void)hed_lock_wait(&e->lock, &g->left_cond, NULL);
+        (void)hed_lock_wait(&e->lock, &g->left_cond, UINT64_MAX);
     hed_unlock(&e->lock);
 }
 

@@ -168,13 +168,8 @@ hed_remote_received(struct hed_remote *r, uint64_t pieces)
     hed_lock(&c->lock);
     while (atomic_load_explicit(&c->received, memory_order_acquire) < pieces &&
            !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
-           !atomic_load_explicit(&r->ended, memory_order_relaxed)) {
-        /* The condition variable uses the wall clock. */
-        const uint64_t until = hed_wall_ns() + LOOK_NS;
-        const struct timespec end = {(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
-
-        (void)hed_lock_wait(&c->lock, &c->came, &end);
-    }
+           !atomic_load_explicit(&r->ended, memory_order_relaxed))
+        (void)hed_lock_wait(&c->lock, &c->came, hed_now_ns() + LOOK_NS);
     hed_unlock(&c->lock);
 }
 

@@ -351,7 +351,7 @@ serve_alone(void *arg)
         struct ready *one = h->first;
 
         if (!one) {
-            (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+            (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
             continue;
         }
         h->first = one->next;
@@ -482,7 +482,7 @@ hed_remote_host_drain(struct hed_remote *r)
         return;
     hed_lock(&h->lock);
     while (hed_remote_host_busy(r))
-        (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+        (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
     hed_unlock(&h->lock);
 }
 

@@ -147,7 +147,7 @@ take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
         return true;
     hed_lock(&m->lock);
     while (m->asking[device])
-        (void)hed_lock_wait(&m->lock, &m->answered, NULL);
+        (void)hed_lock_wait(&m->lock, &m->answered, UINT64_MAX);
     m->asking[device] = true;
     hed_unlock(&m->lock);
     /* Other threads may take from the lease meanwhile, which is fine as long as the server has

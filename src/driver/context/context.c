@@ -247,7 +247,7 @@ hed_primary_retain(struct hed_device *dev, struct hed_context **out)
 
     hed_lock(&d->contexts_lock);
     while (c->closing)
-        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
+        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, UINT64_MAX);
     if (!hed_context_alive(c)) {
         /* No lock is held while the machine is called. Other threads wait for `closing`
          * meanwhile. */
@@ -289,7 +289,7 @@ hed_primary_release(struct hed_device *dev)
 
     hed_lock(&d->contexts_lock);
     while (c->closing)
-        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
+        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, UINT64_MAX);
 
     const bool had = c->retains > 0;
 
@@ -313,7 +313,7 @@ hed_primary_reset(struct hed_device *dev)
 
     hed_lock(&d->contexts_lock);
     while (c->closing)
-        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
+        (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, UINT64_MAX);
 
     const bool active = hed_context_alive(c);
 

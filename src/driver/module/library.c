@@ -82,7 +82,7 @@ static bool
 get_busy_locked(struct hed_library *l)
 {
     while (l->busy)
-        (void)hed_lock_wait(&l->lock, &l->changed, NULL);
+        (void)hed_lock_wait(&l->lock, &l->changed, UINT64_MAX);
     l->busy = !l->unloaded;
     return l->busy;
 }
@@ -451,7 +451,7 @@ hed_library_unload(struct hed_driver *d, CUlibrary handle)
         return CUDA_ERROR_INVALID_HANDLE;
     hed_lock(&l->lock);
     while (l->busy)
-        (void)hed_lock_wait(&l->lock, &l->changed, NULL);
+        (void)hed_lock_wait(&l->lock, &l->changed, UINT64_MAX);
     l->unloaded = true;
 
     struct hed_library_in_context *contexts = l->contexts;

@@ -47,18 +47,14 @@ void
 hed_near_stream_init(void *m, struct hed_stream *s)
 {
     struct hed_near_stream *q = hed_near_stream(s);
-    pthread_condattr_t attr;
 
     s->fini = stream_fini;
     q->machine = m;
     q->executor = ((const struct hed_near *)m)->executor;
     q->last = &q->first;
     q->wanted = UINT64_MAX;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&q->finished, &attr);
-    (void)pthread_cond_init(&q->filled, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&q->finished, NULL);
+    (void)pthread_cond_init(&q->filled, NULL);
 }
 
 bool
@@ -80,7 +76,7 @@ wait_for_number_locked(struct hed_stream *s, uint64_t number)
 
     if (q->wanted > number)
         q->wanted = number;
-    (void)hed_lock_wait(&s->lock, &q->finished, NULL);
+    (void)hed_lock_wait(&s->lock, &q->finished, UINT64_MAX);
 }
 
 /* For runners: they run the work of their own stream only. */
@@ -280,19 +276,17 @@ static bool
 queue_wait_locked(struct hed_stream *s, bool linger)
 {
     struct hed_near_stream *q = hed_near_stream(s);
-    struct timespec end;
     int err = 0;
 
     if (q->first && !q->running)
         return true;
 
-    const uint64_t until = hed_now_ns() + IDLE_NS;
+    const uint64_t end = hed_now_ns() + IDLE_NS;
 
-    end = (struct timespec){(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
     while (!q->first || q->running) {
         if (!q->first && (s->destroyed || !linger || err == ETIMEDOUT))
             return false;
-        err = hed_lock_wait(&s->lock, &q->filled, q->first ? NULL : &end);
+        err = hed_lock_wait(&s->lock, &q->filled, q->first ? UINT64_MAX : end);
     }
     return true;
 }

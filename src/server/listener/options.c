@@ -472,6 +472,10 @@ check_tcp(const struct hed_server_options *o, struct hed_why *why)
     if (t->insecure && (t->ca[0] || t->cert[0] || t->key[0]))
         hed_why_set(
             why, "--insecure turns TLS off, but certificates are given; leave out one of the two");
+    else if (t->insecure && o->token[0])
+        hed_why_set(why,
+                    "--insecure lets everybody in who can connect, and would send the token of "
+                    "--token-file in the clear; leave out one of the two");
     else if (t->insecure)
         return 0;
     else if (!hed_tls_built())

@@ -219,7 +219,7 @@ take_pieces(struct hed_deferred_copies *t)
 {
     hed_lock(&t->lock);
     while (t->looking)
-        (void)hed_lock_wait(&t->lock, &t->looked, NULL);
+        (void)hed_lock_wait(&t->lock, &t->looked, UINT64_MAX);
 
     struct piece *all = t->first;
 

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "server/worker/worker.h"
@@ -93,7 +94,7 @@ run_in_client(const struct hed_host_call *call, CUresult status, bool wait)
     if (h->ended || send_run_locked(h, call, status, note.token) != 0)
         h->ended = true;
     while (wait && !h->ended && is_waiting_locked(h, note.token))
-        (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+        (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
     for (struct hed_host_call **at = &h->waiting; *at && wait; at = &(*at)->next)
         if (*at == &note) {
             *at = note.next;
@@ -209,17 +210,15 @@ make_host_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t numb
 static bool
 wait_for_callback_channel(struct hed_worker_host *h)
 {
-    struct timespec end = {0};
+    uint64_t end = 0;
     bool has;
     int err = 0;
 
     hed_lock(&h->lock);
-    if (!h->channel && !h->ended) {
-        (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition variable's clock */
-        end.tv_sec += CHANNEL_MS / 1000;
-    }
+    if (!h->channel && !h->ended)
+        end = hed_now_ns() + CHANNEL_MS * HED_NS_PER_MS;
     while (!h->channel && !h->ended && err == 0)
-        err = hed_lock_wait(&h->lock, &h->changed, &end);
+        err = hed_lock_wait(&h->lock, &h->changed, end);
     has = h->channel || h->ended;
     hed_unlock(&h->lock);
     return has;

@@ -69,6 +69,14 @@ class Words(Case):
             os.chmod(path, mode)
             self.expect(says, "--token-file", path)
 
+    def test_a_token_in_the_clear_is_refused(self):
+        path = os.path.join(self.dir, "token")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("a token of some length\n")
+        os.chmod(path, 0o600)
+        self.expect("in the clear", "--listen", "tcp://127.0.0.1:0", "--insecure",
+                    "--token-file", path)
+
     def test_unusable_paths_are_refused(self):
         for place in ("/nonexistent/s", "/proc/s"):
             r = subprocess.run([HEDDLED, "--listen", f"unix:{place}"], env=clean_environment(),

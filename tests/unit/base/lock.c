@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 
 #define THREADS 4
@@ -163,7 +164,7 @@ wait_uncancellable(void *arg)
     hed_lock(&m->lock);
     m->waits = true;
     while (!m->may_go)
-        (void)hed_lock_wait(&m->lock, &m->cond, NULL);
+        (void)hed_lock_wait(&m->lock, &m->cond, UINT64_MAX);
     hed_unlock(&m->lock);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     return before == PTHREAD_CANCEL_DISABLE ? m : NULL;
@@ -197,10 +198,9 @@ static void
 waiting_ends_at_the_time_given(void **state)
 {
     struct meeting m = {.lock = HED_LOCK_INIT(HED_RANK_TRACE), .cond = PTHREAD_COND_INITIALIZER};
-    const struct timespec past = {.tv_sec = 1};
 
     hed_lock(&m.lock);
-    assert_int_equal(hed_lock_wait(&m.lock, &m.cond, &past), ETIMEDOUT);
+    assert_int_equal(hed_lock_wait(&m.lock, &m.cond, hed_now_ns() - 1), ETIMEDOUT);
     assert_true(hed_lock_held(&m.lock));
     hed_unlock(&m.lock);
 }
