@@ -284,6 +284,10 @@ main(int argc, char **argv)
     if (argc > 1 && geteuid() == 0)
         become_nobody();
     copy_library();
+    make_files(geteuid() == 0);
+    (void)close(STDIN_FILENO);
+    if (open(target.key, O_RDONLY) != STDIN_FILENO)
+        give_up(target.key);
     make_sockets();
     box.steps = hed_sandbox_wanted();
     if (hed_sandbox_probe(&box, missing) != 0)

@@ -176,6 +176,15 @@ can_dump_itself(void)
     return setrlimit(RLIMIT_CORE, &r) == 0;
 }
 
+/* attack.c has put a file of the server there. */
+static bool
+reads_standard_input(void)
+{
+    char byte;
+
+    return pread(STDIN_FILENO, &byte, 1, 0) == 1;
+}
+
 static bool
 knows_secret_variable(void)
 {
@@ -201,6 +210,7 @@ const struct attack process_attacks[] = {
     {"forks", forks, ANYBODY, false},
     {"forks_without_library", forks_without_library, ANYBODY, false},
     {"can_dump_itself", can_dump_itself, ANYBODY, true},
+    {"reads_standard_input", reads_standard_input, ANYBODY, true},
     {"knows_secret_variable", knows_secret_variable, ANYBODY, true},
     {0},
 };

@@ -1,5 +1,6 @@
 /* What a process has around it: variables, terminal, folder, keys, other processes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,10 +44,26 @@ hed_step_environment(const struct hed_sandbox *s, struct hed_why *why)
     return 0;
 }
 
+/* The server's standard input may be a terminal, or a file with secrets. */
+static int
+close_standard_input(void)
+{
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int err = fd < 0 || dup2(fd, STDIN_FILENO) < 0 ? -errno : 0;
+
+    if (fd > STDIN_FILENO)
+        (void)close(fd);
+    return err;
+}
+
 /* What a worker makes is for the group of workers at most. */
 int
 hed_step_session(const struct hed_sandbox *s, struct hed_why *why)
 {
+    const int err = close_standard_input();
+
+    if (err)
+        return err;
     (void)umask(S_IRWXO);
     /* EPERM: it leads a session already, so it has no terminal that is not its own. */
     if (setsid() < 0 && errno != EPERM)

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,11 +71,27 @@ take_steps(const struct hed_sandbox *s, int *failed, struct hed_why *why)
     return 0;
 }
 
+/* Each thread is a folder here. Without /proc, threads cannot be counted. */
+static bool
+has_other_threads(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink > 3;
+}
+
 int
 hed_sandbox_enter(const struct hed_sandbox *s, struct hed_why *why)
 {
     struct hed_why reason = {""};
     int failed = 0;
+
+    /* Landlock would not hold for them. */
+    if (has_other_threads()) {
+        hed_why_set(why, "the sandbox: the process has several threads already");
+        return HED_ESTATE;
+    }
+
     const int err = take_steps(s, &failed, &reason);
 
     if (err)

@@ -26,7 +26,7 @@ enum hed_sandbox_mode { HED_SANDBOX_AUTO, HED_SANDBOX_REQUIRE, HED_SANDBOX_OFF }
  *
  *   step         file          takes away
  *   environment  process.c     variables that the worker does not need
- *   session      process.c     the terminal, the current folder
+ *   session      process.c     the terminal, standard input, the current folder
  *   processes    process.c     the sight of other processes (a PID namespace, made by the fork)
  *   namespaces   spaces.c      the network, System V IPC, the host's name
  *   keyring      process.c     the keys of the server's session
