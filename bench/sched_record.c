@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "core/config.h"
 #include "core/layer.h"
+#include "harness/meeting.h"
 #include "layers/layers.h"
 #include "sched/share.h"
 
@@ -208,11 +209,9 @@ forget_scope(const char *scope)
 {
     const unsigned char uuid[16] = {0}; /* null's */
     char name[HED_SCHED_MEET_MAX];
-    char path[200];
 
     hed_sched_meet_name(scope, uuid, name);
-    snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
-    (void)unlink(path);
+    forget_meetings(name);
 }
 
 int

@@ -1,13 +1,14 @@
 /* For benchmarks of sharing: a scope of the process's own, and a client beside it that is idle. */
 #pragma once
 
-#include <glob.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "harness/meeting.h"
 
 /* The settings for clients that are created from now on, in this process or in its children. */
 static inline void
@@ -25,16 +26,10 @@ set_sched(const char *settings)
 static inline void
 remove_scope(void)
 {
-    char pattern[128];
-    glob_t found;
+    char pattern[64];
 
-    snprintf(pattern, sizeof pattern, "/dev/shm/heddle-%u-sched-bench%ld-*", (unsigned)geteuid(),
-             (long)getpid());
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return;
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        (void)unlink(found.gl_pathv[i]);
-    globfree(&found);
+    snprintf(pattern, sizeof pattern, "sched-bench%ld-*", (long)getpid());
+    forget_meetings(pattern);
 }
 
 /* Starts another process that does `work` once and is idle then. -1: the work failed. */

@@ -128,15 +128,19 @@ hed_shared_leave(struct hed_driver *d)
 {
     struct hed_shared_state *s = __atomic_load_n(&d->shared, __ATOMIC_ACQUIRE);
 
-    if (!s || !atomic_load_explicit(&s->file, memory_order_acquire) || !s->part.slot)
+    const struct hed_shared_file *f =
+        s ? atomic_load_explicit(&s->file, memory_order_acquire) : NULL;
+
+    if (!f || !s->part.slot)
         return;
 
     uint64_t owner = s->part.owner;
 
     /* In the child of a fork the slot belongs to the parent. */
-    if ((pid_t)(owner >> 32) == getpid())
-        (void)atomic_compare_exchange_strong_explicit(&s->part.slot->owner, &owner, 0,
-                                                      memory_order_release, memory_order_relaxed);
+    if ((pid_t)(owner >> 32) == getpid() &&
+        atomic_compare_exchange_strong_explicit(&s->part.slot->owner, &owner, 0,
+                                                memory_order_release, memory_order_relaxed))
+        hed_shared_remove(f, &s->part);
 }
 
 void

@@ -2,7 +2,7 @@
  * memory each process uses, and how busy a device has been. Nothing else is shared, and what a
  * program may allocate does not depend on it.
  *
- *   process A --hed_shared_memory, hed_shared_busy--> /dev/shm/heddle-UID-devices
+ *   process A --hed_shared_memory, hed_shared_busy--> the file "devices" (base/meeting.h)
  *   process B <--hed_shared_used, hed_shared_processes, hed_shared_load--'
  *
  * Devices are identified by UUID, so processes that were given different devices do not mix them
@@ -31,7 +31,8 @@ struct hed_shared_process {
  * its visible devices only. HED_ENOMEM. */
 int hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all, size_t count);
 
-/* The process or the driver ends: its memory no longer counts as used. */
+/* The process or the driver ends: its memory no longer counts as used. The last process removes the
+ * file, and with it the history of the devices. */
 void hed_shared_leave(struct hed_driver *d);
 void hed_shared_free(struct hed_driver *d);
 

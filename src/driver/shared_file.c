@@ -14,10 +14,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "base/process.h"
 
 #define FILE_MAGIC 0x0000000145444548ull /* changes whenever the layout does */
-#define LOCK_TRIES 50                    /* a millisecond each */
+#define FILE_NAME "devices"
+#define LOCK_TRIES 50 /* a millisecond each */
+#define OPEN_TRIES 50
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
@@ -45,32 +48,6 @@ hed_shared_alive(uint64_t owner)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int
-open_shared_file(void)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    char path[4096];
-    int fd;
-
-    (void)snprintf(path, sizeof path, "/dev/shm/heddle-%u-devices", (unsigned)geteuid());
-    fd = open(path, flags, 0600);
-    if (fd < 0 && runtime && *runtime == '/' &&
-        (size_t)snprintf(path, sizeof path, "%s/heddle-%u-devices", runtime, (unsigned)geteuid()) <
-            sizeof path)
-        fd = open(path, flags, 0600);
-    if (fd < 0) {
-        /* In a server's sandbox, for one. The process then knows of its own use only. */
-        hed_debug(DRIVER, "%s: %s", path, strerror(errno));
-        fd = memfd_create("heddle-devices", MFD_CLOEXEC);
-        if (fd >= 0 && fchmod(fd, 0600) != 0) {
-            close(fd);
-            fd = -1;
-        }
-    }
-    return fd;
-}
-
 /* Locks the file. Gives up after a while: a process that is stopped while it holds the lock must
  * not stop us. */
 static bool
@@ -86,15 +63,73 @@ lock_file(int fd)
     return false;
 }
 
-/* Maps the file, which must belong to us alone and have the right size. The file is locked. NULL if
- * it cannot be used. */
+/* Opens and locks the file in this folder, and creates it if `make`. Returns -1 if it cannot be
+ * used, or is not there. */
+static int
+open_locked(const struct hed_meeting_folder *in, bool make)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (make ? O_CREAT : 0);
+    struct stat st = {0};
+
+    /* Another process may remove the file before it is locked here. */
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        const int fd = openat(in->fd, FILE_NAME, flags, in->mode);
+
+        if (fd < 0)
+            return -1;
+
+        const bool good = hed_meeting_owns(in, fd) && lock_file(fd) && fstat(fd, &st) == 0;
+
+        if (good && st.st_nlink > 0)
+            return fd;
+        close(fd);
+        if (!good)
+            return -1;
+    }
+    return -1;
+}
+
+/* A file that no other process can find. In a server's sandbox, for one: the process then knows of
+ * its own use only. */
+static int
+open_lone_file(void)
+{
+    const int fd = memfd_create("heddle-devices", MFD_CLOEXEC);
+
+    if (fd >= 0 && fchmod(fd, 0600) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int
+open_shared_file(void)
+{
+    struct hed_meeting_folders all;
+    struct hed_why why = {""};
+
+    if (hed_meeting_open(true, &all, &why) != 0) {
+        hed_debug(DRIVER, "%s", why.text);
+        return open_lone_file();
+    }
+
+    const struct hed_meeting_folder *in = hed_meeting_find(&all, FILE_NAME);
+    const int fd = open_locked(in, true);
+
+    if (fd < 0)
+        hed_debug(DRIVER, "%s/" FILE_NAME " cannot be used", in->path);
+    hed_meeting_close(&all);
+    return fd >= 0 ? fd : open_lone_file();
+}
+
+/* Maps the file, which gets the right size. It is locked. NULL if it cannot be used. */
 static struct hed_shared_file *
 map_shared_file(int fd)
 {
     struct stat st;
 
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        (st.st_mode & 022) != 0)
+    if (fstat(fd, &st) != 0)
         return NULL;
     /* Allocates the pages too, so that a full /dev/shm is an error now and not a signal later. */
     if (st.st_size != (off_t)sizeof(struct hed_shared_file) &&
@@ -217,9 +252,14 @@ struct hed_shared_file *
 hed_shared_join(const struct hed_profile_device *all, size_t count, struct hed_shared_part *part)
 {
     const int fd = open_shared_file();
-    struct hed_shared_file *f = fd >= 0 && lock_file(fd) ? map_shared_file(fd) : NULL;
+    struct hed_shared_file *f = fd >= 0 ? map_shared_file(fd) : NULL;
+    struct stat st;
 
     *part = (struct hed_shared_part){0};
+    if (f && fstat(fd, &st) == 0) {
+        part->file = st.st_ino;
+        part->system = st.st_dev;
+    }
     if (!f) {
         hed_debug(DRIVER, "cannot share the use of devices with other processes");
         f = private_file();
@@ -239,4 +279,35 @@ hed_shared_join(const struct hed_profile_device *all, size_t count, struct hed_s
         close(fd);
     }
     return f;
+}
+
+static bool
+has_living_owner(const struct hed_shared_file *f)
+{
+    for (size_t i = 0; i < HED_SHARED_SLOTS; i++)
+        if (hed_shared_alive(atomic_load_explicit(&f->slots[i].owner, memory_order_acquire)))
+            return true;
+    return false;
+}
+
+/* Joining needs the file's lock, too: no process is about to claim a slot in it. */
+void
+hed_shared_remove(const struct hed_shared_file *f, const struct hed_shared_part *part)
+{
+    struct hed_meeting_folders all;
+    struct stat st;
+
+    if (part->file == 0 || hed_meeting_open(false, &all, NULL) != 0)
+        return;
+
+    const struct hed_meeting_folder *in = hed_meeting_find(&all, FILE_NAME);
+    const int fd = open_locked(in, false);
+
+    if (fd >= 0) {
+        if (fstat(fd, &st) == 0 && st.st_ino == part->file && st.st_dev == part->system &&
+            !has_living_owner(f))
+            (void)unlinkat(in->fd, FILE_NAME, 0);
+        close(fd); /* the lock ends with it */
+    }
+    hed_meeting_close(&all);
 }

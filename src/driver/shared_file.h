@@ -1,5 +1,5 @@
-/* The file that processes share: its layout, and how a process joins it. driver/shared.h says what
- * it is for; only shared.c uses it.
+/* The file that processes share, "devices" in their folder (base/meeting.h): its layout, and how a
+ * process joins it. driver/shared.h says what it is for; only shared.c uses it.
  *
  * Invariants:
  * 1. A slot belongs to the process in its `owner`, and only that process writes `used`. Slots are
@@ -8,6 +8,8 @@
  * 2. Nothing in the file is trusted: indices are checked and sums are bounded, so nonsense in the
  *    file causes wrong numbers at worst.
  * 3. Readers take no lock. A slot whose owner (process id and start time) is dead does not count.
+ * 4. The file loses its name under its lock, and only if no slot has a living owner. A process that
+ *    has locked the file checks that it still has a name before it claims a slot.
  */
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "driver/profile.h"
 
@@ -47,6 +50,8 @@ struct hed_shared_file {
 struct hed_shared_part {
     struct hed_shared_slot *slot;             /* NULL if none was free */
     uint64_t owner;                           /* as in the slot */
+    ino_t file;                               /* of the file; 0 for a private one */
+    dev_t system;                             /* where the file is */
     uint32_t device[HED_PROFILE_DEVICES_MAX]; /* index of each device's entry in the file, plus 1 */
 };
 
@@ -54,6 +59,9 @@ struct hed_shared_part {
  * there is no memory for that either. */
 struct hed_shared_file *hed_shared_join(const struct hed_profile_device *all, size_t count,
                                         struct hed_shared_part *part);
+
+/* Removes the file if no living process has a slot in it. The mapping can still be used. */
+void hed_shared_remove(const struct hed_shared_file *f, const struct hed_shared_part *part);
 
 /* Is the process of a slot alive? */
 bool hed_shared_alive(uint64_t owner);

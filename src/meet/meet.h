@@ -1,11 +1,15 @@
 /* Where processes meet: a file in shared memory with a slot for each process that has joined.
  *
- *   /dev/shm/heddle-UID-NAME    (mode 0600; created by the first process)
+ *   FOLDER/NAME    (mode 0600; created by the first process, removed by the last)
+ *
+ * The folder is the user's own (base/meeting.h).
  *
  * The kernel notices when a process dies, however it dies: a process has locked one byte of the
  * file for its slot, with a lock of an open file description, which ends with the process. So no
  * process has to clean up after another, or guess from a timeout that it is dead. Joining and
- * leaving never wait for another process, however slowly it runs.
+ * leaving never wait for another process, however slowly it runs. The file of a process that was
+ * killed stays until a process of the same name leaves, or another that creates a file finds that
+ * this one is old and unused.
  *
  * Invariants:
  * 1. Only the owner of a slot writes to it, except for words that the user of the file lets others
@@ -46,7 +50,11 @@ int hed_meet_join(const char *name, const struct hed_meet_shape *shape, struct h
 int hed_meet_look(const char *name, const struct hed_meet_shape *shape, struct hed_meet **out,
                   struct hed_why *why);
 
-void hed_meet_leave(struct hed_meet *m);  /* frees the slot; NULL is allowed */
+/* The process is about to end, or to leave: removes the file if no other process stays in it. The
+ * slot stays taken, and other threads may still use m. NULL is allowed. */
+void hed_meet_end(struct hed_meet *m);
+
+void hed_meet_leave(struct hed_meet *m);  /* hed_meet_end, and frees the slot; NULL is allowed */
 void hed_meet_forked(struct hed_meet *m); /* in the child of a fork: the slot is the parent's */
 
 void *hed_meet_common(struct hed_meet *m);

@@ -121,8 +121,10 @@ hed_sched_open_gates(struct hed_sched *s)
         /* Sequentially consistent, and before the gate opens: a thread that comes to the gate late
          * would announce itself, and find it closed again. It looks at this before it sleeps. */
         atomic_store_explicit(&s->gates[i]->ending, true, memory_order_seq_cst);
-        if (s->gates[i]->meet)
+        if (s->gates[i]->meet) {
             hed_sched_retire(s->gates[i]->meet, hed_now_ns());
+            hed_meet_end(s->gates[i]->meet);
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 /* The doctor checks sharing: can programs meet (--sched), and can the driver load heddle
  * (--inject)?
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/meeting.h"
 #include "cli/doctor/doctor.h"
 #include "cli/install.h"
 #include "cli/probe.h"
@@ -14,7 +14,6 @@
 #include "locate/driver.h"
 #include "sched/share.h"
 
-#define SHM "/dev/shm/"
 #define REPORTED_MAX 32 /* files in the way that are reported one by one */
 
 /* Is this a file that keeps programs from sharing a GPU? *why says what is wrong with it. */
@@ -28,36 +27,60 @@ is_in_the_way(const char *name, struct hed_why *why)
     return err != 0 && err != HED_ENOTFOUND;
 }
 
+struct report {
+    struct hed_doctor *doctor;
+    unsigned bad;
+};
+
+static bool
+report_meeting(void *arg, const char *name)
+{
+    struct report *r = arg;
+    struct hed_why why = {""};
+
+    if (strncmp(name, HED_SCHED_BEGIN, strlen(HED_SCHED_BEGIN)) == 0 && is_in_the_way(name, &why) &&
+        ++r->bad <= REPORTED_MAX)
+        hed_doctor_say(r->doctor, HED_FINDING_WARN, "sharing", "%s", why.text);
+    return true;
+}
+
 /* Reports every such file, and for the first ones what is wrong with each. False if there is
  * none. */
 static bool
-report_meetings(struct hed_doctor *d)
+report_meetings(struct hed_doctor *d, const struct hed_meeting_folders *folders)
 {
-    char begin[64];
-    DIR *dir = opendir(SHM);
-    const struct dirent *e;
-    struct hed_why why = {""};
-    unsigned bad = 0;
+    struct report r = {.doctor = d};
 
-    const size_t user = (size_t)snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
-
-    snprintf(begin + user, sizeof begin - user, HED_SCHED_BEGIN);
-    while (dir && (e = readdir(dir)) != NULL)
-        if (strncmp(e->d_name, begin, strlen(begin)) == 0 &&
-            is_in_the_way(e->d_name + user, &why) && ++bad <= REPORTED_MAX)
-            hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%s", why.text);
-    if (dir)
-        closedir(dir);
-    if (bad > REPORTED_MAX)
+    hed_meeting_each(folders, report_meeting, &r);
+    if (r.bad > REPORTED_MAX)
         hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%u more such files in %s",
-                       bad - REPORTED_MAX, SHM);
-    if (bad)
+                       r.bad - REPORTED_MAX, folders->at[0].path);
+    if (r.bad)
         hed_doctor_hint(d,
                         "Programs that find %s run without being scheduled. Remove %s if no "
                         "program uses %s, or use one version of heddle.",
-                        bad == 1 ? "this file" : "such a file", bad == 1 ? "it" : "the files",
-                        bad == 1 ? "it" : "them");
-    return bad > 0;
+                        r.bad == 1 ? "this file" : "such a file", r.bad == 1 ? "it" : "the files",
+                        r.bad == 1 ? "it" : "them");
+    return r.bad > 0;
+}
+
+/* Reports what keeps programs from meeting where they should. False if there is nothing. */
+static bool
+report_folder(struct hed_doctor *d)
+{
+    struct hed_meeting_folders folders;
+    bool is = false;
+
+    if (hed_meeting_open(false, &folders, NULL) != 0)
+        return false;
+    if (folders.warning.text[0]) {
+        hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%s", folders.warning.text);
+        hed_doctor_hint(d, "Until then programs meet in %s.", folders.at[0].path);
+        is = true;
+    }
+    is = report_meetings(d, &folders) || is;
+    hed_meeting_close(&folders);
+    return is;
 }
 
 /* Tries it: sharing needs memory, locks of the kernel, and a folder that can be written. */
@@ -65,23 +88,20 @@ static void
 check_sharing(struct hed_doctor *d)
 {
     char name[64];
-    char path[128];
     struct hed_meet *m = NULL;
     struct hed_why why = {""};
 
     snprintf(name, sizeof name, "doctor-%ld", (long)getpid());
-    snprintf(path, sizeof path, SHM "heddle-%u-%s", (unsigned)geteuid(), name);
 
     const int err = hed_sched_join(name, &(struct hed_sched_settings){0}, &m, &why);
 
     hed_meet_leave(m);
-    (void)unlink(path);
     if (err) {
         hed_doctor_say(d, HED_FINDING_WARN, "sharing", "programs cannot share a GPU (--sched): %s",
                        why.text);
         hed_doctor_hint(d, "They need /dev/shm. For a container: docker run --ipc=host, or "
                            "--shm-size=1g");
-    } else if (!report_meetings(d)) {
+    } else if (!report_folder(d)) {
         hed_doctor_say(d, HED_FINDING_OK, "sharing", "programs can share a GPU (--sched)");
     }
 }

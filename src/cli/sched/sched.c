@@ -6,7 +6,6 @@
 #include "cli/sched/sched.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/meeting.h"
 #include "base/str.h"
 #include "cli/cli.h"
 
@@ -54,7 +54,7 @@ static const struct hed_cli_opt options[] = {
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* NAME of heddle-UID-NAME is sched-[SCOPE-]UUID. */
+/* The name of a file is sched-[SCOPE-]UUID. */
 static bool
 read_name(const char *name, struct hed_cli_gpu *g)
 {
@@ -129,43 +129,53 @@ by_uuid(const void *a, const void *b)
     return order ? order : strcmp(x->scope, y->scope);
 }
 
+struct search {
+    const struct hed_cli_sched *request;
+    struct hed_cli_gpu *gpus;
+    size_t count;
+};
+
+static bool
+add_found_gpu(void *arg, const char *name)
+{
+    struct search *s = arg;
+    struct hed_cli_gpu g = {0};
+    struct hed_why why = {""};
+
+    if (!read_name(name, &g) || (s->request->scope && strcmp(s->request->scope, g.scope) != 0))
+        return true;
+
+    const int err = hed_meet_look(name, &hed_sched_shape, &g.meet, &why);
+
+    /* The programs of this GPU cannot be shown. */
+    if (err && err != HED_ENOTFOUND)
+        hed_cli_say("sched: %s", why.text);
+    if (!err && has_programs(&g))
+        s->gpus[s->count++] = g;
+    else if (!err)
+        hed_meet_leave(g.meet);
+    return s->count < HED_CLI_GPUS;
+}
+
 /* Finds the GPUs that programs share, in the order of their UUIDs and scopes. */
 static size_t
 find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 {
-    char begin[32];
-    DIR *d = opendir("/dev/shm");
-    const struct dirent *e;
+    struct search s = {.request = r, .gpus = gpus};
+    struct hed_meeting_folders folders;
     struct hed_why why = {""};
-    size_t count = 0;
+    const int err = hed_meeting_open(false, &folders, &why);
 
-    snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
-    while (d && count < HED_CLI_GPUS && (e = readdir(d)) != NULL) {
-        struct hed_cli_gpu g = {0};
-
-        if (strncmp(e->d_name, begin, strlen(begin)) != 0 ||
-            !read_name(e->d_name + strlen(begin), &g) ||
-            (r->scope && strcmp(r->scope, g.scope) != 0))
-            continue;
-
-        const int err = hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, &why);
-
-        /* The programs of this GPU cannot be shown. */
-        if (err && err != HED_ENOTFOUND)
-            hed_cli_say("sched: %s", why.text);
-        if (err)
-            continue;
-        if (has_programs(&g))
-            gpus[count++] = g;
-        else
-            hed_meet_leave(g.meet);
-    }
-    if (d)
-        closedir(d);
-    qsort(gpus, count, sizeof *gpus, by_uuid);
-    for (size_t i = 0; i < count; i++)
+    if (err && err != HED_ENOTFOUND)
+        hed_cli_say("sched: %s", why.text);
+    if (err)
+        return 0;
+    hed_meeting_each(&folders, add_found_gpu, &s);
+    hed_meeting_close(&folders);
+    qsort(gpus, s.count, sizeof *gpus, by_uuid);
+    for (size_t i = 0; i < s.count; i++)
         gpus[i].meant = is_meant(r, &gpus[i], i);
-    return count;
+    return s.count;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

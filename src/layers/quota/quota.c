@@ -249,6 +249,15 @@ quota_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     return 0;
 }
 
+/* Calls that come later still find the group's memory. */
+static void
+quota_fini(struct hed_layer *self)
+{
+    const struct quota *q = self->state;
+
+    hed_meet_end(q->meet);
+}
+
 static void
 quota_forked(struct hed_layer *self)
 {
@@ -267,5 +276,6 @@ const struct hed_layer_type hed_quota_layer = {
     .cuda = &quota_cuda,
     .nvml = &quota_nvml,
     .init = quota_init,
+    .fini = quota_fini,
     .forked = quota_forked,
 };

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.meeting import meetings  # noqa: E402,F401
 from harness.patience import PATIENCE  # noqa: E402
 
 BUILD = os.environ.get("HED_BUILD", "")

@@ -5,7 +5,6 @@ shell completion and the manual.
     HED_BUILD=build/dev look.py [Case.test...]
 """
 
-import glob
 import json
 import os
 import pty
@@ -18,7 +17,7 @@ import unittest
 
 from case import (
     BUILD, COMMANDS, FAKE_DRIVER, LIBDIR, PARTS, PATIENCE, SOURCE, Case, clean_environment,
-    needs_libraries, options_in)
+    meetings, needs_libraries, options_in)
 
 
 class Doctor(Case):
@@ -105,7 +104,7 @@ class Doctor(Case):
         level, text = self.finding("sharing")
         if level == "ok":  # another test may just have left such a file
             self.assertIn("programs can share a GPU", text)
-        self.assertEqual(glob.glob(f"/dev/shm/heddle-{os.geteuid()}-doctor-*"), [])
+        self.assertEqual(meetings("doctor-*"), [])
 
     @needs_libraries
     def test_injection_is_checked(self):

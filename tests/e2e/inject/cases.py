@@ -5,7 +5,6 @@
         cases.py [Case.test...]
 """
 
-import glob
 import json
 import os
 from pathlib import Path
@@ -16,6 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.meeting import forget  # noqa: E402
 from harness.patience import PATIENCE, until  # noqa: E402
 
 BUILD = os.environ.get("HED_BUILD", "")
@@ -46,8 +46,7 @@ class Case(unittest.TestCase):
 
     def tearDown(self):
         shutil.rmtree(self.dir, ignore_errors=True)
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
-            os.unlink(path)
+        forget(f"sched-{self.scope}-*")
 
     def command(self, *options, sched=None):
         settings = [] if sched is None else ["--sched", f"scope={self.scope},{sched}".rstrip(",")]

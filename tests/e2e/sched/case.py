@@ -1,6 +1,5 @@
 """Shared by the tests of sharing: a scope for their programs, and `heddle sched`."""
 
-import glob
 import os
 from pathlib import Path
 import subprocess
@@ -8,6 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.meeting import folders, forget, meetings  # noqa: E402,F401
 from harness.patience import PATIENCE, until  # noqa: E402,F401
 
 BUILD = os.environ.get("HED_BUILD", "")
@@ -54,8 +54,7 @@ class SchedCase(unittest.TestCase):
             for stream in (p.stdin, p.stdout, p.stderr):
                 if stream:
                     stream.close()
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
-            os.unlink(path)
+        forget(f"sched-{self.scope}-*")
 
     def launch(self, settings, command, ready=True, stdin=None):
         """Starts a program in this test's scope. With `ready`, waits until the program is ready."""

@@ -5,7 +5,6 @@
 """
 
 import fcntl
-import glob
 import json
 import os
 import random
@@ -19,7 +18,8 @@ import time
 import unittest
 
 from case import (
-    FOR_EVER, GPU, HEDDLE, LAUNCHES, PATIENCE, WORK, SchedCase, environment, states, until)
+    FOR_EVER, GPU, HEDDLE, LAUNCHES, PATIENCE, WORK, SchedCase, environment, folders, meetings,
+    states, until)
 
 
 class Case(SchedCase):
@@ -32,6 +32,10 @@ class Case(SchedCase):
         out, err = p.communicate(timeout=PATIENCE)
         self.assertEqual(p.returncode, 0, err)
         return int(out.split()[-1])
+
+    def files(self):
+        """The files by which the programs of this test meet."""
+        return meetings(f"sched-{self.scope}-*")
 
     def sched(self, *words):
         r = self.heddle(*words, "--scope", self.scope)
@@ -146,6 +150,18 @@ class Deaths(Case):
             out, err = p.communicate(timeout=PATIENCE)
             self.assertEqual(p.returncode, 0, err)
             self.assertGreater(int(out.split()[-1]), 0)
+        self.assertEqual(self.files(), [])
+
+    def test_the_last_program_removes_the_file(self):
+        a = self.start("", FOR_EVER, "1000", "4")
+        b = self.start("", FOR_EVER, "1000", "4")
+        self.end(a)
+        self.assertEqual(len(self.files()), 1)
+        b.kill()
+        b.wait(PATIENCE)
+        self.assertEqual(len(self.files()), 1)
+        self.end(self.start("", FOR_EVER, "1000", "4"))
+        self.assertEqual(self.files(), [])
 
 
 class Words(Case):
@@ -305,14 +321,14 @@ class Words(Case):
 
 
 class Files(Case):
-    """Files in /dev/shm with a name that we look for."""
+    """Files with a name that we look for."""
 
     HEAD = 64
 
     def left_behind(self):
         """The file of a program that was killed."""
         p = self.start("", FOR_EVER, "1000", "4")
-        path = glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*")[0]
+        path = self.files()[0]
         p.kill()
         p.wait(PATIENCE)
         return path
@@ -365,7 +381,9 @@ class Files(Case):
             self.assertIn("another version of heddle uses this file", self.all_verbs())
 
     def test_the_doctor_reports_every_file(self):
-        paths = [f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-{i}" for i in range(3)]
+        self.end(self.start("", FOR_EVER, "1000", "4"))
+        folder = next(f for f in folders() if os.path.isdir(f))
+        paths = [f"{folder}/sched-{self.scope}-{i}" for i in range(3)]
         for path in paths:
             with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
                 f.write(b"precious")

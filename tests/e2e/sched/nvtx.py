@@ -4,14 +4,13 @@
     HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_NVTX_TOOL=... nvtx.py [Case.test...]
 """
 
-import glob
 import os
 import re
 import subprocess
 import sys
 import unittest
 
-from case import FOR_EVER, PATIENCE, until
+from case import FOR_EVER, PATIENCE, forget, until
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -49,8 +48,7 @@ class Ranges(unittest.TestCase):
             if p.poll() is None:
                 p.kill()
             p.communicate(timeout=PATIENCE)
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
-            os.unlink(path)
+        forget(f"sched-{self.scope}-*")
 
     def start(self, settings, *words, gpu="null"):
         p = subprocess.Popen([HEDDLE, "run", "--gpu", gpu, "--sched",

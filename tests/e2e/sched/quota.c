@@ -15,6 +15,7 @@
 #include "quota_case.h"
 
 #include "gen/nvml_front.h"
+#include "harness/meeting.h"
 
 bool no_memory, far;
 CUcontext primary;
@@ -507,7 +508,7 @@ main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "all";
     char group[64];
-    char path[128];
+    char name[96];
 
     no_memory = strcmp(mode, "no_memory") == 0;
     far = strcmp(mode, "far") == 0;
@@ -520,7 +521,7 @@ main(int argc, char **argv)
 
     const int r = argc > 2 ? run_section(argv[2]) : run_all(mode);
 
-    snprintf(path, sizeof path, "/dev/shm/heddle-%u-quota-%s", (unsigned)geteuid(), group);
-    EXPECT_IS(unlink(path), 0);
+    snprintf(name, sizeof name, "quota-%s", group);
+    forget_meetings(name);
     return r || wrong;
 }

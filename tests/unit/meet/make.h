@@ -7,20 +7,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/meeting.h"
 #include "harness/unit.h"
 #include "meet/meet.h"
 
 static const struct hed_meet_shape meet_shape = {0x51544d31, 256, 128, 80};
 
 static char meet_name[64];
-static char meet_path[128];
+static char meet_path[HED_MEETING_PATH_MAX + 64];
 
 static inline int
 setup(void **state)
 {
     (void)snprintf(meet_name, sizeof meet_name, "test-meet-%ld", (long)getpid());
-    (void)snprintf(meet_path, sizeof meet_path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(),
-                   meet_name);
+    struct hed_meeting_folders folders;
+    struct hed_why why;
+
+    if (hed_meeting_open(true, &folders, &why) != 0)
+        fail_msg("%s", why.text);
+    (void)snprintf(meet_path, sizeof meet_path, "%s/%s", folders.at[0].path, meet_name);
+    hed_meeting_close(&folders);
     (void)unlink(meet_path);
     return 0;
 }

@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/meeting.h"
+#include "harness/meeting.h"
+
 static char group[64];
-static char path[128];
+static char name[96]; /* of the file */
 
 static int
 setup(void **state)
@@ -18,15 +21,15 @@ setup(void **state)
     fake.uuid = 7;
     fake_context = 1;
     (void)snprintf(group, sizeof group, "test-%ld", (long)getpid());
-    (void)snprintf(path, sizeof path, "/dev/shm/heddle-%u-quota-%s", (unsigned)geteuid(), group);
-    (void)unlink(path);
+    (void)snprintf(name, sizeof name, "quota-%s", group);
+    forget_meetings(name);
     return 0;
 }
 
 static int
 teardown(void **state)
 {
-    (void)unlink(path);
+    forget_meetings(name);
     return 0;
 }
 
@@ -330,6 +333,20 @@ a_forked_child_has_nothing_charged(void **state)
     quota_discard(l);
 }
 
+static int
+open_group_file(void)
+{
+    struct hed_meeting_folders folders;
+
+    assert_int_equal(hed_meeting_open(false, &folders, NULL), 0);
+
+    const int fd = openat(hed_meeting_find(&folders, name)->fd, name, O_RDWR);
+
+    hed_meeting_close(&folders);
+    assert_true(fd >= 0);
+    return fd;
+}
+
 static void
 nonsense_in_the_file_is_a_wrong_number(void **state)
 {
@@ -339,9 +356,10 @@ nonsense_in_the_file_is_a_wrong_number(void **state)
     uint32_t seed = 3;
     size_t free, total;
 
-    assert_int_equal(stat(path, &st), 0);
+    const int fd = open_group_file();
 
-    const int fd = open(path, O_RDWR);
+    assert_int_equal(fstat(fd, &st), 0);
+
     unsigned char *m = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     for (int round = 0; round < 20; round++) {

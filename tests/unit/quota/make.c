@@ -544,6 +544,7 @@ quota_discard(struct hed_layer *l)
 {
     struct quota *q = l->state;
 
+    hed_layer_free(l); /* its state stays, for late calls */
     hed_meet_leave(q->meet);
     for (size_t i = 0; i < QUOTA_SHARDS; i++)
         free(q->shards[i].slots);
@@ -555,7 +556,6 @@ quota_discard(struct hed_layer *l)
         free(p);
     }
     free(q);
-    hed_layer_free(l);
 }
 
 CUdeviceptr

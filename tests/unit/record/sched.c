@@ -1,5 +1,6 @@
 /* Tests of record mode above the layer sched: held calls are in queues and are released by number,
  * and the clients of one process have slots of their own. */
+#include "harness/meeting.h"
 #include "unit/record/make.h"
 
 static int
@@ -14,13 +15,11 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-    char path[200];
     char name[HED_SCHED_MEET_MAX];
     const unsigned char uuid[16] = {0};
 
     hed_sched_meet_name(scope, uuid, name);
-    snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
-    unlink(path);
+    forget_meetings(name);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "core/config.h"
 #include "core/layer.h"
+#include "harness/meeting.h"
 #include "layers/layers.h"
 #include "sched/gate.h"
 
@@ -248,14 +249,12 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-    char path[200];
     char name[HED_SCHED_MEET_MAX];
     unsigned char uuid[16] = {0};
 
     for (; uuid[15] < 2; uuid[15]++) {
         hed_sched_meet_name(scope, uuid, name);
-        snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
-        unlink(path);
+        forget_meetings(name);
     }
     return 0;
 }
