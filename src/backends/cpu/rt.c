@@ -124,9 +124,12 @@ hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
 uint64_t
 hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
 {
+    if (object == 0 || object > UINT32_MAX)
+        return object;
+
     struct hed_near *n = hed_strand_of(a)->block->grid->job->near;
 
-    return object && object <= UINT32_MAX && n ? hed_near_object_find(n, (uint32_t)object) : object;
+    return n ? hed_near_object_find(n, (uint32_t)object) : object;
 }
 
 #define SYMBOL(name)               \
