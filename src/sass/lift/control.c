@@ -150,13 +150,36 @@ branch_to_equal(struct lift *l, const char *value, const uint32_t *places, uint3
     }
 }
 
-/* The same for the return of a subroutine that has one copy: its places are those of the nodes that
- * follow, sorted, and may be many. So they are halved until few are left. */
-static void
-return_to_equal(struct lift *l, const char *value, uint32_t first, uint32_t end, bool by_address,
-                uint32_t bias)
+/* What a return compares its register with. */
+struct returns {
+    const struct lift *lift;
+    bool by_address;
+    uint32_t bias;
+};
+
+static uint32_t
+number_of_return(const struct returns *r, uint32_t node)
 {
-    const struct lift_node *nodes = l->flow.nodes;
+    const struct lift *l = r->lift;
+
+    return number_of_place(l, l->flow.nodes[node].first, r->by_address) - r->bias;
+}
+
+static int
+compare_returns(const void *a, const void *b, void *returns)
+{
+    const uint32_t x = number_of_return(returns, *(const uint32_t *)a);
+    const uint32_t y = number_of_return(returns, *(const uint32_t *)b);
+
+    return (x > y) - (x < y);
+}
+
+/* The same for the return of a subroutine that has one copy: its places are those of the nodes that
+ * follow, sorted by their numbers, and may be many. So they are halved until few are left. */
+static void
+return_to_equal(struct lift *l, const char *value, uint32_t first, uint32_t end,
+                const struct returns *r)
+{
     const uint32_t *next = l->node->next;
 
     while (end - first > PLACES_FEW) {
@@ -165,18 +188,16 @@ return_to_equal(struct lift *l, const char *value, uint32_t first, uint32_t end,
         char label[16];
 
         (void)snprintf(label, sizeof label, "%s", x + 2); /* its number occurs once */
-        hed_lift_calc(l, "setp.ge.u32 %s, %s, 0x%x", x, value,
-                      number_of_place(l, nodes[next[middle]].first, by_address) - bias);
+        hed_lift_calc(l, "setp.ge.u32 %s, %s, 0x%x", x, value, number_of_return(r, next[middle]));
         hed_lift_calc(l, "@%s bra heddle_R%s", x, label);
-        return_to_equal(l, value, first, middle, by_address, bias);
+        return_to_equal(l, value, first, middle, r);
         hed_buf_addf(&l->statements, "heddle_R%s:\n", label);
         first = middle;
     }
     for (uint32_t i = first; i < end; i++) {
         const char *x = hed_lift_temp(l, 'x');
 
-        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value,
-                      number_of_place(l, nodes[next[i]].first, by_address) - bias);
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, 0x%x", x, value, number_of_return(r, next[i]));
         write_branch(l, x, next[i]);
         l->text_used = 0; /* as above */
     }
@@ -265,8 +286,12 @@ lift_return(struct lift *l, const struct condition *c)
     bias = by_address ? (uint32_t)by->value : hed_lift_piece(&l->code, l->index)->base;
     (void)snprintf(value, sizeof value, "%s", hed_lift_word(l, hed_lift_operand(l, 0)));
     if (l->flow.shared) {
+        struct returns r = {l, by_address, bias};
+
         skip_unless(l, c);
-        return_to_equal(l, value, 0, l->node->next_count - l->node->falls, by_address, bias);
+        count = l->node->next_count - l->node->falls;
+        qsort_r(l->node->next, count, sizeof *l->node->next, compare_returns, &r);
+        return_to_equal(l, value, 0, count, &r);
         return;
     }
     places = hed_lift_returns(l, l->index, by_address, &count);

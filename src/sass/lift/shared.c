@@ -120,32 +120,6 @@ hed_flow_share_return(struct flow_maker *m, uint32_t node)
     }
 }
 
-/* ---- the places that a return compares ------------------------------------------------------- */
-
-static int
-compare_places(const void *a, const void *b, void *flow)
-{
-    const struct lift_flow *f = flow;
-    const uint32_t x = f->nodes[*(const uint32_t *)a].first;
-    const uint32_t y = f->nodes[*(const uint32_t *)b].first;
-
-    return (x > y) - (x < y);
-}
-
-static void
-sort_places(struct flow_maker *m)
-{
-    struct lift_flow *f = &m->l->flow;
-
-    for (uint32_t c = 0; c < f->context_count; c++)
-        for (uint32_t i = f->contexts[c].returns; i; i = m->ties[i - 1].next) {
-            struct lift_node *n = &f->nodes[m->ties[i - 1].place];
-
-            if (n->next_count > n->falls)
-                qsort_r(n->next, n->next_count - n->falls, sizeof *n->next, compare_places, f);
-        }
-}
-
 /* ---- recursion ------------------------------------------------------------------------------- */
 
 /* Takes away subroutines that call nothing, until none is left: those that stay call each other. */
@@ -177,6 +151,5 @@ calls_itself(struct flow_maker *m)
 void
 hed_flow_share_end(struct flow_maker *m)
 {
-    sort_places(m);
     m->l->flow.recurses = calls_itself(m);
 }
