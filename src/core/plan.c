@@ -11,7 +11,7 @@
 int
 hed_session_look(struct hed_session_plan *out, struct hed_why *why)
 {
-    static const char *const sharing[] = {"trace", "quota", "record", "sched"};
+    static const char *const sharing[] = {"trace", "record", "sched"};
     struct hed_config *c = calloc(1, sizeof *c);
     char list[HED_CONFIG_TEXT_MAX];
     char *rest = list;
@@ -24,6 +24,7 @@ hed_session_look(struct hed_session_plan *out, struct hed_why *why)
         out->no_cache = c->cache_size == 0;
         (void)hed_str_copy(out->cache, sizeof out->cache, c->cache);
         hed_session_layers(c, list, sizeof list);
+        out->shares = c->mem_group[0] != '\0'; /* a limit of one process needs no file */
         while ((name = strsep(&rest, ",")) != NULL)
             for (size_t i = 0; i < sizeof sharing / sizeof *sharing; i++)
                 out->shares = out->shares || strcmp(name, sharing[i]) == 0;

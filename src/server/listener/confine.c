@@ -63,7 +63,8 @@ static const char *
 reason_against(const struct hed_server *s, enum hed_sandbox_mode mode)
 {
     if (s->plan.shares)
-        return "a layer in the settings (trace, sched, record, mem) uses files or other processes";
+        return "a layer in the settings (trace, sched, record, mem_group) uses files or other "
+               "processes";
     if (s->plan.driver && mode == HED_SANDBOX_AUTO)
         return "it is not tested with NVIDIA's driver; --sandbox require turns it on";
     return NULL;

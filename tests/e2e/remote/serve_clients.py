@@ -149,6 +149,8 @@ class Clients(Case):
                 ".target sm_70\\n.address_size 64\\n.visible .global .b8 x[%d];'))")
         self.assertEqual(c.do(load % (1 << 20)), "0")
         self.assertEqual(c.do(load % 1500000000), "2", server.log())
+        # The limit does not turn the sandbox off.
+        self.assertNotIn("sandbox: off (a layer", server.log())
         self.assertEqual(c.do("n = ctypes.c_size_t(); cuda.cuDeviceTotalMem_v2(ctypes.byref(n), 0);"
                               " say(n.value >> 20)"), "64")
 

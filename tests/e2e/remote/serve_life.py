@@ -272,8 +272,11 @@ class Ends(Case):
             names = []
 
             def settled():
-                names[:] = [os.readlink(f"/proc/{worker}/fd/{n}")
-                            for n in os.listdir(f"/proc/{worker}/fd")]
+                try:
+                    names[:] = [os.readlink(f"/proc/{worker}/fd/{n}")
+                                for n in os.listdir(f"/proc/{worker}/fd")]
+                except FileNotFoundError:  # it closed one between the two
+                    return False
                 return len([n for n in names if n.startswith("socket:")]) == 3
             until(settled, lambda: names)
             self.assertFalse([n for n in names if "eventpoll" in n or "signalfd" in n])
