@@ -11,6 +11,8 @@
 #include "ptx/words.h"
 
 #define LANES 32
+/* Vectors of 16 bytes are read from and written to what the tests pass. */
+#define ALIGNED __attribute__((aligned(16)))
 
 /* One warp runs the code; %in and %out as in exec_code, %r0 is the lane, %d0 64 times the lane. */
 static void
@@ -47,8 +49,8 @@ value(unsigned row, unsigned column)
 static void
 mma_multiplies_halves(void **state)
 {
-    uint32_t in[LANES][16] = {{0}};
-    float out[LANES][16];
+    uint32_t in[LANES][16] ALIGNED = {{0}};
+    float out[LANES][16] ALIGNED;
 
     (void)state;
     for (unsigned lane = 0; lane < LANES; lane++) {
@@ -90,8 +92,8 @@ mma_multiplies_halves(void **state)
 static void
 mma_multiplies_bytes_and_saturates(void **state)
 {
-    int8_t in[LANES][64] = {{0}};
-    int32_t out[LANES][16];
+    int8_t in[LANES][64] ALIGNED = {{0}};
+    int32_t out[LANES][16] ALIGNED;
 
     (void)state;
     memset(in, 127, sizeof(in));
@@ -122,7 +124,7 @@ bits_at(unsigned row, unsigned word, bool is_b)
 static void
 mma_counts_bits(void **state)
 {
-    uint32_t in[LANES][16] = {{0}}, out[LANES][16];
+    uint32_t in[LANES][16] ALIGNED = {{0}}, out[LANES][16] ALIGNED;
 
     (void)state;
     for (unsigned lane = 0; lane < LANES; lane++) {
@@ -191,7 +193,7 @@ mma_of_bits_is_said_in_full(void **state)
 static void
 mma_multiplies_doubles(void **state)
 {
-    double in[LANES][8] = {{0}}, out[LANES][8];
+    double in[LANES][8] ALIGNED = {{0}}, out[LANES][8] ALIGNED;
 
     (void)state;
     for (unsigned lane = 0; lane < LANES; lane++) {
@@ -219,8 +221,8 @@ mma_multiplies_doubles(void **state)
 static void
 ldmatrix_and_stmatrix_move_rows(void **state)
 {
-    uint16_t in[32][8] __attribute__((aligned(16)));
-    uint32_t out[LANES][16] __attribute__((aligned(16)));
+    uint16_t in[32][8] ALIGNED;
+    uint32_t out[LANES][16] ALIGNED;
 
     (void)state;
     for (unsigned i = 0; i < 32 * 8; i++)
@@ -260,8 +262,8 @@ wmma_multiplies_what_it_loads(void **state)
     struct {
         uint16_t a[16][16], b[16][16]; /* b by columns */
         float c[16][16];
-    } in;
-    float out[16][24];
+    } in ALIGNED;
+    float out[16][24] ALIGNED;
 
     (void)state;
     for (unsigned i = 0; i < 256; i++) {
@@ -336,7 +338,7 @@ barrier_objects_are_made_and_tested_by_kernels(void **state)
         "mbarrier.try_wait.parity.shared.b64 %p1, [s], 0; selp.b32 %r1, 1, 0, %p1;\n"
         "st.b32 [%out+4], %r1; ld.shared.b32 %r1, [t+12]; st.b32 [%out+8], %r1;\n"
         "mbarrier.pending_count.b64 %r1, %d1; st.b32 [%out+12], %r1;";
-    static const uint32_t in[4] __attribute__((aligned(16))) = {1, 2, 3, 4};
+    static const uint32_t in[4] ALIGNED = {1, 2, 3, 4};
     uint32_t out[4] = {9, 9, 9, 9};
     static const uint32_t expected[4] = {0, 1, 4, 3};
 

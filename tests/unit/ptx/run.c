@@ -72,7 +72,7 @@ loads_extend_and_stores_truncate(void **state)
 static void
 vectors_and_wide_values_move(void **state)
 {
-    uint32_t in[12], out[24] = {0};
+    uint32_t in[12] __attribute__((aligned(16))), out[24] __attribute__((aligned(16))) = {0};
 
     (void)state;
     for (uint32_t i = 0; i < 12; i++)
