@@ -56,10 +56,10 @@ class Checks(unittest.TestCase):
 
 
 def state_of(pid):
-    """A process that was killed may still be there, dead."""
+    """A process that was killed may still be there, dead, or go while its file is read."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return "gone"
 
 
