@@ -34,7 +34,7 @@ hed_session_settings(const struct hed_config *config)
     given = config;
 }
 
-#define OVERRIDES_MAX 4
+#define OVERRIDES_MAX 8
 
 static struct override {
     const char *key;
@@ -51,6 +51,22 @@ hed_session_override(const char *key, const char *value)
             overrides[i].key = key;
         return;
     }
+}
+
+static void (*on_give_up)(const char *why); /* set before there are threads */
+
+void
+hed_session_on_give_up(void (*handler)(const char *why))
+{
+    on_give_up = handler;
+}
+
+bool
+hed_session_give_up(const char *why)
+{
+    if (on_give_up)
+        on_give_up(why);
+    return on_give_up != NULL;
 }
 
 int

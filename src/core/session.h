@@ -62,6 +62,12 @@ void hed_session_layers(const struct hed_config *c, char *out, size_t size);
 /* Gives a setting a value, whatever the environment and the file say. Before the first call. */
 HED_EXPORT void hed_session_override(const char *key, const char *value);
 
+/* Who ends this process if a backend asks for it. Set before the first call. */
+HED_EXPORT void hed_session_on_give_up(void (*handler)(const char *why));
+/* A backend cannot keep within its limits: asks for the end of the process. False if nobody ends
+ * it, as in a program of the user. */
+HED_EXPORT bool hed_session_give_up(const char *why);
+
 /* The lowest layer of the chain. */
 HED_EXPORT struct hed_layer *hed_session_backend(void);
 

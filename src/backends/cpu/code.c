@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/watch.h"
 #include "base/buf.h"
 #include "base/demangle.h"
 #include "base/err.h"
@@ -93,24 +94,38 @@ make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel 
     return err;
 }
 
+/* What this thread does for a kernel, besides the compiler. */
+static CUresult
+lift_and_make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
+                     struct hed_why *why)
+{
+    int err = k->func ? 0 : hed_code_lift(c, code, k, why);
+
+    if (err)
+        return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    err = make_kernel(c, code, k, why);
+    return result_of_error(err);
+}
+
 /* Called without a lock, since it may take long. */
 static CUresult
 compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                struct hed_why *why)
 {
     uint32_t shown = code->shown;
+    struct hed_watched watched;
 
     k->code = code;
     if (find_compiled_kernel(c, code, k)) {
         shown = code->sass ? hed_board_add_lifted(c->board, NULL, 0) : shown;
     } else {
-        int err = k->func ? 0 : hed_code_lift(c, code, k, why);
+        hed_watch_compilation(c->watch, &watched, k->name);
 
-        if (err)
-            return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NO_BINARY_FOR_GPU;
-        err = make_kernel(c, code, k, why);
-        if (err)
-            return result_of_error(err);
+        const CUresult r = lift_and_make_kernel(c, code, k, why);
+
+        hed_watch_end(c->watch, &watched);
+        if (r != CUDA_SUCCESS)
+            return r;
         shown = code->sass ? hed_code_lifted(code, k)->shown : shown;
     }
     k->shown = hed_board_add_kernel(c->board, shown, k->rows, k->name);
@@ -224,6 +239,7 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
              struct hed_buf *log, struct hed_why *why)
 {
     struct hed_cpu_code *code = calloc(1, sizeof *code);
+    struct hed_watched watched;
 
     hed_compiler_watch_thread();
     if (!code) {
@@ -233,10 +249,13 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     hed_lock_init(&code->lock, HED_RANK_CODE);
     pthread_cond_init(&code->done, NULL);
     hed_arena_init(&code->arena, HED_CPU_DESCRIPTION_MAX);
+    code->watch = ((struct hed_cpu *)m)->watch;
+    hed_watch_compilation(code->watch, &watched, "a module");
 
     const int err = source->kind == HED_CODE_CUBIN ? hed_code_read_cubin(m, code, source, why)
                                                    : hed_code_read_ptx(code, source, log, why);
 
+    hed_watch_end(code->watch, &watched);
     if (err) {
         hed_cpu_close(m, &code->pub);
         return err;

@@ -77,6 +77,7 @@ struct hed_cpu_code {
     struct hed_ptx_module module;    /* empty for machine code */
     struct hed_sass_program *sass;   /* machine code, or NULL */
     struct hed_cpu_lifted *lifted;   /* machine code: one for each of pub.kernels */
+    struct hed_watch *watch;         /* of the CPU GPU: limits of time, or NULL */
     struct hed_cache_key text;       /* the hash of the PTX or the machine code */
     uint32_t shown;                  /* id of the module on the board, or 0 */
     const struct hed_ptx_var **vars; /* by index in pub.vars; NULL for machine code */

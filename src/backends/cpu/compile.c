@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
+#include "backends/cpu/watch.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -164,6 +165,7 @@ struct compilation {
     struct hed_ptx_options *options;
     struct hed_buf *object;
     struct hed_why *why;
+    struct hed_watch *watch;
     uint32_t us; /* that it took */
     int err;
 };
@@ -175,13 +177,16 @@ compile_main(void *arg)
     const uint64_t begin = hed_now_ns();
     sigset_t mask;
     const int slot = hed_compiler_enter(&mask);
+    struct hed_watched watched;
 
     if (slot < 0) {
         hed_why_set(n->why, "the process is ending");
         n->err = HED_ESTATE;
         return NULL;
     }
+    hed_watch_compilation(n->watch, &watched, n->kernel->name);
     n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
+    hed_watch_end(n->watch, &watched);
     hed_compiler_leave(slot, &mask);
     if (!n->err && *n->why->text)
         hed_info(CPU, "%s: kernel %s has a slower shape", n->why->text, n->kernel->name);
@@ -257,6 +262,7 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
         .options = &o,
         .object = &object,
         .why = why,
+        .watch = c->watch,
     };
 
     err = n.compiler ? compile_on_thread(&n) : HED_ENOTFOUND;

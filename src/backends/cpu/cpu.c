@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/watch.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
+#include "core/session.h"
 #include "driver/driver.h"
 #include "driver/shared.h"
 #include "ptx/run/board.h"
@@ -25,6 +28,7 @@ executor_forked(void *m)
     struct hed_cpu *c = m;
 
     hed_engine_forked(c->engine);
+    hed_watch_forked(c->watch);
     hed_tier_forked(c);
     c->board = NULL; /* it is the parent's */
 }
@@ -73,6 +77,7 @@ cpu_free(struct hed_cpu *c)
         return;
     hed_tier_stop(c);
     hed_engine_free(c->engine);
+    hed_watch_free(c->watch);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_fini(&c->heaps[i]);
     hed_cache_free(c->cache);
@@ -102,6 +107,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         hed_cache_trust_group(c->cache);
     c->board = hed_board_create();
     hed_cpu_compile_init(c);
+    c->watch = hed_watch_create(config->kernel_time * HED_NS_PER_S,
+                                config->compile_time * HED_NS_PER_S, hed_session_give_up);
 
     const unsigned threads = config->cpu_threads < HED_ENGINE_THREADS_MAX
                                  ? (unsigned)config->cpu_threads
@@ -112,6 +119,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         cpu_free(c);
         return err;
     }
+    hed_engine_set_watch(c->engine, c->watch);
     *out = c;
     return 0;
 }

@@ -11,6 +11,7 @@
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
+ *   watch.c    limits of time for launches and compilations
  *   engine.h   everything that runs
  */
 #pragma once
@@ -33,6 +34,7 @@ struct hed_cpu_kernel;
 struct hed_engine;
 struct hed_ptx_func;
 struct hed_ptx_module;
+struct hed_watch;
 
 #define HED_TIER_THREADS_MAX 8
 
@@ -51,6 +53,7 @@ struct hed_tiers {
 struct hed_cpu {
     struct hed_near near; /* first */
     struct hed_engine *engine;
+    struct hed_watch *watch; /* NULL: no limits of time */
     struct hed_cache *cache; /* NULL: none */
     bool baseline;           /* kernels start in the baseline tier */
     bool tiered;             /* and are compiled when they are hot */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/number.h"
 
@@ -73,6 +74,12 @@ hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why
     }
     *out = e;
     return 0;
+}
+
+void
+hed_engine_set_watch(struct hed_engine *e, struct hed_watch *w)
+{
+    e->watch = w;
 }
 
 void
@@ -191,6 +198,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     a->params = job->params;
     a->vars = job->vars;
     a->program = job->program;
+    a->stop = (const uint32_t *)&g->failed;
     a->shared_first = (uint64_t)(uintptr_t)e->shared.base;
     a->shared_last = a->shared_first + e->shared.size;
     a->local_first = (uint64_t)(uintptr_t)e->stacks.base;
@@ -263,13 +271,16 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     }
 
     struct hed_grid *g = &w->own;
+    struct hed_watched watched;
 
     memset(g, 0, offsetof(struct hed_grid, why));
     grid_init(g, e, job);
+    hed_watch_launch(e->watch, &watched, g, job->deadline);
     if (g->blocks - job->first < 2)
         hed_engine_worker_run(w, g);
     else
         run_and_note(w, g);
+    hed_watch_end(e->watch, &watched);
     hed_output_write(g);
     r = (CUresult)atomic_load_explicit(&g->failed, memory_order_relaxed);
     if (job->ran)

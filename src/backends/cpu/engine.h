@@ -44,6 +44,7 @@ struct hed_grid;
 struct hed_heap;
 struct hed_near;
 struct hed_engine_worker;
+struct hed_watch;
 
 #define HED_ENGINE_THREADS_MAX 1024
 #define HED_BARRIERS 17 /* the sixteen of PTX, and one for a cluster of one block */
@@ -55,6 +56,9 @@ struct hed_job {
     hed_ptx_entry entry;
     struct hed_ptx_info info;
     const void *program; /* of the baseline tier, or NULL */
+    const void *code;    /* compiled code, in which it can be interrupted; or NULL */
+    size_t code_size;    /* bytes */
+    uint64_t deadline;   /* a time of hed_now_ns() at which it fails; 0 for none */
     const char *name;    /* of the kernel, for messages */
     uint32_t grid[3], block[3], cluster[3];
     uint32_t dynamic_shared; /* bytes */
@@ -88,6 +92,9 @@ struct hed_job {
 /* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
  * core. HED_ENOMEM, ... */
 int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
+
+/* Launches with a deadline need a watch, which must outlive the engine. */
+void hed_engine_set_watch(struct hed_engine *e, struct hed_watch *w);
 
 /* No grid may run. Stops the threads. */
 void hed_engine_free(struct hed_engine *e);
@@ -238,6 +245,7 @@ struct hed_engine_worker {
 struct hed_engine {
     unsigned threads;
     size_t page;                             /* bytes */
+    struct hed_watch *watch;                 /* or NULL */
     _Atomic(struct hed_engine_worker *) hot; /* one more that is idle, taken without the lock */
     struct hed_regions stacks, shared;
     struct hed_lock lock; /* guards what follows */
@@ -281,6 +289,9 @@ void hed_engine_worker_give(struct hed_engine_worker *w);
 /* The calling thread works on a grid as w. */
 void hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g);
 void hed_engine_workers_stop(struct hed_engine *e);
+/* Interrupts the engine's threads and `caller`: those that are in compiled code of a grid that has
+ * failed leave it. */
+void hed_engine_interrupt(struct hed_engine *e, pthread_t caller);
 
 /* ---- grid.c, direct.c: a worker's part of a grid --------------------------------------------- */
 
@@ -348,6 +359,9 @@ void hed_fault_enter(struct hed_engine_worker *w, stack_t *before);
 void hed_fault_leave(struct hed_engine_worker *w, const stack_t *before);
 /* Only the part of hed_fault_enter that the program may have undone from another thread. */
 void hed_fault_renew(void);
+/* Makes the process take HED_INTERRUPT, by which the threads of a failed grid are interrupted. */
+#define HED_INTERRUPT SIGURG /* its default is to be ignored, so one that comes late does no harm */
+void hed_fault_take_interrupts(void);
 /* Reports the fault that the handler noted as the grid's failure. */
 void hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s);
 

@@ -3,6 +3,10 @@
  *   kernel --fault--> the handler notes it; the thread continues in hed_fiber_jump(worker's stack)
  *   anything else --fault--> the handler that was installed before ours
  *
+ * A grid that runs for too long (watch.h) has failed before its threads are interrupted by
+ * HED_INTERRUPT, and is left in the same way; but only from compiled code, because functions of
+ * ours may hold locks.
+ *
  * The handlers are installed with the first launch, and again if the program has replaced one, so
  * that a kernel's fault never reaches a handler that does not know about kernels.
  */
@@ -178,6 +182,46 @@ on_fault(int signo, siginfo_t *info, void *context)
     divert_to_worker(context, w);
 }
 
+static struct sigaction before_interrupt; /* of HED_INTERRUPT; guarded by install_lock */
+
+static bool
+is_in_code(const struct hed_job *job, uint64_t pc)
+{
+    return pc - (uint64_t)(uintptr_t)job->code < job->code_size;
+}
+
+static void
+on_interrupt(int signo, siginfo_t *info, void *context)
+{
+    struct hed_engine_worker *w = this_worker();
+    const struct sigaction *old = &before_interrupt;
+
+    if (w && w->running && hed_grid_failed(w->grid) && is_in_code(w->grid->job, pc_of(context))) {
+        w->gone = true;
+        divert_to_worker(context, w);
+    } else if (old->sa_flags & SA_SIGINFO) { /* it may be for the program */
+        old->sa_sigaction(signo, info, context);
+    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+        old->sa_handler(signo);
+    }
+}
+
+void
+hed_fault_take_interrupts(void)
+{
+    struct sigaction ours = {.sa_sigaction = on_interrupt,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction now;
+
+    if (sigaction(HED_INTERRUPT, NULL, &now) != 0 ||
+        ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_interrupt))
+        return;
+    hed_lock(&install_lock);
+    before_interrupt = now;
+    (void)sigaction(HED_INTERRUPT, &ours, NULL);
+    hed_unlock(&install_lock);
+}
+
 static bool
 is_our_handler(int signo)
 {
@@ -228,10 +272,12 @@ hed_fault_enter(struct hed_engine_worker *w, stack_t *old)
 
     hed_fault_renew();
     sigaltstack(&ours, old);
-    /* If the thread blocked these signals, a fault would kill the process. */
+    /* If the thread blocked these signals, a fault would kill the process, and nothing could end a
+     * kernel. */
     sigemptyset(&faults);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&faults, signals[i]);
+    sigaddset(&faults, HED_INTERRUPT);
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
     atomic_store_explicit(&owners[stack_index(w->alternate.at)], w, memory_order_relaxed);
 }

@@ -2,6 +2,7 @@
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
+#include "backends/cpu/watch.h"
 #include "base/clock.h"
 
 static uint32_t
@@ -69,6 +70,8 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, s
     job->entry = loaded->entry;
     job->info = loaded->info;
     job->program = NULL;
+    job->code = loaded->base;
+    job->code_size = loaded->size;
     job->first = ran;
     job->hands_over = NULL;
     job->ran = NULL;
@@ -87,6 +90,9 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .entry = loaded->entry,
         .info = loaded->info,
         .program = in_baseline ? k->program : NULL,
+        .code = loaded->base,
+        .code_size = loaded->size,
+        .deadline = hed_watch_deadline(c->watch),
         .pace = in_baseline ? NULL : &k->pace,
         .name = l->code->kernels[l->kernel].name,
         .dynamic_shared = l->dynamic_shared,

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/watch.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -279,9 +280,11 @@ lift_function(void *arg)
     const uint32_t kernel = (uint32_t)(hed_code_lifted(code, j->kernel) - code->lifted);
     struct hed_cpu_function *f = j->function;
     const struct hed_ptx_func *func = NULL;
+    struct hed_watched watched;
     struct hed_buf text;
 
     hed_buf_init(&text, TEXT_MAX);
+    hed_watch_compilation(code->watch, &watched, j->kernel->name);
     j->err = hed_sass_lift_function(code->sass, kernel, f->address, &text, &j->why);
     if (!j->err)
         j->err = read_lifted(code, &text, false, &f->module, &func, &j->why);
@@ -293,6 +296,7 @@ lift_function(void *arg)
         j->err = hed_interp_create(&f->module, func, &f->program, &j->why);
     if (!j->err && func->calls_indirectly)
         hed_interp_set_finder(f->program, hed_code_find_function, (void *)(uintptr_t)j->kernel);
+    hed_watch_end(code->watch, &watched);
     hed_buf_fini(&text);
     return NULL;
 }

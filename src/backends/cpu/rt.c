@@ -57,6 +57,8 @@ hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
     const uint64_t most = ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 
     if (s->block->grid->direct) {
+        if (hed_grid_failed(s->block->grid))
+            hed_strand_abandon(s);
         hed_sleep_ns(most);
         return;
     }

@@ -149,6 +149,16 @@ hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g)
 }
 
 void
+hed_engine_interrupt(struct hed_engine *e, pthread_t caller)
+{
+    (void)pthread_kill(caller, HED_INTERRUPT);
+    hed_lock(&e->lock);
+    for (unsigned i = 0; i < e->started; i++)
+        (void)pthread_kill(e->workers[i]->thread, HED_INTERRUPT);
+    hed_unlock(&e->lock);
+}
+
+void
 hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g)
 {
     hed_lock(&e->lock);

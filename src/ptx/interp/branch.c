@@ -64,6 +64,7 @@ go_waiting(struct interp_warp *w, const struct interp_step *to)
 static inline const struct interp_step *
 go_back(struct interp_warp *w, const struct interp_step *s)
 {
+    interp_leave_if_stopped(w);
     return s->imm ? go_waiting(w, s->more) : hed_interp_go(w, s->more);
 }
 
@@ -139,6 +140,7 @@ static INTERP_STEP(brx_lanes)
     const uint32_t lanes = s->c ? guarded_lanes(w, s) : w->active;
     const uint32_t rest = w->active ^ lanes;
 
+    interp_leave_if_stopped(w);
     MASKED_LANES(lanes, lane)
     {
         if (index[lane] >= t->count)

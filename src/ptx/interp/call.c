@@ -90,6 +90,7 @@ enter_function(struct interp_warp *w, const struct interp_step *s, const struct 
     const uint32_t rest = w->active & ~lanes;
     struct interp_frame *to;
 
+    interp_leave_if_stopped(w);
     w->strand->line = s->line;
     to = hed_interp_push(w, f, lanes, grows ? call->args[n - 1].bytes : 0);
     to->parent = from;

@@ -130,6 +130,7 @@ struct interp_warp {
     struct interp_frame *frame;
     struct interp_block *top;
     struct hed_ptx_strand *strand;
+    const uint32_t *stop;      /* not 0: the grid has failed */
     unsigned char *free, *end; /* the strand's memory that is not in use */
 };
 
@@ -143,6 +144,16 @@ static inline uint32_t
 interp_pc(const struct interp_warp *w, const struct interp_step *s)
 {
     return (uint32_t)(s - w->frame->func->steps);
+}
+
+/* Called wherever a kernel may go round in circles. If the grid has failed, for example because its
+ * time is over, the strand does not come back. */
+static inline void
+interp_leave_if_stopped(struct interp_warp *w)
+{
+    /* Relaxed: a strand that sees it late only does useless work. */
+    if (__builtin_expect(__atomic_load_n(w->stop, __ATOMIC_RELAXED) != 0, 0))
+        hed_rt_yield(w->strand);
 }
 
 /* These lanes of the current frame run; no guard is in force. */

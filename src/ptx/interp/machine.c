@@ -280,10 +280,12 @@ hed_interp_meet(struct interp_warp *w, const struct interp_step *s, uint32_t req
 void
 hed_interp_entry(struct hed_ptx_strand *strand)
 {
+    static const uint32_t never = 0;
     const struct hed_interp *p = strand->grid->program;
     struct interp_warp w = {
         .live = strand->lanes,
         .strand = strand,
+        .stop = strand->grid->stop ? strand->grid->stop : &never,
         .free = strand->memory,
         .end = strand->memory + strand->memory_size,
     };

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 7
+#define HED_PTX_ABI 8
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
@@ -42,7 +42,8 @@ struct hed_ptx_grid {
     uint64_t local_first; /* [local_first, local_last) holds all strands' stacks and frames */
     uint64_t local_last;
     uint64_t clock_start;
-    const void *program; /* of the baseline tier: struct hed_interp; else NULL */
+    const void *program;  /* of the baseline tier: struct hed_interp; else NULL */
+    const uint32_t *stop; /* not 0: the grid has failed, and its loops need not go on; or NULL */
 };
 
 /* Threads at a barrier that reduces. */
