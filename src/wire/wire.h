@@ -64,6 +64,9 @@ enum hed_msg_kind {
     HED_MSG_GRAPH, /* a step in building an executable graph: struct hed_graph_body */
     HED_MSG_FETCH, /* no ticket: send what is due before answers and is ready by now */
     HED_MSG_WAIT,  /* wait for the stream in the head or, if that is 0, for its context */
+
+    /* From the worker: its last message. */
+    HED_MSG_END, /* the server ends the session: struct hed_end */
     HED_MSG_KINDS
 };
 
@@ -94,6 +97,12 @@ struct hed_answer {
     int32_t result;      /* CUresult or nvmlReturn_t of the call */
     int32_t failed;      /* CUresult; 0 for none */
     uint64_t failed_context;
+};
+
+/* The worker's last words. Over shm they come over the connection, which carries nothing else. */
+struct hed_end {
+    struct hed_msg head;
+    char text[256]; /* why, for people */
 };
 
 /* The body of HED_MSG_CALL: the arguments in the form of gen/cuda_wire.h (request), and the names

@@ -150,7 +150,7 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
         err = read_rows(channel->channel, p);
     /* This comes before other threads, which wait for these bytes, are told to stop waiting. */
     if (err)
-        hed_remote_lose(channel->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        hed_remote_lose_channel(channel->remote, channel->channel, err);
 
     const int noted = finish_copy(c, p, number);
 

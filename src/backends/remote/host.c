@@ -333,7 +333,7 @@ serve_functions(void *arg)
             err = 0;
     }
     if (err)
-        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        hed_remote_lose_channel(r, h->channel, err);
     abandon_functions(h);
     return NULL;
 }

@@ -114,6 +114,9 @@ int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
 
 /* The worker, or the connection to it, is gone. Only the first call has an effect. */
 void hed_remote_lose(struct hed_remote *r, const char *why);
+/* The same, after the error of a channel: if the worker has said why it is gone, that is the
+ * reason. For the thread that reads the channel. */
+void hed_remote_lose_channel(struct hed_remote *r, struct hed_channel *ch, int err);
 
 /* Marks a context as failed, as an answer reports it. */
 void hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error);

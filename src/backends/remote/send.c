@@ -30,7 +30,7 @@ hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, ui
 
     if (!m) {
         if (ch)
-            hed_remote_lose(r, "the connection to the worker is closed");
+            hed_remote_lose_channel(r, ch->channel, HED_EIO);
         return NULL;
     }
 
@@ -64,7 +64,7 @@ hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t
     const int err = hed_channel_end(channel->channel, size, wants && msg->bulk == 0);
 
     if (err)
-        hed_remote_lose(channel->remote, hed_err_text(err));
+        hed_remote_lose_channel(channel->remote, channel->channel, err);
     else if (!wants)
         hed_remote_flush_soon(channel);
     return err;
@@ -125,7 +125,7 @@ hed_remote_answer(struct hed_remote_channel *channel)
             err = HED_EFORMAT;
     } while (!err && m->kind != HED_MSG_ANSWER);
     if (err) {
-        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        hed_remote_lose_channel(r, channel->channel, err);
         return NULL;
     }
 

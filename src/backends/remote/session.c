@@ -501,6 +501,17 @@ hed_remote_lose(struct hed_remote *r, const char *why)
 }
 
 void
+hed_remote_lose_channel(struct hed_remote *r, struct hed_channel *ch, int err)
+{
+    struct hed_end end;
+
+    if (err == HED_EIO && hed_channel_last_words(ch, &end))
+        hed_remote_lose(r, end.text);
+    else
+        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+}
+
+void
 hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
 {
     struct hed_object *c = NULL;

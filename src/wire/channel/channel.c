@@ -2,6 +2,7 @@
 #include "wire/channel/channel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -64,6 +65,22 @@ hed_channel_forked(struct hed_channel *ch)
     hed_conn_forget(ch->conn);
     ch->conn = NULL;
     ch->ops->forked(ch);
+}
+
+bool
+hed_channel_last_words(struct hed_channel *ch, struct hed_end *out)
+{
+    if (!ch->conn)
+        return false;
+    if (ch->message->kind == HED_MSG_END && ch->message->size >= sizeof *out)
+        memcpy(out, ch->message, sizeof *out);
+    else if (!ch->ops->read_last || ch->ops->read_last(ch, out) != 0 ||
+             out->head.kind != HED_MSG_END)
+        return false;
+    out->text[sizeof out->text - 1] = '\0';
+    for (char *at = out->text; *at; at++)
+        *at = *at >= ' ' && *at < 0x7f ? *at : '?';
+    return true;
 }
 
 void

@@ -11,8 +11,8 @@
  *
  * Invariants:
  * 1. Each direction has one thread that writes and one that reads. Nothing here is locked, except
- *    for hed_channel_flush(), hed_channel_first() and hed_channel_beat(), which any thread may
- *    call.
+ *    for hed_channel_flush(), hed_channel_first(), hed_channel_beat() and hed_channel_last(),
+ *    which any thread may call.
  * 2. The peer sees a message completely or not at all, in the order of hed_channel_end().
  * 3. The reader copies a message out of shared memory once and looks only at the copy. Positions
  *    and sizes that make no sense are HED_EFORMAT, never a wild access.
@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "wire/channel/ops.h"
 #include "wire/conn.h"
 #include "wire/wire.h"
@@ -96,14 +97,29 @@ hed_channel_beat(struct hed_channel *ch)
         ch->ops->beat(ch);
 }
 
+/* The worker ends the session: sends HED_MSG_END, if that is possible without waiting. Any thread
+ * may call it. */
+static inline void
+hed_channel_last(struct hed_channel *ch, const struct hed_end *end)
+{
+    ch->ops->last(ch, end);
+}
+
+/* Has the peer said why it is gone? For the reader, after HED_EIO. The text ends with 0 and has no
+ * characters that a terminal could take for a command. */
+bool hed_channel_last_words(struct hed_channel *ch, struct hed_end *out);
+
 /* Gets the next message, in memory that stays valid until the next call. Waits up to timeout_ms or,
- * if that is negative, until the peer is gone. HED_ETIME if there was none, HED_EIO,
- * HED_EFORMAT. */
+ * if that is negative, until the peer is gone. HED_ETIME if there was none, HED_EIO, also after
+ * HED_MSG_END, HED_EFORMAT. */
 static inline int
 hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 {
     *out = ch->message; /* always the same memory */
-    return ch->ops->next(ch, timeout_ms);
+
+    const int err = ch->ops->next(ch, timeout_ms);
+
+    return err == 0 && ch->message->kind == HED_MSG_END ? HED_EIO : err;
 }
 
 /* ---- bulk: bytes of a message, in the order of the messages ---------------------------------- */

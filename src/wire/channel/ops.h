@@ -4,8 +4,8 @@
  * has to know. There is one table per kind of channel: shm.c (rings in shared memory) and stream.c
  * (bytes over any connection).
  *
- * A channel has one thread that writes and one that reads. Only `flush`, `first` and `beat` may be
- * called by other threads as well. After an error a channel keeps answering with that error.
+ * A channel has one thread that writes and one that reads. Only `flush`, `first`, `beat` and `last`
+ * may be called by other threads as well. After an error a channel keeps answering with that error.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 
 struct hed_channel;
 struct hed_conn;
+struct hed_end;
 struct hed_msg;
 struct hed_why;
 
@@ -43,6 +44,11 @@ struct hed_channel_ops {
     int (*flush)(struct hed_channel *ch);
     uint64_t (*first)(struct hed_channel *ch);
     void (*beat)(struct hed_channel *ch);
+    /* Sends a last message, after which nothing is sent, if that is possible without waiting. Any
+     * thread may call it. */
+    void (*last)(struct hed_channel *ch, const struct hed_end *end);
+    /* Reads it if it does not come as an ordinary message; or NULL. */
+    int (*read_last)(struct hed_channel *ch, struct hed_end *out);
 
     /* Bulk: bytes that belong to the messages, in their order. */
     int (*bulk_write)(struct hed_channel *ch, const void *p, size_t n);

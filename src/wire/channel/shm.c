@@ -191,6 +191,19 @@ shm_next(struct hed_channel *ch, int timeout_ms)
     return hed_ring_next(&hed_shm_of(ch)->in, timeout_ms, ch->message);
 }
 
+/* What kernels and answers go through may be full, or in the middle of a message. */
+static void
+shm_last(struct hed_channel *ch, const struct hed_end *end)
+{
+    (void)hed_conn_write_now(ch->conn, end, sizeof *end);
+}
+
+static int
+shm_read_last(struct hed_channel *ch, struct hed_end *out)
+{
+    return hed_conn_read(ch->conn, out, sizeof *out, 0);
+}
+
 /* ---- bulk ------------------------------------------------------------------------------------ */
 
 static int
@@ -245,6 +258,8 @@ const struct hed_channel_ops hed_channel_shm = {
     .begin = shm_begin,
     .end = shm_end,
     .next = shm_next,
+    .last = shm_last,
+    .read_last = shm_read_last,
     .bulk_write = shm_bulk_write,
     .bulk_space = shm_bulk_space,
     .bulk_put = shm_bulk_put,

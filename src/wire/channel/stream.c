@@ -230,25 +230,39 @@ stream_first(struct hed_channel *ch)
     return atomic_load_explicit(&stream_of(ch)->outgoing.first, memory_order_relaxed);
 }
 
-/* Goes directly to the connection, because a message may just be filled in the buffer. */
+/* Sends a message between two others. It goes directly to the connection, because a message may
+ * just be filled in the buffer. */
 static void
-stream_beat(struct hed_channel *ch)
+stream_send_between(struct hed_channel *ch, const void *message, size_t size)
 {
     struct stream *s = stream_of(ch);
-    static const struct hed_msg beat = {.size = sizeof beat, .kind = HED_MSG_PING};
     struct outgoing *o = &s->outgoing;
 
     if (stream_error(s) || !hed_lock_try(&o->lock))
         return;
     if (o->sent == o->filled && o->owed == 0) {
-        const ssize_t n = hed_conn_write_now(ch->conn, &beat, sizeof beat);
+        const ssize_t n = hed_conn_write_now(ch->conn, message, size);
 
         /* A part of it is out, so the rest must follow. */
-        if (n > 0 && (size_t)n < sizeof beat &&
-            hed_conn_write(ch->conn, (const char *)&beat + n, sizeof beat - (size_t)n) != 0)
+        if (n > 0 && (size_t)n < size &&
+            hed_conn_write(ch->conn, (const char *)message + n, size - (size_t)n) != 0)
             stream_fail(s, HED_EIO);
     }
     hed_unlock(&o->lock);
+}
+
+static void
+stream_beat(struct hed_channel *ch)
+{
+    static const struct hed_msg beat = {.size = sizeof beat, .kind = HED_MSG_PING};
+
+    stream_send_between(ch, &beat, sizeof beat);
+}
+
+static void
+stream_last(struct hed_channel *ch, const struct hed_end *end)
+{
+    stream_send_between(ch, end, sizeof *end);
 }
 
 static int
@@ -485,6 +499,7 @@ const struct hed_channel_ops hed_channel_stream = {
     .flush = stream_flush,
     .first = stream_first,
     .beat = stream_beat,
+    .last = stream_last,
     .bulk_write = stream_bulk_write,
     .bulk_space = stream_bulk_space,
     .bulk_put = stream_bulk_put,

@@ -105,6 +105,31 @@ time_runs_out_and_nothing_is_lost(void **state)
     }
 }
 
+/* What was sent before comes first; then the channel has ended, and the reason is printable. */
+static void
+last_words_are_heard(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++) {
+        struct pair p = make_pair(over);
+        struct hed_end end = {.head = {.size = sizeof end, .kind = HED_MSG_END}}, heard;
+        struct hed_msg *m;
+
+        memset(end.text, 'x', sizeof end.text); /* without an end */
+        memcpy(end.text, "why\033[2J", 7);
+        assert_false(hed_channel_last_words(p.client, &heard));
+        assert_int_equal(send_one(p.worker, 1, 64, 0, true), 0);
+        hed_channel_last(p.worker, &end);
+        hed_channel_free(p.worker);
+        assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), 0);
+        assert_true(is_right(m, 1, 64));
+        assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), HED_EIO);
+        assert_true(hed_channel_last_words(p.client, &heard));
+        assert_memory_equal(heard.text, "why?[2Jx", 8);
+        assert_int_equal(strlen(heard.text), sizeof heard.text - 1);
+        hed_channel_free(p.client);
+    }
+}
+
 /* Signs of life come between messages: not before what is buffered, not into bulk, but also while a
  * message is being filled. */
 static void
@@ -367,6 +392,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(less_may_be_sent_than_was_begun),
     cmocka_unit_test(time_runs_out_and_nothing_is_lost),
     cmocka_unit_test(beats_disturb_nothing),
+    cmocka_unit_test(last_words_are_heard),
     cmocka_unit_test(patience_has_an_end),
     cmocka_unit_test(what_is_not_urgent_waits_for_a_flush),
     cmocka_unit_test(spans_out_are_filled_while_others_are_out),
