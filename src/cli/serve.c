@@ -53,6 +53,11 @@ static const char usage[] =
     "  --idle SECONDS      disconnect clients that are silent for so long\n"
     "                      (default: never)\n"
     "  --session SECONDS   disconnect clients after so long (default: never)\n"
+    "  --kernel-time SECONDS\n"
+    "                      end kernels that run for so long (default: never)\n"
+    "  --compile-time SECONDS\n"
+    "                      disconnect clients with a kernel that takes so much\n"
+    "                      processor time to compile (default: 600; 0: never)\n"
     "  --patience SECONDS  disconnect clients that take so long to introduce\n"
     "                      themselves (default: 5)\n"
     "  --grace SECONDS     when the server stops, give clients so long to finish\n"
@@ -103,6 +108,8 @@ static const struct hed_cli_opt options[] = {
     {"rate", true},
     {"idle", true},
     {"session", true},
+    {"kernel-time", true},
+    {"compile-time", true},
     {"patience", true},
     {"grace", true},
     {"tls-ca", true},

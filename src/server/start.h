@@ -22,6 +22,9 @@ struct hed_worker_start {
     uint64_t host_limit;    /* bytes of pinned memory; 0 for no limit */
     uint32_t channel_limit; /* 0 for no limit */
     uint32_t idle_ms;       /* the session ends after this time without a message; 0 for never */
+    uint32_t session_ms;    /* the session ends after this time; 0 for never */
+    uint32_t kernel_ms;     /* of one kernel; 0 for no limit */
+    uint32_t compile_ms;    /* of processor time to compile one kernel; 0 for no limit */
     int hello_ms;           /* how long the hello, or the first message of a channel, may take */
     const char *token;      /* a client without a certificate must know it; NULL for none */
     const char *images;     /* folder of stored images; "" for none */

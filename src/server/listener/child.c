@@ -106,6 +106,9 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
+        .session_ms = o->session_ms,
+        .kernel_ms = o->kernel_ms,
+        .compile_ms = o->compile_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .token = !p->link->local && o->token[0] ? o->token : NULL,
         .images = s->images,
@@ -328,7 +331,9 @@ hed_children_expire(struct hed_server *s, uint64_t now_ns)
 
     for (int i = 0; i < HED_LEDGER_WORKERS && most; i++) {
         struct hed_child *c = &s->children[i];
-        const uint64_t end = c->started_ns + most;
+        /* The worker ends by itself, and tells its client why, unless the client has taken it
+         * over. */
+        const uint64_t end = c->started_ns + most + HED_KILL_MS * HED_NS_PER_MS;
 
         if (c->pid <= 0 || c->evicted)
             continue;
@@ -336,8 +341,7 @@ hed_children_expire(struct hed_server *s, uint64_t now_ns)
             next = hed_min(next, end);
             continue;
         }
-        hed_warn(SERVER,
-                 "worker %d has served its client for %u s (--session), so the session ends",
+        hed_warn(SERVER, "worker %d does not end after %u s (--session), so it is killed",
                  (int)c->pid, s->options->session_ms / 1000);
         (void)hed_child_evict(s, (uint64_t)c->pid);
     }

@@ -59,6 +59,8 @@ struct hed_server_options {
     uint32_t rate;        /* new clients per second; 0 for no limit */
     uint32_t idle_ms;     /* 0 for no limit */
     uint32_t session_ms;  /* 0 for no limit */
+    uint32_t kernel_ms;   /* of one kernel; 0 for no limit */
+    uint32_t compile_ms;  /* of processor time to compile one kernel; 0 for no limit */
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     struct hed_tls tls;

@@ -23,6 +23,7 @@
 #define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
+#define COMPILE_MS 600000
 /* Neither of users, nor of services (systemd), nor of containers (subuid). */
 #define WORKER_UID_FIRST 70000
 
@@ -228,6 +229,18 @@ take_session(struct hed_server_options *o, const char *value, struct hed_why *wh
 }
 
 static int
+take_kernel_time(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_seconds(value, 0, &o->kernel_ms, why);
+}
+
+static int
+take_compile_time(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_seconds(value, 0, &o->compile_ms, why);
+}
+
+static int
 take_patience(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_seconds(value, 1, &o->patience_ms, why);
@@ -379,6 +392,8 @@ static const struct option {
     {"idle", true, take_idle},
     {"patience", true, take_patience},
     {"session", true, take_session},
+    {"kernel-time", true, take_kernel_time},
+    {"compile-time", true, take_compile_time},
     {"grace", true, take_grace},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},
@@ -527,6 +542,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->rate = RATE_DEFAULT;
     o->patience_ms = PATIENCE_MS;
     o->grace_ms = GRACE_MS;
+    o->compile_ms = COMPILE_MS;
     o->worker_uids[0] = WORKER_UID_FIRST;
     o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS - 1;
     default_images(o->images, sizeof o->images);

@@ -54,8 +54,11 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "rate", o->rate);
     put_number(b, "memory", o->memory);
     put_number(b, "host_memory", o->host_memory);
-    hed_buf_addf(b, ",\"idle_seconds\":%u,\"session_seconds\":%u}", o->idle_ms / 1000,
-                 o->session_ms / 1000);
+    put_number(b, "idle_seconds", o->idle_ms / 1000);
+    put_number(b, "session_seconds", o->session_ms / 1000);
+    put_number(b, "kernel_seconds", o->kernel_ms / 1000);
+    put_number(b, "compile_seconds", o->compile_ms / 1000);
+    hed_buf_addf(b, "}");
 }
 
 /* Devices become known shortly after the start. */

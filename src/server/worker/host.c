@@ -188,6 +188,18 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
     return err;
 }
 
+void
+hed_worker_host_last(struct hed_worker *w, const struct hed_end *end)
+{
+    struct hed_worker_host *h = w->host;
+
+    if (!h || !hed_lock_try(&h->lock))
+        return;
+    if (h->channel)
+        hed_channel_last(h->channel, end);
+    hed_unlock(&h->lock);
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static struct hed_host_call *

@@ -33,6 +33,16 @@ hed_worker_look(struct hed_worker_plan *out)
         (void)hed_cache_folder("kernels", out->cache, sizeof out->cache);
 }
 
+/* The server's limits, whatever the settings say. */
+static void
+override_seconds(const char *key, uint32_t ms)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", ms / 1000);
+    hed_session_override(key, text);
+}
+
 int
 hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
 {
@@ -42,6 +52,8 @@ hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
         hed_session_override("cache_size", "0");
     if (start->group)
         hed_session_override("cache_trust", "group");
+    override_seconds("kernel_time", start->kernel_ms);
+    override_seconds("compile_time", start->compile_ms);
     (void)hed_top(); /* what is wrong with it is in the log, and the client will be told */
     return start->link->local || start->tls->insecure ? 0 : hed_tls_prepare(start->tls, why);
 }

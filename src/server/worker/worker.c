@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,14 +25,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/session.h"
 #include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
 #define ARENA_MAX ((size_t)64 << 20) /* bytes that decoding one message may take */
-#define IDLE_LOOK_MS 1000
-#define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are tolerated */
-#define BEATS_IDLE 100                  /* signs of life on a channel over which nothing comes */
+#define BEATS_IDLE 100               /* signs of life on a channel over which nothing comes */
 
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
@@ -238,9 +238,8 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* Ends the process with its client. Nothing is flushed, nothing waits. */
-static _Noreturn void
-end_session(struct hed_worker *w, int err)
+void
+hed_worker_exit(struct hed_worker *w, int err)
 {
     /* Relaxed: waiting threads check it from time to time. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
@@ -278,7 +277,7 @@ serve_channel(void *arg)
     if (err != HED_EIO)
         hed_error(SERVER, "channel %u ends at message %u of kind %u (call %u): %s", ch->thread,
                   (unsigned)m->ticket, m->kind, m->call, hed_err_text(err));
-    end_session(ch->worker, err);
+    hed_worker_exit(ch->worker, err);
 }
 
 struct hed_worker_channel *
@@ -417,46 +416,6 @@ wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
     return gone;
 }
 
-/* A client that waits, for a long kernel perhaps, is not idle: a channel has taken its message and
- * not yet finished with it. */
-static bool
-is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
-{
-    uint64_t now = 0;
-    bool busy = false;
-
-    hed_lock(&w->lock);
-    for (const struct hed_worker_channel *ch = w->channels; ch; ch = ch->next) {
-        const uint64_t taken = atomic_load_explicit(&ch->taken, memory_order_relaxed);
-
-        now += taken;
-        busy = busy || taken % 2; /* relaxed: rarely read */
-    }
-    hed_unlock(&w->lock);
-    if (now != *messages || busy || !w->start->idle_ms) {
-        if (now != *messages && w->start->status)
-            atomic_store_explicit(&w->start->status->last_ns, hed_now_ns(), memory_order_relaxed);
-        *messages = now;
-        *since = hed_now_ns();
-    }
-    return w->start->idle_ms && hed_now_ns() - *since > (uint64_t)w->start->idle_ms * HED_NS_PER_MS;
-}
-
-/* Pages of the shared heap appear as soon as the client touches them, even where it has mapped
- * nothing. So the pages that exist count, not what the client asked for. */
-static bool
-exceeds_host_limit(const struct hed_worker *w)
-{
-    const uint64_t limit = w->start->host_limit;
-    struct stat s;
-
-    /* Acquire: pairs with the release in accept_base() of arena.c; the heap exists. */
-    if (!limit || !atomic_load_explicit(&w->settled, memory_order_acquire) || w->heap < 0 ||
-        fstat(w->heap, &s) != 0)
-        return false;
-    return (uint64_t)s.st_blocks * 512 > limit + HEAP_SLACK;
-}
-
 /* Sends signs of life over sockets: to a client that waits, and for some time to one that may have
  * sent something that is still on its way. Not for ever, because an idle client reads nothing. */
 static void
@@ -490,14 +449,15 @@ static void *
 control_thread(void *arg)
 {
     struct hed_worker *w = arg;
-    uint64_t messages = 0, since = hed_now_ns(), sign = since;
+    struct hed_worker_limits limits = {.begin_ns = hed_now_ns(), .heard_ns = hed_now_ns()};
+    uint64_t sign = limits.begin_ns;
     bool gone = false;
 
     while (!gone) {
         bool from_listener;
 
         if (wait_for_listener_or_peer(w, &from_listener))
-            end_session(w, 0);
+            hed_worker_exit(w, 0);
 
         int fd;
         const int err = from_listener ? hed_fd_take(w->start->control, &fd) : HED_ETIME;
@@ -507,20 +467,10 @@ control_thread(void *arg)
             accept_channel(w, fd);
         send_signs_of_life(w, &sign);
         hed_print_trim(w);
-        if (exceeds_host_limit(w)) {
-            hed_error(
-                SERVER,
-                "a client uses more host memory than --host-memory allows, so its session ends");
-            end_session(w, HED_ELIMIT);
-        }
-        if (is_idle(w, &messages, &since)) {
-            hed_info(SERVER, "no message for %u ms (--idle), so the session ends",
-                     w->start->idle_ms);
-            end_session(w, 0);
-        }
+        hed_worker_check_limits(w, &limits);
     }
     hed_info(SERVER, "the listener is gone, so this session ends");
-    end_session(w, 0);
+    hed_worker_exit(w, 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -553,6 +503,14 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     return *out ? hed_worker_tell_devices(*out) : HED_ENOMEM;
 }
 
+static struct hed_worker *this_session; /* for the backend, which knows no worker */
+
+static void
+end_for_backend(const char *why)
+{
+    hed_worker_end(this_session, why);
+}
+
 int
 hed_worker_run(const struct hed_worker_start *start)
 {
@@ -564,6 +522,8 @@ hed_worker_run(const struct hed_worker_start *start)
 
     if (!err) {
         w->start = start;
+        this_session = w;
+        hed_session_on_give_up(end_for_backend);
         w->heap = -1;
         atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);

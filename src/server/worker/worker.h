@@ -13,6 +13,7 @@
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
  *   launch.c  launches                       host.c    functions that run in the client, marks
  *   print.c   what kernels print             arena.c   addresses that both sides have
+ *   limits.c  sessions that take too much
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -213,6 +214,24 @@ struct hed_worker_new_channel { /* a channel whose first message has not come ye
 };
 /* host.c: takes the client's callback channel. Returns 0 or HED_E... */
 int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel);
+
+/* Ends the process with its client. Nothing is flushed, nothing waits. err: 0 or HED_EIO if the
+ * client is gone. */
+_Noreturn void hed_worker_exit(struct hed_worker *w, int err);
+
+/* limits.c: what the control thread knows of the session's limits. */
+struct hed_worker_limits {
+    uint64_t begin_ns; /* of the session */
+    uint64_t heard_ns; /* when the client last sent something, or waited */
+    uint64_t messages; /* then */
+};
+/* Called from time to time. Ends the session if it takes more than it may. */
+void hed_worker_check_limits(struct hed_worker *w, struct hed_worker_limits *l);
+/* Ends the session, and the process, for a reason that the log has and the client is told. Any
+ * thread may call it. */
+_Noreturn void hed_worker_end(struct hed_worker *w, const char *why);
+/* host.c: the worker's last words on the callback channel, if there is one. */
+void hed_worker_host_last(struct hed_worker *w, const struct hed_end *end);
 
 /* Answers a message that wants an answer: the result, then n bytes of body. */
 int hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,

@@ -46,11 +46,17 @@ class Client:
     """A program under heddle run that executes one line of commands at a time."""
 
     def __init__(self, case, address):
-        self.process = subprocess.Popen(
-            [HEDDLE, "run", "--gpu", address, "--", sys.executable, "-c", PROGRAM],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            bufsize=1, env=clean_environment())
+        self.log_path = os.path.join(case.dir, f"client{len(case.clients)}")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [HEDDLE, "run", "--gpu", address, "--", sys.executable, "-c", PROGRAM],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
+                env=clean_environment())
         case.clients.append(self)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as f:
+            return f.read()
 
     def do(self, line):
         """Executes a line, and returns what it prints."""
@@ -69,7 +75,7 @@ class Client:
 
 
 @unittest.skipIf(os.environ.get("HED_SANITIZE"), "what is preloaded has no sanitizer")
-class Clients(Case):
+class ClientCase(Case):
     def setUp(self):
         super().setUp()
         self.clients = []
@@ -90,6 +96,17 @@ class Clients(Case):
         self.assertEqual(c.do("say(start())"), "0", server.log())
         return c
 
+    def lost(self, c):
+        """Does every call fail with the error of a lost device?"""
+        # A small copy does not wait for its end, so the first call may not notice the loss yet.
+        c.do("say(copy(p, 4096))")
+        self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
+        self.assertEqual(c.do("say(copy(p, 4096))"), UNAVAILABLE)
+        c.process.stdin.close()
+        self.assertEqual(c.process.wait(PATIENCE), 0)
+
+
+class Clients(ClientCase):
     def test_the_status_describes_a_client(self):
         server = self.serve()
         for transport in ("shm", "unix"):
@@ -163,15 +180,6 @@ class Clients(Case):
         until(lambda: not server.workers())
         self.assertFalse(os.path.exists(f"/proc/{worker}"))
         self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
-
-    def lost(self, c):
-        """Does every call fail with the error of a lost device?"""
-        # A small copy does not wait for its end, so the first call may not notice the loss yet.
-        c.do("say(copy(p, 4096))")
-        self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
-        self.assertEqual(c.do("say(copy(p, 4096))"), UNAVAILABLE)
-        c.process.stdin.close()
-        self.assertEqual(c.process.wait(PATIENCE), 0)
 
     def test_a_killed_worker_is_one_clients_loss(self):
         server = self.serve()

@@ -48,6 +48,8 @@ class Words(Case):
             self.expect("--clients", "--clients", value)
         self.expect("--channels", "--channels", "0")
         self.expect("--idle", "--idle", "5000000000")
+        self.expect("--kernel-time", "--kernel-time", "soon")
+        self.expect("--compile-time", "--compile-time", "-1")
         self.expect("log: there is no level", "--log", "loud")
         self.expect("--token-file", "--token-file", "/nonexistent")
         self.expect("there is no option '--frob'", "--frob")
@@ -204,7 +206,8 @@ class Status(Case):
         self.assertEqual(set(status), self.KEYS)
         self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
                                             "memory": 1 << 30, "host_memory": 0,
-                                            "idle_seconds": 100000, "session_seconds": 0})
+                                            "idle_seconds": 100000, "session_seconds": 0,
+                                            "kernel_seconds": 0, "compile_seconds": 600})
         client = status["clients"][0]
         self.assertEqual(set(client), self.CLIENT_KEYS)
         self.assertEqual((client["pid"], client["uid"], client["peer"]),

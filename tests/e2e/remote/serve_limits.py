@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Limits of a server, and clients that go over them: kernels without an end, code that takes for
+ever to compile. No test asserts a time: without the limit, it would not end.
+
+    HED_BUILD=build/dev serve_limits.py [Case.test...]
+"""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from serve_case import until  # noqa: E402
+from serve_clients import UNAVAILABLE, ClientCase  # noqa: E402
+
+HEAD = ".version 7.0\\n.target sm_75\\n.address_size 64\\n"
+LAUNCH_TIMEOUT = "702"
+
+# Functions for the client, in lines of their own.
+TOOLS = [
+    "m, f = ctypes.c_void_p(), ctypes.c_void_p()",
+    "load = lambda t: (cuda.cuModuleLoadData(ctypes.byref(m), t.encode() + bytes(1)) or "
+    "cuda.cuModuleGetFunction(ctypes.byref(f), m, b'k'))",
+    "launch = lambda: cuda.cuLaunchKernel(f, 4, 1, 1, 64, 1, 1, 0, None, None, None)",
+    f"endless = '{HEAD}.visible .entry k() {{\\nL: bra L;\\n}}\\n'",
+    f"brief = '{HEAD}.visible .entry k() {{\\nret;\\n}}\\n'",
+    # Loops within loops: what is known of them grows faster than their number.
+    f"bomb = '{HEAD}.visible .entry k() {{\\n.reg .pred q; .reg .b32 r; mov.u32 r, %tid.x;\\n' + "
+    "''.join(f'L{i}: mad.lo.u32 r, r, 1664525, r; setp.lt.u32 q, r, {i}; @q bra L{i // 2};\\n' "
+    "for i in range(60000)) + 'ret;\\n}\\n'",
+]
+
+
+class Limits(ClientCase):
+    def begin(self, server, transport="shm"):
+        c = self.client(server, transport)
+        for line in TOOLS:
+            c.tell(line)
+        return c
+
+    def test_a_kernel_without_an_end_is_ended(self):
+        server = self.serve("--kernel-time", "1")
+        self.assertEqual(server.status()["limits"]["kernel_seconds"], 1)
+        c, other = self.begin(server), self.begin(server)
+        self.assertEqual(c.do("say(load(endless), launch(), cuda.cuCtxSynchronize())"),
+                         f"0 0 {LAUNCH_TIMEOUT}", server.log())
+        self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), LAUNCH_TIMEOUT)
+        # It has lost its context, not its session; and other clients have lost nothing.
+        self.assertEqual(len(server.workers()), 2)
+        self.assertEqual(other.do("say(load(brief), launch(), cuda.cuCtxSynchronize())"), "0 0 0")
+
+    def test_code_that_takes_too_long_to_compile_ends_the_session(self):
+        server = self.serve("--compile-time", "1")
+        self.assertEqual(server.status()["limits"]["compile_seconds"], 1)
+        for transport in ("shm", "unix"):
+            c = self.begin(server, transport)
+            # The launch may be the call that notices it, or the wait.
+            self.assertEqual(c.do("say(load(bomb), launch() and 0, cuda.cuCtxSynchronize())"),
+                             f"0 0 {UNAVAILABLE}", server.log())
+            self.assertIn("the GPU's server is lost: the server ended the session: compiling k "
+                          "took more than 1 s of processor time (compile_time)", c.log())
+            until(lambda: not server.workers())
+            server.until_logged("(compile_time), so the session ends")
+
+    def test_the_client_is_told_why_its_session_ends(self):
+        for option, reason in (("--session", "was served for 2 s (--session)"),
+                               ("--idle", "no message came for 2 s (--idle)")):
+            server = self.serve(option, "2")
+            c = self.begin(server)
+            until(lambda: not server.workers())
+            self.assertEqual(c.do("say(cuda.cuCtxSynchronize() or alloc(1 << 30)[0])"),
+                             UNAVAILABLE)
+            self.assertIn(f"the server ended the session: {'the client ' * (option != '--idle')}"
+                          f"{reason}", c.log())
+            server.until_logged(f"{reason}, so the session ends")
+            server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *(sys.argv[1:] or ["Limits"])])
