@@ -4,6 +4,7 @@ what they have to. attack.c tries what that is worth."""
 
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -85,6 +86,63 @@ class Workers(Case):
                          wait=False)
         self.assertEqual(refused.process.wait(60), 1)
         self.assertIn("workers cannot have a sandbox", refused.log())
+
+    def words(self, told):
+        """The worker's standard error, as code in the worker has it."""
+        return os.open(f"/proc/{told['worker']}/fd/2", os.O_WRONLY | os.O_NONBLOCK)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_worker_has_none_of_the_servers_files(self):
+        for sandbox in ("auto", "off"):
+            server, told, _ = self.worker("--sandbox", sandbox, "--grace", "0")
+            folder = Path(f"/proc/{told['worker']}/fd")
+            # Without a sandbox, nothing shows when it has closed them.
+            until(lambda: os.path.realpath(server.log_path) not in
+                  [os.path.realpath(x) for x in folder.iterdir()])
+            server.stop()
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_worker_cannot_forge_lines_of_the_log(self):
+        server, told, _ = self.worker()
+        words = self.words(told)
+        os.write(words, b"heddle[1] error server: forged\n" b"\x1b[2J\x9b\r\x00 bare\n\n\n"
+                 + b"l" * 5000 + b"\nlast\n" b"unfinished")
+        server.until_logged("last")
+        os.kill(told["worker"], 9)
+        server.until_logged("signal 9")
+        os.close(words)
+        lines = server.log().splitlines()
+        head = rf"heddle\[{told['worker']}/[0-9a-f]{{8}}\] "
+        said = [x for x in lines if re.match(head, x)]
+        said = [re.sub(head, "", x) for x in said]
+        self.assertEqual(said[-5:-3] + said[-2:], ["error server: forged", "stderr: ?[2J??? bare",
+                                                   "stderr: last", "stderr: unfinished"])
+        self.assertTrue(said[-3].startswith("stderr: lll") and said[-3].endswith("l..."))
+        self.assertLess(len(said[-3]), 1100)
+        self.assertTrue(all(x.startswith("heddle[") and x.isprintable() for x in lines))
+        # The line that says how the worker ended comes after what it wrote.
+        self.assertIn("signal 9", lines[-1])
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_worker_that_writes_too_much_is_cut_off(self):
+        server, told, _ = self.worker()
+        words = self.words(told)
+        line = b"flood " * 20 + b"\n"
+
+        def flood():
+            for _ in range(1000):
+                try:
+                    os.write(words, line * 30)
+                except BlockingIOError:
+                    break
+            self.assertEqual(len(server.status()["clients"]), 1)
+            return "bytes are not in this log" in server.log()
+
+        until(flood)
+        dropped = int(re.search(r"at least (\d+) bytes", server.log())[1])
+        self.assertGreater(dropped, 0)
+        self.assertLess(os.path.getsize(server.log_path), 4 << 20)
+        os.close(words)
 
     def test_a_terminated_worker_ends_at_once(self):
         server, told, _ = self.worker("--grace", "0")

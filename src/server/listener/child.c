@@ -91,7 +91,7 @@ is_orphan(pid_t listener)
 
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          int control, int desk, pid_t listener)
+          int control, int desk, int words, pid_t listener)
 {
     const struct hed_server_options *o = s->options;
     const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
@@ -123,6 +123,9 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-worker");
+    /* The server's own may be a file that a client's code must not change. */
+    if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
+        _exit(1);
     hed_child_prepare((int[]){p->fd, control, desk}, 3);
     if (hed_confine_worker(s, p, (uint32_t)(c - s->children), &start, &why) != 0) {
         hed_warn(SERVER, "a client (%s) was not served: %s", c->peer, why.text);
@@ -163,15 +166,17 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     const pid_t listener = getpid();
     int control[2] = {-1, -1};
     int desk[2] = {-1, -1};
+    const int words = hed_lines_open(&c->lines);
     pid_t pid = -1;
 
     c->status = hed_status_create();
-    if (c->status && getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
+    if (c->status && words >= 0 &&
+        getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == 0 &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, desk) == 0)
         pid = hed_sandbox_fork(&s->sandbox);
     if (pid == 0)
-        be_worker(s, p, c, control[1], desk[1], listener);
+        be_worker(s, p, c, control[1], desk[1], words, listener);
     if (pid < 0)
         hed_error(SERVER, "cannot start a worker for a new client: %m");
     for (int i = pid < 0 ? 0 : 1; i < 2; i++) {
@@ -180,10 +185,15 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
         if (desk[i] >= 0)
             (void)close(desk[i]);
     }
-    if (pid < 0)
+    if (words >= 0)
+        (void)close(words);
+    if (pid < 0) {
         hed_status_free(c->status);
-    else
+        hed_lines_end(s, &c->lines);
+    } else {
         hed_status_keep(c->status);
+        hed_lines_begin(s, &c->lines, pid, c->session);
+    }
     c->control = control[0];
     c->desk = desk[0];
     return pid;
@@ -297,6 +307,7 @@ hed_child_reap(struct hed_server *s)
 
             if (c->pid != pid)
                 continue;
+            hed_lines_end(s, &c->lines);
             log_worker_end(s, c, how);
             (void)close(c->control);
             hed_desk_close(s, c);

@@ -101,6 +101,7 @@ enum hed_source_kind {
     HED_SOURCE_LISTENER,
     HED_SOURCE_PEER,
     HED_SOURCE_DESK,
+    HED_SOURCE_LINES,
     HED_SOURCE_PROBE
 };
 
@@ -145,11 +146,25 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     size_t out_size, out_done;
 };
 
+struct hed_lines { /* what a worker writes to its standard error; see lines.c */
+    struct hed_source source;
+    int fd; /* -1 if there is none */
+    pid_t pid;
+    char session[12]; /* the first bytes of its number */
+    char text[1000];  /* the line that is not complete */
+    size_t count;
+    bool cut;               /* the line is longer than that */
+    uint64_t budget, at_ns; /* bytes that it may write, and when they were counted */
+    uint64_t resume_ns;     /* when it is read again; 0 if it is being read */
+    uint64_t dropped;       /* bytes, since that was last said */
+};
+
 struct hed_child { /* a worker */
     struct hed_source source;
     pid_t pid; /* 0 if there is no worker */
     int control;
     int desk; /* -1 if it may not ask any more */
+    struct hed_lines lines;
     const struct hed_link *link;
     struct hed_peer_user user;
     char peer[64]; /* address, or "local" */
@@ -183,6 +198,7 @@ struct hed_server {
     struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count;
+    uint32_t resting; /* workers that wrote too much, and are not read for a while */
 
     uint64_t started_ns;
     uint64_t accepted, refused, served;
@@ -243,6 +259,19 @@ void hed_desk_ready(struct hed_server *s, struct hed_child *c);
 void hed_desk_close(struct hed_server *s, struct hed_child *c);
 int hed_probe_start(struct hed_server *s);
 void hed_probe_ready(struct hed_server *s);
+
+/* ---- lines.c --------------------------------------------------------------------------------- */
+
+/* Makes the pipe, and returns the worker's end of it, or -1. */
+int hed_lines_open(struct hed_lines *l);
+/* When the worker runs: reads what it writes. `session` has 16 bytes. */
+void hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const uint8_t *session);
+void hed_lines_ready(struct hed_server *s, struct hed_lines *l);
+/* Reads those again that wrote too much and have waited. Returns when the next one is due, or
+ * UINT64_MAX. */
+uint64_t hed_lines_resume(struct hed_server *s, uint64_t now_ns);
+/* The worker has ended: takes the rest. */
+void hed_lines_end(struct hed_server *s, struct hed_lines *l);
 
 /* ---- confine.c ------------------------------------------------------------------------------- */
 

@@ -94,6 +94,8 @@ next_timeout(struct hed_server *s)
     const uint64_t now = hed_now_ns();
     uint64_t next = hed_min(hed_peers_sweep(s, now), hed_children_expire(s, now));
 
+    next = hed_min(next, hed_lines_resume(s, now));
+
     if (s->deaf && s->deaf_until_ns < next)
         next = s->deaf_until_ns;
     if (s->stopping && s->stop_ns < next)
@@ -123,6 +125,8 @@ run_loop(struct hed_server *s)
                 hed_peer_ready(s, (struct hed_peer *)source);
             else if (source->kind == HED_SOURCE_DESK)
                 hed_desk_ready(s, (struct hed_child *)source);
+            else if (source->kind == HED_SOURCE_LINES)
+                hed_lines_ready(s, (struct hed_lines *)source);
             else if (source->kind == HED_SOURCE_PROBE)
                 hed_probe_ready(s);
         }

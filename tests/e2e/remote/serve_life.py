@@ -253,7 +253,8 @@ class Ends(Case):
         s.close()
         until(lambda: not server.workers())
         self.assertFalse(self.alive(worker))
-        server.until_logged(f"heddle[{worker}] warn server: a client (local) was not served")
+        server.until_logged("] warn server: a client (local) was not served")
+        self.assertRegex(server.log(), rf"heddle\[{worker}/[0-9a-f]{{8}}\] warn server: a client")
 
     def test_a_killed_worker_affects_one_client(self):
         server = Server(self)
