@@ -122,22 +122,6 @@ hed_log_setup(const char *spec, struct hed_why *why)
     return 0;
 }
 
-/* Asked each time, because the process may have forked since. The first process of a PID namespace
- * is known to others by the number that it has in the namespace of /proc. */
-static int
-known_pid(void)
-{
-    char text[16];
-    int pid = (int)getpid();
-    const ssize_t n = pid == 1 ? readlink("/proc/self", text, sizeof text - 1) : -1;
-
-    if (n > 0) {
-        text[n] = '\0';
-        pid = (int)strtol(text, NULL, 10);
-    }
-    return pid;
-}
-
 void
 hed_log_write(enum hed_log_comp comp, enum hed_log_level level, const char *fmt, ...)
 {
@@ -145,7 +129,7 @@ hed_log_write(enum hed_log_comp comp, enum hed_log_level level, const char *fmt,
     char line[1024];
     va_list ap;
 
-    const int head = snprintf(line, sizeof(line), "heddle[%d] %s %s: ", known_pid(),
+    const int head = snprintf(line, sizeof(line), "heddle[%d] %s %s: ", (int)getpid(),
                               level_names[level], comp_names[comp]);
 
     va_start(ap, fmt);

@@ -10,6 +10,7 @@
 #include "attack/attack.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
@@ -99,12 +100,29 @@ make_files(bool root)
     make_file(target.other, sizeof target.other, path, "image", 0660, group);
     if ((root && chown(path, 0, GROUP) != 0) || chmod(target.folder, 0755) != 0)
         give_up(path);
+    (void)snprintf(target.link, sizeof target.link, "%s/where", target.folder);
+    if (symlink("somewhere", target.link) != 0 && errno != EEXIST)
+        give_up(target.link);
     for (int i = 0; i < 4; i++) {
         static const char *const made[] = {"made", "link", "taken", "new"};
 
         (void)snprintf(path, sizeof path, "%s/%s", target.folder, made[i]);
         (void)remove(path);
     }
+}
+
+/* The descriptor stays open as long as this program. */
+static void
+open_own_folder(void)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof path, "%s/own", target.folder);
+    if (mkdir(path, 0777) != 0 || chmod(path, 0777) != 0)
+        give_up(path);
+    target.own = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (target.own < 0)
+        give_up(path);
 }
 
 static int
@@ -223,7 +241,7 @@ try_all(const struct attack *a, const struct hed_sandbox *box, bool root)
 
     unfiltered.steps &= ~STEP(CALLS);
     for (; a->name; a++) {
-        if (a->needs == ROOT && !root)
+        if ((a->needs == ROOT && !root) || (a->needs == ROOTED && !(box->steps & STEP(ROOT))))
             continue;
 
         const bool possible = try_attack(a, &none, root);
@@ -289,6 +307,8 @@ main(int argc, char **argv)
     if (open(target.key, O_RDONLY) != STDIN_FILENO)
         give_up(target.key);
     make_sockets();
+    open_own_folder();
+    box.folders[0] = target.own;
     box.steps = hed_sandbox_wanted();
     if (hed_sandbox_probe(&box, missing) != 0)
         give_up("probe");

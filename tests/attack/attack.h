@@ -12,7 +12,9 @@ struct target {
     char folder[64];   /* where the files of this test lie */
     char key[128];     /* a file that only the server's user can read */
     char other[128];   /* a file of another client, readable by the group of workers */
+    char link[128];    /* a link */
     char library[128]; /* a library that is none of heddle's */
+    int own;           /* the worker's own folder, in the folder of the files above */
     char socket[128];  /* a unix socket that somebody listens at */
     char abstract[32]; /* the same, with an abstract name, without the leading 0 */
     int port;          /* on 127.0.0.1: somebody listens there */
@@ -25,8 +27,9 @@ extern struct target target;
 
 enum needs {
     ANYBODY,
-    ROOT,  /* only a server of root could do it without the sandbox */
-    KERNEL /* not all kernels can do it at all */
+    ROOT,   /* only a server of root could do it without the sandbox */
+    KERNEL, /* not all kernels can do it at all */
+    ROOTED  /* only a root of its own prevents it, which not all machines can make */
 };
 
 struct attack {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -150,6 +151,64 @@ writes_own_library(void)
     return can_open("/usr/lib/hedattack", O_WRONLY | O_CREAT) && unlink("/usr/lib/hedattack") == 0;
 }
 
+static bool
+sees_key(void)
+{
+    struct stat st;
+
+    return stat(target.key, &st) == 0;
+}
+
+static bool
+sees_key_from_own_folder(void)
+{
+    struct stat st;
+
+    return fstatat(target.own, "../server.key", &st, 0) == 0;
+}
+
+static bool
+sees_key_by_descriptor(void)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/../server.key", target.own);
+    return access(path, F_OK) == 0;
+}
+
+static bool
+finds_out_about_passwd(void)
+{
+    return access("/etc/passwd", F_OK) == 0 || access("/proc/self/root/etc/passwd", F_OK) == 0 ||
+           access("/proc/self/cwd/etc/passwd", F_OK) == 0;
+}
+
+static bool
+reads_where_link_leads(void)
+{
+    char where[64];
+
+    return readlink(target.link, where, sizeof where) > 0;
+}
+
+static bool
+sees_other_process(void)
+{
+    char path[64];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "/proc/%d", (int)target.listener);
+    return stat(path, &st) == 0;
+}
+
+static bool
+sees_file_system(void)
+{
+    struct statvfs st;
+
+    return statvfs(target.folder, &st) == 0;
+}
+
 const struct attack file_attacks[] = {
     {"reads_passwd", reads_passwd, ANYBODY, true},
     {"reads_key", reads_key, ANYBODY, true},
@@ -168,5 +227,12 @@ const struct attack file_attacks[] = {
     {"lists_root", lists_root, ANYBODY, true},
     {"loads_library", loads_library, ANYBODY, true},
     {"writes_own_library", writes_own_library, ROOT, true},
+    {"sees_key", sees_key, ROOTED, true},
+    {"sees_key_from_own_folder", sees_key_from_own_folder, ROOTED, true},
+    {"sees_key_by_descriptor", sees_key_by_descriptor, ROOTED, true},
+    {"finds_out_about_passwd", finds_out_about_passwd, ROOTED, true},
+    {"reads_where_link_leads", reads_where_link_leads, ROOTED, true},
+    {"sees_other_process", sees_other_process, ROOTED, true},
+    {"sees_file_system", sees_file_system, ROOTED, true},
     {0},
 };

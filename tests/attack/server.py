@@ -60,6 +60,21 @@ class Workers(Case):
                 self.assertNotEqual(self.space(told["worker"], name), self.space("self", name))
 
     @unittest.skipUnless(ROOT, "needs root")
+    def test_a_worker_has_a_root_of_its_own(self):
+        if "root" not in possible_steps:
+            self.skipTest("this machine cannot make one")
+        server, told, lines = self.worker()
+        inside = f"/proc/{told['worker']}/root"
+        self.assertNotEqual(self.space(told["worker"], "mnt"), self.space("self", "mnt"))
+        self.assertLessEqual({"dev", "proc", "usr", "client"}, set(os.listdir(inside)))
+        for path in ("etc/passwd", "tmp", "root", self.dir.lstrip("/")):
+            self.assertFalse(os.path.exists(os.path.join(inside, path)), path)
+        # Its folders lie in it.
+        for fd in os.listdir(f"/proc/{told['worker']}/fd"):
+            path = os.readlink(f"/proc/{told['worker']}/fd/{fd}")
+            self.assertNotIn("images", path)
+
+    @unittest.skipUnless(ROOT, "needs root")
     def test_every_worker_of_root_has_its_own_user(self):
         server, told, lines = self.worker("--worker-uids", "70100-70101")
         self.client(server)

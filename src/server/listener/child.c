@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "base/process.h"
 #include "base/search.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
@@ -78,15 +77,13 @@ hed_child_prepare(int *kept, size_t count)
 }
 
 /* Has the listener died? In a PID namespace the kernel says that the parent is process 0, dead or
- * alive, but /proc is of the namespace outside. */
+ * alive. But the listener has the other end of the control socket. */
 static bool
-is_orphan(pid_t listener)
+is_orphan(int control)
 {
-    char text[1024];
-    const char *at = hed_process_stat(getpid(), text, sizeof text);
-    int parent = 0;
+    char byte;
 
-    return at && sscanf(at, ") %*c %d", &parent) == 1 && parent != (int)listener;
+    return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static _Noreturn void
@@ -132,7 +129,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         _exit(1);
     }
     /* When the user changed, there was a moment in which the listener could die unnoticed. */
-    if (is_orphan(listener))
+    if (is_orphan(control))
         _exit(1);
     _exit(hed_worker_run(&start) == 0 ? 0 : 1);
 }

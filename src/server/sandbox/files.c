@@ -1,19 +1,15 @@
-/* The file system, by Landlock: a worker reads libraries, heddle's own files and what the kernel
- * says about the machine and about the worker itself. It writes to its folders. It executes
- * nothing. Numbers are the kernel's (linux/landlock.h), because the header of the machine on which
- * heddle is built may be older than the kernel on which it runs.
+/* The file system, by Landlock: a worker opens the paths of paths.c, and writes to its folders. It
+ * executes nothing. Numbers are the kernel's (linux/landlock.h), because the header of the machine
+ * on which heddle is built may be older than the kernel on which it runs.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "server/sandbox/paths.h"
 #include "server/sandbox/steps.h"
 
 #ifndef SYS_landlock_create_ruleset
@@ -39,7 +35,6 @@ enum {
 
     READ = READ_FILE | READ_DIR,
     CHANGE = READ | WRITE_FILE | TRUNCATE | MAKE_REG | REMOVE_FILE | REFER,
-    DEVICE = READ | WRITE_FILE | IOCTL_DEV,
 };
 
 struct ruleset {
@@ -93,75 +88,19 @@ allow_open(struct rules *r, int fd, uint64_t access)
 
 /* What is not there needs no rule. */
 static void
-allow_path(struct rules *r, const char *path, uint64_t access)
+allow_path(void *arg, const char *path, enum hed_path_use use)
 {
+    static const uint64_t access[] = {
+        [HED_PATH_READ] = READ,
+        [HED_PATH_WRITE] = READ | WRITE_FILE | TRUNCATE,
+        [HED_PATH_DEVICE] = READ_FILE | WRITE_FILE | IOCTL_DEV,
+    };
     const int fd = open(path, O_PATH | O_CLOEXEC);
 
     if (fd < 0)
         return;
-    allow_open(r, fd, access);
+    allow_open(arg, fd, access[use]);
     (void)close(fd);
-}
-
-static void
-allow_paths(struct rules *r, const char *const *paths, uint64_t access)
-{
-    for (; *paths; paths++)
-        allow_path(r, *paths, access);
-}
-
-/* Device profiles lie beside the libraries, as core/profiles.c looks for them. */
-static void
-allow_profiles(struct rules *r, const char *libraries)
-{
-    static const char *const places[] = {"../share", "../../share", "../../../share"};
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int n = snprintf(path, sizeof path, "%s/%s/heddle/devices", libraries, places[i]);
-
-        if (n > 0 && (size_t)n < sizeof path)
-            allow_path(r, path, READ);
-    }
-}
-
-static void
-allow_devices(struct rules *r)
-{
-    static const char *const folders[] = {"/proc/driver/nvidia", "/sys/bus/pci", "/sys/devices",
-                                          "/dev/nvidia-caps", NULL};
-    glob_t found;
-
-    allow_paths(r, folders, READ);
-    if (glob("/dev/nvidia*", 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            allow_path(r, found.gl_pathv[i], DEVICE);
-        globfree(&found);
-    }
-}
-
-static void
-allow_all(struct rules *r, const struct hed_sandbox *s)
-{
-    static const char *const readable[] = {
-        /* the loader and libraries */
-        "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
-        "/etc/ld.so.preload",
-        /* how many processors there are, of which kind; how much memory; which clock */
-        "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/devices/system/clocksource",
-        "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm", "/proc/version",
-        /* the process itself: the link leads to its own folder */
-        "/proc/self", "/dev/urandom", "/dev/zero", NULL};
-
-    allow_paths(r, readable, READ);
-    allow_path(r, "/dev/null", READ_FILE | WRITE_FILE);
-    allow_path(r, s->libraries, READ);
-    allow_profiles(r, s->libraries);
-    if (s->driver)
-        allow_devices(r);
-    for (int i = 0; i < HED_SANDBOX_FOLDERS; i++)
-        if (s->folders[i] >= 0)
-            allow_open(r, s->folders[i], CHANGE);
 }
 
 int
@@ -189,7 +128,10 @@ hed_step_files(const struct hed_sandbox *s, struct hed_why *why)
                         0);
     if (r.fd < 0)
         return -errno;
-    allow_all(&r, s);
+    hed_paths_each(s, allow_path, &r);
+    for (int i = 0; i < HED_SANDBOX_FOLDERS; i++)
+        if (s->folders[i] >= 0)
+            allow_open(&r, s->folders[i], CHANGE);
     if (!r.err && syscall(SYS_landlock_restrict_self, r.fd, 0) != 0)
         r.err = -errno;
     (void)close(r.fd);

@@ -30,6 +30,7 @@ enum hed_sandbox_mode { HED_SANDBOX_AUTO, HED_SANDBOX_REQUIRE, HED_SANDBOX_OFF }
  *   processes    process.c     the sight of other processes (a PID namespace, made by the fork)
  *   namespaces   spaces.c      the network, System V IPC, the host's name
  *   keyring      process.c     the keys of the server's session
+ *   root         root.c        the sight of all files but those that it needs (a root of its own)
  *   user         user.c        the server's user and its groups
  *   privileges   user.c        capabilities, setuid programs, core dumps, tracing
  *   limits       rlimits.c     threads, descriptors, core files, private memory without end
@@ -42,6 +43,7 @@ enum hed_sandbox_mode { HED_SANDBOX_AUTO, HED_SANDBOX_REQUIRE, HED_SANDBOX_OFF }
     X(PROCESSES, processes, false)    \
     X(NAMESPACES, namespaces, false)  \
     X(KEYRING, keyring, false)        \
+    X(ROOT, root, false)              \
     X(USER, user, true)               \
     X(PRIVILEGES, privileges, true)   \
     X(LIMITS, limits, true)           \
