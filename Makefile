@@ -18,7 +18,7 @@ define workflow
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
-.PHONY: all demo test ci sanitize bench bench-cpu lint tidy deb install clean help bootstrap
+.PHONY: all demo test ci sanitize faults bench bench-cpu lint tidy deb install clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -45,6 +45,11 @@ sanitize: bootstrap
 	ctest --preset asan
 	$(call workflow,tsan)
 	ctest --preset tsan
+
+# Every operation that can fail, one at a time; `make test` tries some of them.
+faults: bootstrap
+	$(call workflow,dev)
+	HED_SWEEP=--all ctest --preset dev -L faults -j 1
 
 bench:
 	$(need_cmake)
@@ -81,6 +86,7 @@ help:
 	@echo "make test       install packages, build, run every test and lint check"
 	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
 	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
+	@echo "make faults     let every operation of client and server fail once"
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
 	@echo "make lint       check format, includes, names, links, style and headers"

@@ -316,6 +316,9 @@ receive_all(const struct transfer *t)
         hed_remote_lose(t->r, hed_err_text(err));
         return LOST;
     }
+    /* Something before the copy may have failed: then these are not the right bytes. */
+    if (r == CUDA_SUCCESS)
+        r = hed_context_error(t->s->ctx);
     if (r == CUDA_SUCCESS) {
         hed_remote_sync_in(t->r); /* a later wait may be skipped from now on */
         hed_remote_answered(t->s, before);

@@ -287,12 +287,11 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
             return r;
         hed_lock(&b->driver->memory_lock);
         list_locked(&b->open, k);
-        k = cut_locked(b, size, align, at); /* the new block comes first in the list, and fits */
+        /* The new block comes first in the list, and fits, unless there is no memory to note it. */
+        k = cut_locked(b, size, align, at);
         hed_unlock(&b->driver->memory_lock);
-        if (!k) {
-            hed_bug("a new block of memory has no room");
+        if (!k)
             return CUDA_ERROR_OUT_OF_MEMORY;
-        }
     }
     *taken = size;
     *block = k;

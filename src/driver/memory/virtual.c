@@ -355,7 +355,7 @@ soft_cuMemSetAccess(struct hed_layer *self, struct hed_cuMemSetAccess *a)
                  : HED_EINVAL;
 
         if (err)
-            return err == HED_EIO ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_INVALID_VALUE;
+            return err == HED_EINVAL ? CUDA_ERROR_INVALID_VALUE : hed_memory_refused(err);
         at += size;
     }
     return CUDA_SUCCESS;

@@ -50,6 +50,18 @@ hed_desk_close(struct hed_server *s, struct hed_child *c)
     c->desk = -1;
 }
 
+/* An honest worker reads its answer before it asks again, so there is room for this one. */
+static bool
+send_answer(int desk, const struct hed_desk_answer *answer)
+{
+    ssize_t n;
+
+    do
+        n = send(desk, answer, sizeof *answer, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof *answer;
+}
+
 void
 hed_desk_ready(struct hed_server *s, struct hed_child *c)
 {
@@ -62,11 +74,9 @@ hed_desk_ready(struct hed_server *s, struct hed_child *c)
 
         struct hed_desk_answer answer = {0};
 
-        /* An honest worker reads its answer before it asks again. */
         if (n == (ssize_t)sizeof ask) {
             answer.bytes = answer_ask(s, (uint32_t)(c - s->children), &ask);
-            if (send(c->desk, &answer, sizeof answer, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-                (ssize_t)sizeof answer)
+            if (send_answer(c->desk, &answer))
                 continue;
         }
         hed_desk_close(s, c);

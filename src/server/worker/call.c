@@ -266,7 +266,7 @@ note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
         return;
     if (info->of_kind == HED_CUDA_KIND_CONTEXT)
         atomic_fetch_sub_explicit(&w->contexts, 1, memory_order_relaxed);
-    hed_worker_recovered(w, context);
+    hed_worker_context_ended(w, context);
 }
 
 /* Makes the call, with the backend's handles. */

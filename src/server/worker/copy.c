@@ -29,11 +29,16 @@ struct span {
     size_t n;
 };
 
-struct pending {
-    size_t bytes;
+struct context_event {
     CUevent event;    /* created when first needed */
     uint64_t context; /* the client's name of the context that the event belongs to */
-    bool passed;      /* there is nothing to wait for */
+    uint32_t resets;  /* of the worker at that time: a context keeps its name when it is reset */
+};
+
+struct pending {
+    size_t bytes;
+    struct context_event event;
+    bool passed; /* there is nothing to wait for */
 };
 
 struct hed_copies {
@@ -43,8 +48,7 @@ struct hed_copies {
     bool registered[2];        /* the channel's memory for bulk, incoming and outgoing */
     bool refused[2];           /* registering it failed and is not tried again */
     uint64_t registered_in[2]; /* the client's name of the context */
-    CUevent out;               /* for copies to the client */
-    uint64_t out_context;
+    struct context_event out;  /* for copies to the client */
 };
 
 static struct hed_copies *
@@ -196,15 +200,16 @@ hed_copy_bytes(struct hed_worker *w, const struct hed_opened_copy *c, uint64_t f
 
 /* Makes sure that the event belongs to the channel's current context. */
 static CUresult
-fit_event(struct hed_worker_channel *ch, CUevent *event, uint64_t *context)
+fit_event(struct hed_worker_channel *ch, struct context_event *e)
 {
-    if (*event && *context == ch->context)
+    const uint32_t resets = atomic_load_explicit(&ch->worker->resets, memory_order_relaxed);
+
+    if (e->event && e->context == ch->context && e->resets == resets)
         return CUDA_SUCCESS;
-    if (*event)
-        (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = *event);
-    *event = NULL;
-    *context = ch->context;
-    return hed_worker_do(ch->worker, cuEventCreate, .phEvent = event,
+    if (e->event)
+        (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = e->event);
+    *e = (struct context_event){.context = ch->context, .resets = resets};
+    return hed_worker_do(ch->worker, cuEventCreate, .phEvent = &e->event,
                          .Flags = CU_EVENT_DISABLE_TIMING);
 }
 
@@ -217,12 +222,12 @@ give_back_pending(struct hed_worker_channel *ch, struct hed_copies *c, size_t mo
         struct pending *p = &c->pending[c->first];
 
         if (!p->passed) {
-            CUresult r = hed_worker_do(ch->worker, cuEventQuery, .hEvent = p->event);
+            CUresult r = hed_worker_do(ch->worker, cuEventQuery, .hEvent = p->event.event);
 
             if (r == CUDA_ERROR_NOT_READY && c->bytes <= most && c->count < PENDING)
                 return;
             if (r == CUDA_ERROR_NOT_READY)
-                (void)hed_worker_do(ch->worker, cuEventSynchronize, .hEvent = p->event);
+                (void)hed_worker_do(ch->worker, cuEventSynchronize, .hEvent = p->event.event);
         }
         hed_channel_bulk_done(ch->channel, p->bytes);
         c->bytes -= p->bytes;
@@ -299,10 +304,11 @@ static int
 wait_for_ticket(struct hed_worker_channel *ch, const struct hed_msg *m)
 {
     const int err = hed_ticket_wait(ch, m->ticket);
+    const int none = err ? 0 : hed_worker_context(ch, m->context);
 
-    if (!err && hed_worker_context(ch, m->context) != 0)
+    if (none == HED_ENOTFOUND)
         hed_debug(SERVER, "a copy names a context that is not there");
-    return err;
+    return err ? err : none == HED_ENOTFOUND ? 0 : none;
 }
 
 /* Copies a few bytes that are in the message itself. The backend reads them before the call
@@ -335,8 +341,8 @@ note_pending(struct hed_worker_channel *ch, struct hed_copies *c,
 
     p->bytes = copy->bytes;
     p->passed = r != CUDA_SUCCESS || !c->registered[0];
-    if (!p->passed && (fit_event(ch, &p->event, &p->context) != CUDA_SUCCESS ||
-                       hed_worker_do(ch->worker, cuEventRecord, .hEvent = p->event,
+    if (!p->passed && (fit_event(ch, &p->event) != CUDA_SUCCESS ||
+                       hed_worker_do(ch->worker, cuEventRecord, .hEvent = p->event.event,
                                      .hStream = copy->stream) != CUDA_SUCCESS)) {
         (void)hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = copy->stream);
         p->passed = true;
@@ -457,7 +463,7 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
 
     if (!w->no_memory && r == CUDA_SUCCESS) {
         register_area(ch, c, 1);
-        r = fit_event(ch, &c->out, &c->out_context);
+        r = fit_event(ch, &c->out);
     }
     if (!w->no_memory && !c->registered[1])
         hed_ticket_pass(ch); /* because each of the copies waits */
@@ -466,10 +472,10 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
         from += spans[i].n;
     }
     if (!w->no_memory && r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = copy->stream);
+        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out.event, .hStream = copy->stream);
     hed_ticket_pass(ch);
     if (!w->no_memory && r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
+        r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out.event);
     return r;
 }
 

@@ -95,12 +95,18 @@ run_in_client(const struct hed_host_call *call, CUresult status, bool wait)
         h->ended = true;
     while (wait && !h->ended && is_waiting_locked(h, note.token))
         (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
+
+    const bool lost = h->ended && (!wait || is_waiting_locked(h, note.token));
+
     for (struct hed_host_call **at = &h->waiting; *at && wait; at = &(*at)->next)
         if (*at == &note) {
             *at = note.next;
             break;
         }
     hed_unlock(&h->lock);
+    /* The stream must not go on as if the function had been run. */
+    if (lost)
+        hed_worker_exit(call->worker, HED_EIO);
 }
 
 /* Runs on the driver's thread for such functions. */

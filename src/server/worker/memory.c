@@ -124,26 +124,43 @@ create_backend_memory(struct hed_worker *w, int device, uint64_t size, uint64_t 
     return r;
 }
 
+static CUresult
+unmap_backend_memory(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    return hed_worker_do(w, cuMemUnmap, .ptr = at, .size = size);
+}
+
+/* The memory is freed with its mapping, since it has no other handle. */
+static CUresult
+map_backend_memory(struct hed_worker *w, int device, uint64_t at, uint64_t size)
+{
+    uint64_t physical;
+    CUresult r = create_backend_memory(w, device, size, &physical);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = hed_worker_do(w, cuMemMap, .ptr = at, .size = size, .handle = physical);
+    (void)hed_worker_do(w, cuMemRelease, .handle = physical);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = set_access(w, at, size, device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    if (r != CUDA_SUCCESS)
+        (void)unmap_backend_memory(w, at, size);
+    return r;
+}
+
+/* Memory that could not be mapped does not exist, but the client believes that it does. The failure
+ * of its context will tell it. The client may use the addresses again after that, in another
+ * context, so the memory is asked for once more when the failed one has ended. */
 static int
 map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
-    struct hed_mapping p = {
+    const struct hed_mapping p = {
         .at = m->at, .size = m->size, .kind = HED_MAPPING_BLOCK, .device = m->device};
 
     if (!is_client_device(w, m->device) || !is_in_arena(w, m, false, w->map_unit) ||
         m->size > w->memory->left[m->device])
         return HED_EFORMAT;
-    if (!w->no_memory)
-        *r = create_backend_memory(w, m->device, m->size, &p.physical);
-    if (*r != CUDA_SUCCESS)
-        return 0;
-    /* The memory is freed with its mapping, since it has no other handle. */
-    if (!w->no_memory) {
-        *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p.physical);
-        (void)hed_worker_do(w, cuMemRelease, .handle = p.physical);
-    }
-    if (*r != CUDA_SUCCESS)
-        return 0;
 
     const int err = hed_mapping_enter(w->memory, &p);
 
@@ -151,21 +168,21 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return err;
     w->memory->left[m->device] -= m->size;
     if (!w->no_memory)
-        *r = set_access(w, m->at, m->size, m->device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        *r = map_backend_memory(w, m->device, m->at, m->size);
+    if (*r != CUDA_SUCCESS)
+        hed_mapping_find(w->memory, m->at)->missing = true;
     return 0;
 }
 
-/* Memory that could not be mapped does not exist, but the client believes that it does. The failure
- * of its context will tell it. Until then, unmapping such memory does nothing. */
 static int
 unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
     struct hed_mapping p;
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_BLOCK, &p) != 0)
-        return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
-    if (!w->no_memory)
-        *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
+        return HED_EFORMAT;
+    if (!w->no_memory && !p.missing)
+        *r = unmap_backend_memory(w, m->at, m->size);
     w->memory->left[p.device] += p.size;
     return 0;
 }
@@ -359,6 +376,13 @@ open_host_range(const struct hed_worker *w, uint64_t at, uint64_t size)
     return p != MAP_FAILED;
 }
 
+static CUresult
+register_host(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    return hed_worker_do(w, cuMemHostRegister_v2, .p = pointer_to(at), .bytesize = size,
+                         .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+}
+
 static int
 map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
@@ -379,8 +403,7 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (!open_host_range(w, m->at, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!w->no_memory)
-        *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer_to(m->at), .bytesize = m->size,
-                           .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        *r = register_host(w, m->at, m->size);
     if (*r != CUDA_SUCCESS) {
         struct hed_mapping out;
 
@@ -402,6 +425,8 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return answer_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer_to(m->at));
+    if (*r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+        *r = CUDA_SUCCESS; /* the registration ended with its context */
     close_host_range(m->at, m->size);
     if (w->heap >= 0)
         (void)fallocate(w->heap, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -411,6 +436,31 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (w->start->status) /* relaxed: only displayed */
         atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;
+}
+
+/* ---- after a context has ended --------------------------------------------------------------- */
+
+bool
+hed_memory_restore(struct hed_worker *w, uint64_t context)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; w->memory && !w->no_memory && i < w->memory->count; i++) {
+        struct hed_mapping *p = &w->memory->mappings[i];
+
+        if (p->kind == HED_MAPPING_HOST) {
+            r = register_host(w, p->at, p->size);
+            if (r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+                r = CUDA_SUCCESS;
+        } else if (p->missing) {
+            r = map_backend_memory(w, p->device, p->at, p->size);
+            p->missing = r != CUDA_SUCCESS;
+        }
+        if (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+            return false;
+        hed_worker_failed(w, context, r);
+    }
+    return true;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

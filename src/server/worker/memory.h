@@ -16,6 +16,7 @@ struct hed_mapping {
     int device;        /* ordinal; -1 for host memory */
     uint64_t physical; /* the backend's handle; of a view, the client's number */
     uint8_t *shadow;   /* mirror.c: the client's last known contents; NULL if not yet compared */
+    bool missing;      /* the backend had no memory for it, and the client does not know that yet */
 };
 
 struct hed_physical_made {

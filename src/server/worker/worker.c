@@ -75,6 +75,10 @@ fill_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
      * before. */
     a->failed = atomic_load_explicit(&w->failed, memory_order_acquire);
     a->failed_context = a->failed ? w->failed_context : 0;
+    /* What fails in a context that has failed, fails because of that. */
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY && a->failed &&
+        a->failed_context == m->context)
+        a->result = a->failed;
 }
 
 int
@@ -129,79 +133,6 @@ hed_worker_before_answer(struct hed_worker_channel *ch)
     return err ? err : hed_print_deliver(ch);
 }
 
-void
-hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
-{
-    if (error == CUDA_SUCCESS)
-        return;
-    hed_lock(&w->lock);
-
-    /* Relaxed: the lock orders writers. */
-    const bool first = atomic_load_explicit(&w->failed, memory_order_relaxed) == 0;
-
-    if (first) {
-        w->failed_context = context;
-        /* Release: pairs with the acquire in fill_answer(). */
-        atomic_store_explicit(&w->failed, (int)error, memory_order_release);
-        if (w->start->status)
-            w->start->status->failed = (uint32_t)error;
-    }
-    hed_unlock(&w->lock);
-    if (first && w->slots) /* relaxed: it only makes the client ask */
-        atomic_fetch_add_explicit(&w->slots[HED_WORKER_FAILURES], 1, memory_order_relaxed);
-}
-
-CUresult
-hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r)
-{
-    /* Acquire: as in fill_answer(). */
-    const int failed =
-        r == CUDA_ERROR_INVALID_HANDLE ? atomic_load_explicit(&w->failed, memory_order_acquire) : 0;
-
-    return failed && w->failed_context == context ? (CUresult)failed : r;
-}
-
-void
-hed_worker_recovered(struct hed_worker *w, uint64_t context)
-{
-    hed_lock(&w->lock);
-    if (w->failed_context == context) /* release: as above */
-        atomic_store_explicit(&w->failed, 0, memory_order_release);
-    hed_unlock(&w->lock);
-}
-
-int
-hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out)
-{
-    uint64_t real;
-    const int err = hed_name_fits(m->stream, "stream")
-                        ? hed_name_real(ch->worker->names, m->stream, &real)
-                        : HED_ENOTFOUND;
-
-    if (!err)
-        *out = (CUstream)(uintptr_t)real;
-    return err;
-}
-
-int
-hed_worker_context(struct hed_worker_channel *ch, uint64_t name)
-{
-    uint64_t real;
-
-    if (name == ch->context)
-        return 0;
-    if (!hed_name_fits(name, "context") || hed_name_real(ch->worker->names, name, &real) != 0)
-        return HED_ENOTFOUND;
-
-    const CUresult r =
-        hed_worker_do(ch->worker, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
-
-    if (r != CUDA_SUCCESS)
-        hed_warn(SERVER, "cannot make a context current: error %d", (int)r);
-    ch->context = name;
-    return 0;
-}
-
 /* ---- one message ----------------------------------------------------------------------------- */
 
 /* Until there is an arena, a client can ask for it, and do little else. */
@@ -228,8 +159,12 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
     if (!h->waits_itself && !h->no_ticket)
         err = hed_ticket_wait(ch, m->ticket);
     /* A message may come after its context is gone, for example when it destroys objects. */
-    if (!err && !h->no_ticket && !h->waits_itself && hed_worker_context(ch, m->context) != 0)
+    if (!err && !h->no_ticket && !h->waits_itself)
+        err = hed_worker_context(ch, m->context);
+    if (err == HED_ENOTFOUND) {
         hed_debug(SERVER, "message %u names a context that is not there", m->kind);
+        err = 0;
+    }
     if (!err)
         err = h->handler(ch, m);
     hed_ticket_pass(ch);
@@ -340,8 +275,11 @@ attach_channel(struct hed_worker *w, int fd)
     }
     hed_warn(SERVER, "a channel was refused: %s",
              err ? hed_err_text(err) : "cannot start a thread for it");
-    if (!ch)
-        hed_channel_free(channel);
+    /* The client has been promised that its thread is served; messages of its other threads may
+     * already wait for those of this one. */
+    if (ch)
+        hed_worker_end(w, "it has no thread for one more channel of the client");
+    hed_channel_free(channel);
     return err;
 }
 

@@ -83,6 +83,8 @@ struct hed_worker {
     struct hed_lock lock; /* rank HED_RANK_WORKER: guards channels, failure */
     struct hed_worker_channel *channels;
     _Atomic uint32_t new_channels; /* channels that have not yet shown the session's secret */
+    _Atomic uint32_t resets;       /* contexts that have ended; what was made in them is gone */
+    bool lacks_memory;             /* one has ended since hed_memory_restore(); by ticket */
     _Atomic int failed;            /* CUresult of the first failure */
     uint64_t failed_context;
 
@@ -246,12 +248,15 @@ void hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error);
  * object could not be created, and that failure is the answer. All other results stay as they
  * are. */
 CUresult hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r);
-/* Forgets the failure of a context that has been destroyed or reset. */
-void hed_worker_recovered(struct hed_worker *w, uint64_t context);
+/* A context has been destroyed or reset: forgets its failure, and what was made in it. */
+void hed_worker_context_ended(struct hed_worker *w, uint64_t context);
+/* memory.c: maps and registers what could not be mapped, or was registered in a context that has
+ * ended. A failure is one of this context, which is current. False: the context is of no use. */
+bool hed_memory_restore(struct hed_worker *w, uint64_t context);
 /* The stream of a message, as the backend's handle. HED_ENOTFOUND. */
 int hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out);
-/* Makes the client's context current on this thread. Returns HED_ENOTFOUND, or notes the failure of
- * the call. */
+/* Makes the client's context current on this thread. Returns HED_ENOTFOUND; or HED_ENOMEM, and then
+ * nothing may be done for the message, because another context is current. */
 int hed_worker_context(struct hed_worker_channel *ch, uint64_t name);
 /* Called before every answer to a message that waited for the device: sends deferred copies
  * (copy.c) and what kernels have printed (print.c). */
