@@ -188,12 +188,12 @@ _heddle_serve() {
     --tls-ca | --tls-cert | --tls-key | --token-file) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
-    --mode | --memory | --host-memory | --worker-memory | --worker-uids | --clients | --channels | \
+    --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-uids | --clients | --channels | \
         --rate | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
         --evict) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
-            --allow-gid --memory --host-memory --clients --channels --rate --idle --session
+            --allow-gid --memory --host-memory --total-memory --clients --channels --rate --idle --session
             --kernel-time --compile-time --patience --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --sandbox
             --worker-uids --worker-memory --log --list --status --evict --help" "$cur"
         ;;

@@ -45,7 +45,10 @@ static const char usage[] =
     "                      root and the server's own user always can\n"
     "  --allow-gid LIST    let these groups connect, too\n"
     "  --memory SIZE       limit each client's memory on each device\n"
-    "  --host-memory SIZE  limit each client's pinned memory\n"
+    "  --host-memory SIZE  limit each client's pinned memory (default: as below)\n"
+    "  --total-memory SIZE limit what all clients together have of this machine's\n"
+    "                      memory: pinned memory and, on the CPU, device memory\n"
+    "                      (default: 3/4 of it; 0: no limit)\n"
     "  --clients N         serve at most N clients at a time (default: 256)\n"
     "  --channels N        allow each client at most N connections (default: 1024)\n"
     "  --rate N            accept at most N new clients per second (default: 256;\n"
@@ -77,6 +80,7 @@ static const char usage[] =
     "                      70000-71023)\n"
     "  --worker-memory SIZE\n"
     "                      limit the private memory of each of these processes\n"
+    "                      (default: the memory of this machine, at least 16G)\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
     "                      warn,server=info)\n"
     "  --list              print the clients of the server at ADDRESS, as a table\n"
@@ -103,6 +107,7 @@ static const struct hed_cli_opt options[] = {
     {"allow-gid", true},
     {"memory", true},
     {"host-memory", true},
+    {"total-memory", true},
     {"clients", true},
     {"channels", true},
     {"rate", true},

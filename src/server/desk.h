@@ -1,4 +1,4 @@
-/* The desk: where a worker asks the listener for leases of device memory.
+/* The desk: where a worker asks the listener for leases of memory.
  *
  *   worker ──struct hed_desk_ask──> listener    one packet each way, over a pair of sockets
  *          <──struct hed_desk_answer──          that belongs to this worker
@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define HED_DESK_DEVICES 64
+#define HED_DESK_HOST HED_DESK_DEVICES /* in place of a device: pinned memory */
+#define HED_DESK_PLACES (HED_DESK_DEVICES + 1)
 
 enum hed_desk_kind {
     HED_DESK_TAKE = 1,   /* up to `bytes`, at least `least`; the answer: what was leased, or 0 */

@@ -151,7 +151,9 @@ hed_confine_begin(struct hed_server *s, struct hed_why *why)
     s->sandbox.steps = wanted;
     s->sandbox.driver = s->plan.driver;
     s->sandbox.threads = 2 * s->options->channels + THREADS_MORE;
-    s->sandbox.memory = s->options->worker_memory;
+    /* NVIDIA's driver reserves far more than it uses. */
+    s->sandbox.memory =
+        s->plan.driver && !s->options->worker_memory_given ? 0 : s->options->worker_memory;
     s->sandbox.uid = s->sandbox.gid = s->options->worker_uids[0];
     s->sandbox.libraries = libraries;
 

@@ -25,7 +25,8 @@
 static uint64_t
 answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask)
 {
-    const uint64_t limit = s->options->memory;
+    const uint64_t limit =
+        ask->device == HED_DESK_HOST ? s->options->host_memory : s->options->memory;
 
     switch (ask->kind) {
     case HED_DESK_TAKE:
@@ -128,9 +129,10 @@ hed_probe_start(struct hed_server *s)
 void
 hed_probe_ready(struct hed_server *s)
 {
+    const size_t size = HED_DESK_DEVICES * sizeof s->ledger.total[0];
+
     /* Fewer bytes than a pipe passes at once. */
-    if (read(s->probe, s->ledger.total, sizeof s->ledger.total) !=
-        (ssize_t)sizeof s->ledger.total) {
+    if (read(s->probe, s->ledger.total, size) != (ssize_t)size) {
         memset(s->ledger.total, 0, sizeof s->ledger.total);
         hed_warn(SERVER, "cannot find out how much memory the devices have: what all clients have "
                          "together is not limited");

@@ -9,7 +9,7 @@
 static bool
 is_in_ledger(uint32_t worker, int device)
 {
-    return worker < HED_LEDGER_WORKERS && device >= 0 && device < HED_DESK_DEVICES;
+    return worker < HED_LEDGER_WORKERS && device >= 0 && device < HED_DESK_PLACES;
 }
 
 uint64_t

@@ -1,4 +1,5 @@
-/* The ledger: how much memory of each device the workers of a server have leased.
+/* The ledger: how much memory of each device, and how much pinned memory (HED_DESK_HOST), the
+ * workers of a server have leased.
  *
  * It is the listener's own and in no other process. Workers ask for leases at their desks
  * (server/desk.h); what they say changes their own leases only, and never beyond a limit. The
@@ -14,8 +15,8 @@
 #define HED_LEDGER_WORKERS 1024
 
 struct hed_ledger {
-    uint64_t total[HED_DESK_DEVICES]; /* bytes that may be leased in all; 0: unknown */
-    uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_DEVICES];
+    uint64_t total[HED_DESK_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
+    uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_PLACES];
 };
 
 /* Leases up to `want` and at least `least` bytes of a device. Returns the number of bytes, 0 if

@@ -55,6 +55,7 @@ struct hed_server_options {
     uint32_t uids[HED_ALLOW_MAX], uid_count;
     uint32_t gids[HED_ALLOW_MAX], gid_count;
     uint64_t memory, host_memory; /* bytes per client; 0 for no limit */
+    uint64_t total_memory;        /* of this machine, for all clients together; 0 for no limit */
     uint32_t clients, channels;
     uint32_t rate;        /* new clients per second; 0 for no limit */
     uint32_t idle_ms;     /* 0 for no limit */
@@ -69,12 +70,24 @@ struct hed_server_options {
     bool sandbox_given;      /* else it depends on the addresses and the GPU */
     uint32_t worker_uids[2]; /* the first and the last user of workers; the first is their group */
     uint64_t worker_memory;  /* bytes of private memory of one worker; 0 for no limit */
+    bool worker_memory_given;
     bool help;
 };
 
 /* Reads the words after the program's name. Returns an error, and its reason, if they are wrong. */
 int hed_server_options_read(struct hed_server_options *o, int count, char **words,
                             struct hed_why *why);
+
+/* ---- machine.c ------------------------------------------------------------------------------- */
+
+#define HED_NOT_GIVEN UINT64_MAX /* an option whose default depends on the machine */
+/* Bytes of memory that this machine, or the control group of this process, has; 0 if unknown.
+ * `root` comes before all paths: "", or a test's own folder. */
+uint64_t hed_machine_memory(const char *root);
+/* Reads the beginning of a small file into out; "" if it cannot be read. */
+const char *hed_read_small(const char *path, char *out, size_t size);
+/* Replaces HED_NOT_GIVEN in the options. */
+void hed_memory_defaults(struct hed_server_options *o, const char *root);
 
 /* ---- limits.c -------------------------------------------------------------------------------- */
 
@@ -198,7 +211,8 @@ struct hed_server {
     struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count;
-    uint32_t resting; /* workers that wrote too much, and are not read for a while */
+    uint32_t resting;     /* workers that wrote too much, and are not read for a while */
+    uint64_t pressure_ns; /* when to look at the memory of workers again */
 
     uint64_t started_ns;
     uint64_t accepted, refused, served;
@@ -252,6 +266,13 @@ uint64_t hed_children_expire(struct hed_server *s, uint64_t now_ns);
  * signals. */
 void hed_child_prepare(int *kept, size_t count);
 
+/* ---- pressure.c ------------------------------------------------------------------------------ */
+
+/* Ends the worker that uses most memory if all together use more than --total-memory. Returns when
+ * to look again, or UINT64_MAX. */
+uint64_t hed_pressure_look(struct hed_server *s, uint64_t now_ns);
+uint64_t hed_pressure_of(pid_t pid); /* bytes that a worker uses; 0 if it is gone */
+
 /* ---- desk.c ---------------------------------------------------------------------------------- */
 
 void hed_desk_open(struct hed_server *s, struct hed_child *c);
@@ -290,3 +311,6 @@ int hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uin
 #define HED_STATUS_MAX (8u << 20) /* bytes of the complete text */
 void hed_status_write(const struct hed_server *s, struct hed_buf *out);
 void hed_status_list(const struct hed_server *s, struct hed_buf *out); /* table.c */
+/* "20.0 GiB", "512 MiB", for people. */
+#define HED_SIZE_TEXT 32
+const char *hed_size_text(uint64_t bytes, char out[HED_SIZE_TEXT]);

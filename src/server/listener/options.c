@@ -188,6 +188,12 @@ take_host_memory(struct hed_server_options *o, const char *value, struct hed_why
 }
 
 static int
+take_total_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_size(value, &o->total_memory, why);
+}
+
+static int
 take_clients(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_number(value, 1, HED_LEDGER_WORKERS, &o->clients, why);
@@ -386,6 +392,7 @@ static const struct option {
     {"allow-gid", true, take_allow_gid},
     {"memory", true, take_memory_limit},
     {"host-memory", true, take_host_memory},
+    {"total-memory", true, take_total_memory},
     {"clients", true, take_clients},
     {"channels", true, take_channels},
     {"rate", true, take_rate},
@@ -537,6 +544,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     (void)hed_str_copy(o->gpu, sizeof o->gpu, "auto");
     (void)hed_str_copy(o->log, sizeof o->log, "warn,server=info");
     o->mode = 0600;
+    o->host_memory = o->total_memory = o->worker_memory = HED_NOT_GIVEN;
     o->clients = CLIENTS_DEFAULT;
     o->channels = CHANNELS_DEFAULT;
     o->rate = RATE_DEFAULT;
@@ -550,5 +558,6 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
         err = take_option(o, count - i, words + i, &used, why);
     if (!err && !o->help && o->listen_count == 0)
         err = default_listen(o, why);
+    hed_memory_defaults(o, "");
     return err || o->help ? err : check_options(o, why);
 }

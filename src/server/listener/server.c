@@ -95,7 +95,7 @@ next_timeout(struct hed_server *s)
     uint64_t next = hed_min(hed_peers_sweep(s, now), hed_children_expire(s, now));
 
     next = hed_min(next, hed_lines_resume(s, now));
-
+    next = hed_min(next, hed_pressure_look(s, now));
     if (s->deaf && s->deaf_until_ns < next)
         next = s->deaf_until_ns;
     if (s->stopping && s->stop_ns < next)
@@ -202,6 +202,26 @@ notify_ready(void)
     (void)close(fd);
 }
 
+static const char *
+limit_text(uint64_t bytes, char out[HED_SIZE_TEXT])
+{
+    return bytes ? hed_size_text(bytes, out) : "no limit";
+}
+
+static void
+say_memory(const struct hed_server *s)
+{
+    const struct hed_server_options *o = s->options;
+    char total[HED_SIZE_TEXT], device[HED_SIZE_TEXT], host[HED_SIZE_TEXT], own[HED_SIZE_TEXT];
+
+    hed_info(SERVER,
+             "memory of this machine for all workers: %s (--total-memory); for each client: "
+             "devices %s (--memory), pinned %s (--host-memory), private %s (--worker-memory)",
+             limit_text(o->total_memory, total),
+             o->memory ? hed_size_text(o->memory, device) : "as they have",
+             limit_text(o->host_memory, host), limit_text(s->sandbox.memory, own));
+}
+
 static int
 start_serving(struct hed_server *s, struct hed_why *why)
 {
@@ -221,6 +241,8 @@ start_serving(struct hed_server *s, struct hed_why *why)
 
     if (err)
         return err;
+    s->ledger.total[HED_DESK_HOST] = s->options->total_memory;
+    say_memory(s);
     if (s->sandbox.steps)
         s->kernels = make_folders(s->plan.cache);
     return hed_listen_open(s, why);

@@ -54,6 +54,8 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "rate", o->rate);
     put_number(b, "memory", o->memory);
     put_number(b, "host_memory", o->host_memory);
+    put_number(b, "total_memory", o->total_memory);
+    put_number(b, "worker_memory", s->sandbox.memory);
     put_number(b, "idle_seconds", o->idle_ms / 1000);
     put_number(b, "session_seconds", o->session_ms / 1000);
     put_number(b, "kernel_seconds", o->kernel_ms / 1000);
@@ -132,7 +134,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     put_number(b, "bytes_out", atomic_load(&w->bytes_out));
     put_number(b, "launches", atomic_load(&w->launches));
     put_leases(s->ledger.leased[c - s->children], b);
-    put_number(b, "host_bytes", atomic_load(&w->host));
+    put_number(b, "host_bytes", s->ledger.leased[c - s->children][HED_DESK_HOST]);
     put_number(b, "failure", atomic_load(&w->failed));
     hed_buf_addf(b, "}");
 }

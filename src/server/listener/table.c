@@ -29,18 +29,24 @@ age_text(uint64_t ns, char out[CELL])
     return out;
 }
 
-static const char *
-memory_text(const uint64_t *leased, char out[CELL])
+const char *
+hed_size_text(uint64_t bytes, char out[HED_SIZE_TEXT])
 {
-    double sum = 0;
+    if (bytes >= UINT64_C(1) << 30)
+        (void)snprintf(out, HED_SIZE_TEXT, "%.1f GiB", (double)bytes / (double)(UINT64_C(1) << 30));
+    else
+        (void)snprintf(out, HED_SIZE_TEXT, "%.0f MiB", (double)bytes / (double)(UINT64_C(1) << 20));
+    return out;
+}
+
+static const char *
+memory_text(const uint64_t *leased, char out[HED_SIZE_TEXT])
+{
+    uint64_t sum = 0;
 
     for (int i = 0; i < HED_DESK_DEVICES; i++)
-        sum += (double)leased[i];
-    if (sum >= (double)(UINT64_C(1) << 30))
-        (void)snprintf(out, CELL, "%.1f GiB", sum / (double)(UINT64_C(1) << 30));
-    else
-        (void)snprintf(out, CELL, "%.0f MiB", sum / (double)(UINT64_C(1) << 20));
-    return out;
+        sum += leased[i];
+    return hed_size_text(sum, out);
 }
 
 /* The name in a worker's page, with what a terminal could take for a command left out. */
@@ -72,7 +78,7 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
     const uint64_t now = hed_now_ns();
     const uint64_t told = atomic_load(&w->last_ns);
     const uint64_t last = told > c->started_ns && told <= now ? told : c->started_ns;
-    char program[CELL], since[CELL], idle[CELL], memory[CELL], client[80];
+    char program[CELL], since[CELL], idle[CELL], memory[HED_SIZE_TEXT], client[80];
 
     hed_buf_addf(out, "%7d  %-20.20s  %-30.30s  %7s  %7s  %9s  %10llu\n", (int)c->pid,
                  program_text(w, program), client_text(c, client, sizeof client),

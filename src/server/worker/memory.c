@@ -213,10 +213,31 @@ find_physical(struct hed_worker_memory *m, uint64_t name)
     return i < m->made_count && m->made[i].name == name ? &m->made[i] : NULL;
 }
 
+/* Takes pinned memory of what the client, and all clients together, may have. */
+static bool
+take_host(struct hed_worker *w, uint64_t size)
+{
+    const uint64_t limit = w->start->host_limit;
+
+    if ((limit && (w->memory->host > limit || size > limit - w->memory->host)) ||
+        hed_lease_take(w, HED_DESK_HOST, size, size) != size)
+        return false;
+    w->memory->host += size;
+    return true;
+}
+
+static void
+give_host(struct hed_worker *w, uint64_t size)
+{
+    w->memory->host -= size;
+    hed_lease_give(w, HED_DESK_HOST, size);
+}
+
 /* Frees the memory if it has neither a name nor a mapping any more. */
 static void
-drop_physical(struct hed_worker_memory *m, struct hed_physical_made *p)
+drop_physical(struct hed_worker *w, struct hed_physical_made *p)
 {
+    struct hed_worker_memory *m = w->memory;
     const size_t i = (size_t)(p - m->made);
 
     if (p->views || !p->released)
@@ -224,17 +245,9 @@ drop_physical(struct hed_worker_memory *m, struct hed_physical_made *p)
     if (p->device >= 0)
         m->left[p->device] += p->size;
     else
-        m->host -= p->size;
+        give_host(w, p->size);
     m->made_count--;
     memmove(&m->made[i], &m->made[i + 1], (m->made_count - i) * sizeof *p);
-}
-
-static bool
-within_host_limit(const struct hed_worker *w, uint64_t size)
-{
-    const uint64_t limit = w->start->host_limit;
-
-    return limit == 0 || (w->memory->host <= limit && size <= limit - w->memory->host);
 }
 
 static int
@@ -251,16 +264,19 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (!hed_table_grow((void **)&mem->made, mem->made_count, &mem->made_room, PHYSICALS_MAX,
                         sizeof p))
         return HED_ELIMIT;
-    if (m->device < 0 && !within_host_limit(w, m->size))
+    if (m->device < 0 && !take_host(w, m->size)) {
         *r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!w->no_memory)
-        *r = create_backend_memory(w, m->device, m->size, &p.real);
-    if (*r != CUDA_SUCCESS)
         return 0;
+    }
+    if (!w->no_memory)
+        *r = create_backend_memory(w, m->device, m->size, &p.real);
+    if (*r != CUDA_SUCCESS) {
+        if (m->device < 0)
+            give_host(w, m->size);
+        return 0;
+    }
     if (m->device >= 0)
         mem->left[m->device] -= m->size;
-    else
-        mem->host += m->size;
     memmove(&mem->made[i + 1], &mem->made[i], (mem->made_count - i) * sizeof p);
     mem->made[i] = p;
     mem->made_count++;
@@ -285,7 +301,7 @@ release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemRelease, .handle = p->real);
     p->released = true;
-    drop_physical(w->memory, p);
+    drop_physical(w, p);
     return 0;
 }
 
@@ -328,7 +344,7 @@ unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     p = find_physical(w->memory, old.physical);
     if (p) {
         p->views--;
-        drop_physical(w->memory, p);
+        drop_physical(w, p);
     }
     return 0;
 }
@@ -391,14 +407,14 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (!is_in_arena(w, m, true, HOST_UNIT))
         return HED_EFORMAT;
-    if (!within_host_limit(w, m->size)) {
+    if (!take_host(w, m->size)) {
         *r = CUDA_ERROR_OUT_OF_MEMORY;
         return 0;
     }
 
     const int err = hed_mapping_enter(w->memory, &p);
 
-    if (err)
+    if (err) /* the session ends */
         return err;
     if (!open_host_range(w, m->at, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -408,9 +424,9 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         struct hed_mapping out;
 
         close_host_range(m->at, m->size);
+        give_host(w, m->size);
         return hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &out);
     }
-    w->memory->host += m->size;
     if (w->start->status) /* relaxed: only displayed */
         atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;
@@ -432,7 +448,7 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         (void)fallocate(w->heap, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                         (off_t)(m->at - hed_worker_host_base(w)), (off_t)m->size);
     free(p.shadow);
-    w->memory->host -= m->size;
+    give_host(w, m->size);
     if (w->start->status) /* relaxed: only displayed */
         atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;

@@ -44,6 +44,7 @@ class Words(Case):
         self.expect("--allow-gid", "--allow-gid", "0,,1")
         self.expect("--allow-uid", "--allow-uid", ",".join(["1"] * 65))
         self.expect("--memory", "--memory", "20X")
+        self.expect("--total-memory", "--total-memory", "all")
         for value in ("0", "1025", "x", "-1"):
             self.expect("--clients", "--clients", value)
         self.expect("--channels", "--channels", "0")
@@ -199,13 +200,16 @@ class Status(Case):
 
     def test_keys_are_stable_and_described(self):
         begin = time.time()
-        server = Server(self, "--memory", "1G", "--idle", "100000")
+        server = Server(self, "--memory", "1G", "--host-memory", "3G", "--total-memory", "4G",
+                        "--worker-memory", "5G", "--idle", "100000")
         self.client(server)
         until(lambda: server.status()["clients"])
         status = server.status()
         self.assertEqual(set(status), self.KEYS)
         self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
-                                            "memory": 1 << 30, "host_memory": 0,
+                                            "memory": 1 << 30, "host_memory": 3 << 30,
+                                            "total_memory": 4 << 30,
+                                            "worker_memory": 5 << 30,
                                             "idle_seconds": 100000, "session_seconds": 0,
                                             "kernel_seconds": 0, "compile_seconds": 600})
         client = status["clients"][0]

@@ -62,6 +62,36 @@ class Limits(ClientCase):
             until(lambda: not server.workers())
             server.until_logged("(compile_time), so the session ends")
 
+    def test_pinned_memory_is_shared_by_all_clients(self):
+        server = self.serve("--total-memory", "1G")
+        self.assertIn("for all workers: 1.0 GiB (--total-memory)", server.log())
+        limits = server.status()["limits"]
+        self.assertEqual((limits["total_memory"], limits["host_memory"]), (1 << 30, 1 << 30))
+        a, b = self.begin(server), self.begin(server)
+        pin = "q = ctypes.c_void_p(); say(cuda.cuMemAllocHost_v2(ctypes.byref(q), {} << 20))"
+        self.assertEqual(a.do(pin.format(640)), "0")
+        self.assertEqual(b.do(pin.format(64)), "0")
+        self.assertEqual(b.do(pin.format(512)), "2")
+        until(lambda: {c["host_bytes"] >> 26 for c in server.status()["clients"]} == {10, 1},
+              server.status)
+        # What a client had is there for others when it has ended.
+        a.process.stdin.close()
+        until(lambda: len(server.workers()) == 1)
+        self.assertEqual(b.do(pin.format(512)), "0")
+
+    def test_of_workers_that_use_too_much_the_largest_is_ended(self):
+        server = self.serve("--total-memory", "512M")
+        small, large = self.begin(server), self.begin(server)
+        fill = "r, p = alloc({0}); say(r, cuda.cuMemsetD8_v2(p, 1, ctypes.c_size_t({0})))"
+        self.assertEqual(small.do(fill.format(64 << 20)), "0 0")
+        # Leases are not what counts, so more can be allocated than used.
+        self.assertEqual(large.do("r, p = alloc(1 << 30); say(r)"), "0")
+        large.tell("cuda.cuMemsetD8_v2(p, 1, ctypes.c_size_t(1 << 30)); cuda.cuCtxSynchronize()")
+        server.until_logged("more than 512 MiB (--total-memory)")
+        until(lambda: len(server.workers()) == 1)
+        self.lost(large)
+        self.assertEqual(small.do("say(cuda.cuCtxSynchronize())"), "0")
+
     def test_the_client_is_told_why_its_session_ends(self):
         for option, reason in (("--session", "was served for 2 s (--session)"),
                                ("--idle", "no message came for 2 s (--idle)")):

@@ -110,7 +110,7 @@ ledger_survives_nonsense(void **state)
 
     l->total[0] = 100;
     assert_int_equal(hed_ledger_take(l, 0, -1, 1, 1, 0), 0);
-    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_DEVICES, 1, 1, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_PLACES, 1, 1, 0), 0);
     assert_int_equal(hed_ledger_take(l, HED_LEDGER_WORKERS, 0, 1, 1, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, 0, 0, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, 1, 2, 0), 0);
@@ -124,6 +124,21 @@ ledger_survives_nonsense(void **state)
     l->total[0] = 0;
     assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, 1, 0), UINT64_MAX - 100);
     assert_int_equal(hed_ledger_take(l, 1, 0, 1, 1, 0), 0);
+}
+
+/* Pinned memory has a limit for each worker, and one for all. */
+static void
+ledger_has_a_place_for_pinned_memory(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+
+    l->total[HED_DESK_HOST] = 100;
+    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_HOST, 60, 60, 50), 0);
+    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_HOST, 60, 60, 0), 60);
+    assert_int_equal(hed_ledger_take(l, 1, HED_DESK_HOST, 60, 60, 0), 0);
+    hed_ledger_clear(l, 0);
+    assert_int_equal(hed_ledger_take(l, 1, HED_DESK_HOST, 60, 60, 0), 60);
 }
 
 /* ---- desks ----------------------------------------------------------------------------------- */
@@ -228,6 +243,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(ledger_grants_what_there_is, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_keeps_a_workers_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_survives_nonsense, setup, teardown),
+    cmocka_unit_test_setup_teardown(ledger_has_a_place_for_pinned_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(desk_answers_from_the_book, setup, teardown),
     cmocka_unit_test_setup_teardown(desk_survives_nonsense, setup, teardown),
     cmocka_unit_test_setup_teardown(desk_of_a_worker_that_does_not_listen_is_closed, setup,
