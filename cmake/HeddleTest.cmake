@@ -142,6 +142,9 @@ function(heddle_leaks_test name)
     endif()
 endfunction()
 
+# Builds every fuzz target; tools/fuzz runs them.
+add_custom_target(fuzz_targets)
+
 function(heddle_fuzz_target name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;LIBS")
     set(corpus "")
@@ -150,6 +153,7 @@ function(heddle_fuzz_target name)
     endif()
     add_executable(fuzz_${name} ${arg_SOURCES})
     heddle_needs_gen(fuzz_${name})
+    add_dependencies(fuzz_targets fuzz_${name})
     target_link_libraries(fuzz_${name} PRIVATE heddle_harness ${arg_LIBS})
     if(HEDDLE_FUZZ)
         # libFuzzer adds its findings to the first folder, so that is the scratch folder: the

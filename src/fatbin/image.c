@@ -59,12 +59,14 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
 
     memcpy(&head, p, sizeof head);
 
-    /* ptxas and nvlink put segment headers last, and section headers right before them. */
+    /* ptxas and nvlink put segment headers last, and section headers right before them. Neither sum
+     * overflows once the offsets are known to be small. */
+    const bool fits = head.e_shoff <= EXTENT_MAX && head.e_phoff <= EXTENT_MAX;
     const uint64_t sections = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
     const uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
     const uint64_t end = hed_max(sections, segments);
 
-    if (head.e_machine != HED_ELF_CUDA || end > EXTENT_MAX || end < sizeof head) {
+    if (head.e_machine != HED_ELF_CUDA || !fits || end > EXTENT_MAX || end < sizeof head) {
         hed_why_set(why, "an ELF file, but not a cubin");
         return HED_EFORMAT;
     }

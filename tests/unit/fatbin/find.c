@@ -1,6 +1,8 @@
 /* Tests of fatbin/find, image and ptx_text: GPU code in files and behind pointers. */
 #include "unit/fatbin/make.h"
 
+#include <elf.h>
+
 #include "fatbin/find.h"
 #include "fatbin/image.h"
 #include "fatbin/ptx_text.h"
@@ -149,6 +151,32 @@ other_pointers_are_refused(void **state)
     assert_int_equal(hed_image_at(fixture("cubin/host").data, &i, &why), HED_EFORMAT);
 }
 
+/* The end of the section headers is a small number only because the sum overflows. */
+static void
+headers_before_the_image_are_not_read(void **state)
+{
+    struct {
+        unsigned char before[64];
+        Elf64_Ehdr head;
+    } file = {.head = {.e_machine = EM_CUDA,
+                       .e_shoff = UINT64_MAX - 63,
+                       .e_shnum = 2,
+                       .e_shentsize = sizeof(Elf64_Shdr)}};
+    struct hed_image i;
+    struct hed_why why;
+
+    memcpy(file.head.e_ident, ELFMAG, SELFMAG);
+    file.head.e_ident[EI_CLASS] = ELFCLASS64;
+    file.head.e_ident[EI_DATA] = ELFDATA2LSB;
+    assert_int_equal(hed_image_at(&file.head, &i, &why), HED_EFORMAT);
+    file.head.e_shoff = 0;
+    file.head.e_shnum = 0;
+    file.head.e_phoff = UINT64_MAX - 63;
+    file.head.e_phnum = 2;
+    file.head.e_phentsize = sizeof(Elf64_Shdr);
+    assert_int_equal(hed_image_at(&file.head, &i, &why), HED_EFORMAT);
+}
+
 static struct hed_bytes
 text(const char *s)
 {
@@ -187,6 +215,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_truncated_fat_binary_is_marked),
     cmocka_unit_test(images_behind_pointers_are_found),
     cmocka_unit_test(other_pointers_are_refused),
+    cmocka_unit_test(headers_before_the_image_are_not_read),
     cmocka_unit_test(ptx_is_recognised),
 };
 
