@@ -41,7 +41,7 @@ struct hed_worker_plan {
     bool driver;      /* NVIDIA's driver is used */
     bool cpu;         /* the CPU GPU is used, so that clients' kernels are code in the worker */
     bool shares;      /* a layer works with files or with other processes */
-    char cache[4096]; /* the folder of compiled kernels; "" for none */
+    char cache[4096]; /* the folder of kernels that heddle or the driver compiled; "" for none */
 };
 void hed_worker_look(struct hed_worker_plan *out);
 

@@ -2,9 +2,10 @@
  * within it, where it must fail. Those that several steps prevent are also tried without the filter
  * of system calls.
  *
- *     attack [user]
+ *     attack [user] [driver]
  *
- * With `user`, root becomes an ordinary user first, as many servers are. Status: 0 if all is well,
+ * With `user`, root becomes an ordinary user first, as many servers are. With `driver`, workers may
+ * do what NVIDIA's driver needs. Status: 0 if all is well,
  * 77 if this machine cannot have a sandbox.
  */
 #include "attack/attack.h"
@@ -123,6 +124,17 @@ open_own_folder(void)
     target.own = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (target.own < 0)
         give_up(path);
+}
+
+/* The end that programs have; the other stays open as long as this program. */
+static void
+open_terminal(void)
+{
+    const int other = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    target.terminal = -1;
+    if (other >= 0 && unlockpt(other) == 0)
+        target.terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
 static int
@@ -299,8 +311,12 @@ main(int argc, char **argv)
     (void)snprintf(target.folder, sizeof target.folder, "/tmp/hedXXXXXX");
     if (!mkdtemp(target.folder) || setenv("HEDDLE_TLS_TOKEN", "secret", 1) != 0)
         give_up("prepare");
-    if (argc > 1 && geteuid() == 0)
-        become_nobody();
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "driver") == 0)
+            box.driver = true;
+        else if (geteuid() == 0)
+            become_nobody();
+    }
     copy_library();
     make_files(geteuid() == 0);
     (void)close(STDIN_FILENO);
@@ -308,6 +324,7 @@ main(int argc, char **argv)
         give_up(target.key);
     make_sockets();
     open_own_folder();
+    open_terminal();
     box.folders[0] = target.own;
     box.steps = hed_sandbox_wanted();
     if (hed_sandbox_probe(&box, missing) != 0)

@@ -1,6 +1,8 @@
 /* Attacks on the machine: its network, its resources, its kernel, its users. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -8,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -177,6 +180,32 @@ becomes_traceable(void)
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
 }
 
+static bool
+asks_file_for_flags(void)
+{
+    int flags = 0;
+
+    return ioctl(target.own, FS_IOC_GETFLAGS, &flags) == 0;
+}
+
+static bool
+types_into_terminal(void)
+{
+    return target.terminal >= 0 && ioctl(target.terminal, TIOCSTI, "x") == 0;
+}
+
+static bool
+makes_terminal(void)
+{
+    return open("/dev/ptmx", O_RDWR | O_CLOEXEC) >= 0;
+}
+
+static bool
+looks_into_other_gpu_programs(void)
+{
+    return open("/dev/nvidia-uvm-tools", O_RDWR | O_CLOEXEC) >= 0;
+}
+
 const struct attack machine_attacks[] = {
     {"connects_tcp", connects_tcp, ANYBODY, true},
     {"connects_unix", connects_unix, ANYBODY, false},
@@ -196,5 +225,9 @@ const struct attack machine_attacks[] = {
     {"uses_io_uring", uses_io_uring, KERNEL, false},
     {"uses_perf", uses_perf, KERNEL, false},
     {"becomes_traceable", becomes_traceable, ANYBODY, false},
+    {"asks_file_for_flags", asks_file_for_flags, KERNEL, false},
+    {"types_into_terminal", types_into_terminal, KERNEL, false},
+    {"makes_terminal", makes_terminal, KERNEL, true},
+    {"looks_into_other_gpu_programs", looks_into_other_gpu_programs, KERNEL, true},
     {0},
 };

@@ -3,7 +3,7 @@
 own: `heddled --gpu gpu` in one process, the program in another.
 
     tests/gpu/remote.py [--build DIR] [--part programs,conformance,time] [--transport shm]
-                        [--runs N]
+                        [--runs N] [--sandbox require]
 
 `programs`: real programs print the same natively and remotely. `conformance`: those of
 tests/conformance/answers and tests/cu print their golden data, or differ as the soft driver does on
@@ -179,6 +179,7 @@ def main():
     p.add_argument("--part", default="programs,conformance,time")
     p.add_argument("--transport", default="shm", choices=("shm", "unix", "tcp"))
     p.add_argument("--runs", type=int, default=3)
+    p.add_argument("--sandbox", default="require", choices=("require", "auto", "off"))
     options = p.parse_args()
     options.build = options.build.resolve()
     work = Path(tempfile.mkdtemp(prefix="heddle-gpu-"))
@@ -188,7 +189,7 @@ def main():
         address = "tcp://127.0.0.1:7717"
         os.environ["HEDDLE_INSECURE"] = "yes"
     server = subprocess.Popen([options.build / "lib" / "heddle" / "heddled", "--listen", address,
-                               "--gpu", "gpu", "--log", "warn",
+                               "--gpu", "gpu", "--log", "warn", "--sandbox", options.sandbox,
                                *(["--insecure"] if options.transport == "tcp" else [])])
     until(lambda: listens(address), "a server that listens")
     try:

@@ -60,14 +60,25 @@ choose_mode(const struct hed_server *s)
 
 /* Why workers cannot be confined at all; NULL if they can. */
 static const char *
-reason_against(const struct hed_server *s, enum hed_sandbox_mode mode)
+reason_against(const struct hed_server *s)
 {
     if (s->plan.shares)
         return "a layer in the settings (trace, sched, record, mem_group) uses files or other "
                "processes";
-    if (s->plan.driver && mode == HED_SANDBOX_AUTO)
-        return "it is not tested with NVIDIA's driver; --sandbox require turns it on";
     return NULL;
+}
+
+/* NVIDIA's driver looks for its threads in /proc, by the numbers that they have in their PID
+ * namespace. Without a root of its own, the worker has the /proc of another. */
+static void
+leave_processes_out(struct hed_sandbox *box, struct hed_why *missing)
+{
+    const uint32_t processes = UINT32_C(1) << HED_STEP_PROCESSES;
+
+    if (!box->driver || !(box->steps & processes) || box->steps >> HED_STEP_ROOT & 1)
+        return;
+    box->steps &= ~processes;
+    hed_why_set(&missing[HED_STEP_PROCESSES], "NVIDIA's driver needs a root of its own for it");
 }
 
 static void
@@ -135,7 +146,7 @@ hed_confine_begin(struct hed_server *s, struct hed_why *why)
     s->sandbox = (struct hed_sandbox){.folders = {-1, -1}};
 
     const enum hed_sandbox_mode mode = choose_mode(s);
-    const char *against = reason_against(s, mode);
+    const char *against = reason_against(s);
 
     if (mode == HED_SANDBOX_OFF || (against && mode == HED_SANDBOX_AUTO)) {
         hed_info(SERVER, "sandbox: off (%s)", against ? against : "--sandbox off");
@@ -165,6 +176,7 @@ hed_confine_begin(struct hed_server *s, struct hed_why *why)
         hed_why_set(why, "cannot find out how to confine workers: %s", hed_err_text(err));
         return err;
     }
+    leave_processes_out(&s->sandbox, missing);
     err = judge_steps(s, mode, wanted, missing, why);
     if (!err)
         say_steps(s);
@@ -222,7 +234,7 @@ int
 hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
                    struct hed_worker_start *start, struct hed_why *why)
 {
-    static char images[32], cache[32]; /* as long as the process */
+    static char images[32], cache[32], variable[64]; /* as long as the process */
     struct hed_sandbox box = s->sandbox;
     char client[32] = "tcp";
 
@@ -236,6 +248,10 @@ hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_
     start->images = folder_path(box.folders[0], images, sizeof images);
     start->cache = folder_path(box.folders[1], cache, sizeof cache);
     start->group = box.steps >> HED_STEP_USER & 1;
+    /* By itself, the driver stores what it compiles in the home of the server's user. */
+    (void)snprintf(variable, sizeof variable, "%s%s",
+                   cache[0] ? "CUDA_CACHE_PATH=" : "CUDA_CACHE_DISABLE=1", cache);
+    box.variable = box.driver ? variable : NULL;
 
     const int err = hed_worker_prepare(start, why);
 

@@ -11,6 +11,7 @@
 #include <linux/sockios.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "server/sandbox/filter.h"
@@ -213,13 +214,43 @@ static const struct hed_filter_row worker_calls[] = {
     NEVER(setresgid, EPERM),
 };
 
-/* What NVIDIA's driver needs besides. This list is from its documentation and has not been
- * completed on a machine with a GPU; `--sandbox auto` does not use it. */
+/* Commands of NVIDIA's driver, as pairs of mask and value (filter.h): those for nvidiactl and the
+ * GPUs have the letter F and both directions, and the sizes of their structs differ from version to
+ * version; those for nvidia-uvm are plain numbers, but for the first and the last. */
+#define COMMAND(request) 0xffffffffu, (request)
+static const uint32_t driver_requests[] = {
+    0xc000ff00u,         0xc0004600u,         0xffffff00u,         0,
+    COMMAND(0x30000001), COMMAND(0x30000002), COMMAND(FIONREAD),   COMMAND(FIONBIO),
+    COMMAND(SIOCOUTQ),   COMMAND(TCGETS),     COMMAND(TIOCGWINSZ),
+};
+
+/* The driver listens at a socket over which it would give its descriptors to other processes, and
+ * does not start if it cannot. Nobody can connect to it or be connected to: see the worker's calls.
+ * Only this type, because others can send without a connection. */
+static const uint32_t socket_families[] = {AF_UNIX};
+static const uint32_t socket_types[] = {SOCK_SEQPACKET | SOCK_CLOEXEC};
+static const struct hed_filter_row socket_type = AMONG(socket, 1, socket_types, EACCES);
+
+/* What NVIDIA's driver needs besides, as traced with driver 580 on an H200. It does without other
+ * calls that it tries: symlink, connect (to MPS), sched_get_priority_max. */
 static const struct hed_filter_row driver_calls[] = {
-    ALWAYS(ioctl),           ALWAYS(mlock2),        ALWAYS(mlockall),
-    ALWAYS(mbind),           ALWAYS(pipe2),         ALWAYS(sched_setaffinity),
-    ALWAYS(get_mempolicy),   ALWAYS(set_mempolicy), ALWAYS(timerfd_create),
-    ALWAYS(timerfd_settime),
+    {.number = SYS_ioctl,
+     .test = HED_CALL_MASKED,
+     .argument = 1,
+     .values = driver_requests,
+     .count = sizeof driver_requests / sizeof *driver_requests,
+     .error = ENOTTY},
+    ALWAYS(pipe2),
+    ALWAYS(get_mempolicy),
+    {.number = SYS_socket,
+     .test = HED_CALL_AMONG,
+     .argument = 0,
+     .values = socket_families,
+     .count = 1,
+     .error = EACCES,
+     .also = &socket_type},
+    ALWAYS(bind),
+    ALWAYS(listen),
 };
 
 /* No library calls these in a worker. */

@@ -26,6 +26,7 @@ enum {
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
     REMOVE_FILE = 1 << 5,
+    MAKE_DIR = 1 << 7,
     MAKE_REG = 1 << 8,
     REFER = 1 << 13,
     TRUNCATE = 1 << 14,
@@ -34,6 +35,7 @@ enum {
     FOR_FILES = WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV, /* have no meaning for folders */
 
     READ = READ_FILE | READ_DIR,
+    /* NVIDIA's driver also makes folders in the one for what it has compiled. */
     CHANGE = READ | WRITE_FILE | TRUNCATE | MAKE_REG | REMOVE_FILE | REFER,
 };
 
@@ -131,7 +133,7 @@ hed_step_files(const struct hed_sandbox *s, struct hed_why *why)
     hed_paths_each(s, allow_path, &r);
     for (int i = 0; i < HED_SANDBOX_FOLDERS; i++)
         if (s->folders[i] >= 0)
-            allow_open(&r, s->folders[i], CHANGE);
+            allow_open(&r, s->folders[i], s->driver ? CHANGE | MAKE_DIR : CHANGE);
     if (!r.err && syscall(SYS_landlock_restrict_self, r.fd, 0) != 0)
         r.err = -errno;
     (void)close(r.fd);

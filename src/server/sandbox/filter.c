@@ -64,6 +64,19 @@ insist_on(struct program *p, uint32_t k, uint32_t otherwise)
     return_value(p, otherwise);
 }
 
+/* Continues if one of the pairs of mask and value matches the lower half of the argument. */
+static void
+insist_on_pairs(struct program *p, const struct hed_filter_row *r, uint32_t otherwise)
+{
+    for (size_t i = 0; i + 1 < r->count && i < VALUES_MAX; i += 2) {
+        load_word(p, argument_offset(r->argument, false));
+        add_code(p, BPF_ALU | BPF_AND | BPF_K, r->values[i], 0, 0);
+        add_code(p, BPF_JMP | BPF_JEQ | BPF_K, r->values[i + 1],
+                 (uint8_t)(3 * ((r->count - i) / 2 - 1) + 1), 0);
+    }
+    return_value(p, otherwise);
+}
+
 static void
 add_test(struct program *p, const struct hed_filter_row *r)
 {
@@ -92,6 +105,9 @@ add_test(struct program *p, const struct hed_filter_row *r)
         add_code(p, BPF_JMP | BPF_JSET | BPF_K, values[0], 1, 0);
         return_value(p, refuse);
         break;
+    case HED_CALL_MASKED:
+        insist_on_pairs(p, r, refuse);
+        break;
     case HED_CALL_AMONG:
     case HED_CALL_ON_SELF:
         load_word(p, argument_offset(r->argument, false));
@@ -100,7 +116,10 @@ add_test(struct program *p, const struct hed_filter_row *r)
         return_value(p, refuse);
         break;
     }
-    return_value(p, SECCOMP_RET_ALLOW);
+    if (r->also)
+        add_test(p, r->also);
+    else
+        return_value(p, SECCOMP_RET_ALLOW);
 }
 
 /* The number of the call is loaded. It is loaded again only after a test, which returns. */

@@ -7,6 +7,7 @@
 enum hed_filter_test {
     HED_CALL_ALWAYS,  /* allowed with all arguments */
     HED_CALL_AMONG,   /* allowed if the argument is one of `values` */
+    HED_CALL_MASKED,  /* `values` are masks and values: allowed if one pair fits */
     HED_CALL_SETS,    /* allowed if the argument has the bit of values[0] */
     HED_CALL_NULL,    /* allowed if the argument, a pointer, is NULL */
     HED_CALL_ON_SELF, /* allowed if the argument is the number of this process */
@@ -20,7 +21,8 @@ struct hed_filter_row {
     int argument; /* the one that is tested, from 0 */
     const uint32_t *values;
     size_t count;
-    int error; /* the errno if the test fails; 0: EPERM */
+    int error;                         /* the errno if the test fails; 0: EPERM */
+    const struct hed_filter_row *also; /* a test that must succeed, too, or NULL */
 };
 
 struct hed_filter_list {

@@ -41,7 +41,7 @@ hed_step_environment(const struct hed_sandbox *s, struct hed_why *why)
     }
     if (kept)
         *kept = NULL;
-    return 0;
+    return s->variable && putenv(s->variable) != 0 ? -errno : 0;
 }
 
 /* The server's standard input may be a terminal, or a file with secrets. */

@@ -67,6 +67,7 @@ struct hed_sandbox {
     uint32_t threads;                 /* the most that it may have */
     uint64_t memory;                  /* bytes of private memory; 0 for no limit */
     const char *libraries;            /* heddle's folder of libraries */
+    char *variable;                   /* that its environment gets, "NAME=value", or NULL */
     int folders[HED_SANDBOX_FOLDERS]; /* that it may write to: descriptors, or -1 */
 };
 

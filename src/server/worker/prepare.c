@@ -1,5 +1,6 @@
 /* Before the client is heard: what the settings ask for, and loading it. See start.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -15,7 +16,8 @@
 void
 hed_worker_look(struct hed_worker_plan *out)
 {
-    static struct hed_session_plan plan; /* large; the listener has one thread */
+    static struct hed_session_plan plan;           /* large; the listener has one thread */
+    const char *given = getenv("CUDA_CACHE_PATH"); /* where the driver keeps what it compiles */
     struct hed_why why = {""};
 
     memset(out, 0, sizeof *out);
@@ -25,6 +27,10 @@ hed_worker_look(struct hed_worker_plan *out)
     out->driver = plan.driver;
     out->cpu = plan.cpu;
     out->shares = plan.shares;
+    if (plan.driver && !hed_str_copy(out->cache, sizeof out->cache, given ? given : ""))
+        out->cache[0] = '\0';
+    if (plan.driver && !out->cache[0])
+        (void)hed_cache_folder("driver", out->cache, sizeof out->cache);
     if (plan.no_cache || !plan.cpu)
         return;
     if (plan.cache[0])
