@@ -195,7 +195,7 @@ _heddle_serve() {
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
             --allow-gid --memory --host-memory --total-memory --clients --channels --rate --idle --session
             --kernel-time --compile-time --patience --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --sandbox
-            --worker-uids --worker-memory --log --list --status --evict --help" "$cur"
+            --worker-uids --worker-memory --log --list --status --json --evict --help" "$cur"
         ;;
     esac
 }

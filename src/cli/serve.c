@@ -28,7 +28,7 @@
 
 static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
-    "       heddle serve --list | --status | --evict WORKER [--listen ADDRESS]\n"
+    "       heddle serve --status [--json] | --list | --evict WORKER [--listen ADDRESS]\n"
     "\n"
     "Lets programs elsewhere use this machine's GPUs. They run with\n"
     "`heddle run --gpu ADDRESS -- PROGRAM`, and each gets a process of its own here.\n"
@@ -83,21 +83,24 @@ static const char usage[] =
     "                      (default: the memory of this machine, at least 16G)\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
     "                      warn,server=info)\n"
-    "  --list              print the clients of the server at ADDRESS, as a table\n"
-    "  --status            print what it is doing, as JSON\n"
+    "  --status            print what the server at ADDRESS is doing: its limits,\n"
+    "                      devices and clients\n"
+    "  --json              with --status: print it as JSON\n"
+    "  --list              print the clients only\n"
     "  --evict WORKER      end the client with this worker, a number from --list\n"
     "  -h, --help          show this help\n"
     "\n"
     "The exit code is 0 if a signal stopped the server, 1 if it failed, 2 if an\n"
     "option or setting is wrong, 125 if heddle is not installed properly.\n";
 
-enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_LIST, OPT_EVICT, OPT_HELP };
+enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_JSON, OPT_LIST, OPT_EVICT, OPT_HELP };
 
 static const struct hed_cli_opt options[] = {
     [OPT_LISTEN] = {"listen", true},
     [OPT_GPU] = {"gpu", true},
     [OPT_LOG] = {"log", true},
     [OPT_STATUS] = {"status", false},
+    [OPT_JSON] = {"json", false},
     [OPT_LIST] = {"list", false},
     [OPT_EVICT] = {"evict", true},
     [OPT_HELP] = {"help", false},
@@ -136,7 +139,7 @@ struct request {
     int count;
     const char *listen;          /* the first address; NULL: none */
     struct hed_preface question; /* kind 0: none, it becomes a server */
-    bool gpu, help;
+    bool gpu, help, json;
 };
 
 /* ---- the words ------------------------------------------------------------------------------- */
@@ -196,7 +199,10 @@ take_serve_option(struct request *r, int option, const char *value)
     case OPT_LOG:
         return take_setting(r, "log", value);
     case OPT_STATUS:
-        r->question.kind = HED_PREFACE_STATUS;
+        r->question.kind = HED_PREFACE_REPORT;
+        return HED_EXIT_OK;
+    case OPT_JSON:
+        r->json = true;
         return HED_EXIT_OK;
     case OPT_LIST:
         r->question.kind = HED_PREFACE_LIST;
@@ -235,6 +241,12 @@ parse_serve(struct request *r, int argc, char **argv)
         return HED_EXIT_OK;
     if (!hed_cli_opts_no_operands(&o))
         return HED_EXIT_USAGE;
+    if (r->json && r->question.kind != HED_PREFACE_REPORT) {
+        hed_cli_say("serve: --json says how to print the answer to --status");
+        return HED_EXIT_USAGE;
+    }
+    if (r->json)
+        r->question.kind = HED_PREFACE_STATUS;
     if (hed_cli_settings(&r->config, &r->env, &why) != 0) {
         hed_cli_say("serve: %s", why.text);
         return HED_EXIT_USAGE;
@@ -332,7 +344,7 @@ print_answer(const struct request *r, const struct hed_buf *b)
         hed_cli_say("serve: %.*s", (int)b->size - 10, (const char *)b->data + 9);
         return HED_EXIT_FAILED;
     }
-    if (is_text && (r->question.kind == HED_PREFACE_LIST || b->data[0] == '{')) {
+    if (is_text && (r->question.kind != HED_PREFACE_STATUS || b->data[0] == '{')) {
         fwrite(b->data, 1, b->size, stdout);
         return HED_EXIT_OK;
     }

@@ -123,7 +123,8 @@ enum hed_preface_kind {
     HED_PREFACE_CHANNEL,
     HED_PREFACE_STATUS, /* as JSON */
     HED_PREFACE_LIST,   /* of the clients, as a table */
-    HED_PREFACE_EVICT   /* end a client */
+    HED_PREFACE_EVICT,  /* end a client */
+    HED_PREFACE_REPORT, /* the status for people */
 };
 struct hed_preface {
     char magic[8];

@@ -3,7 +3,7 @@
  *
  *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> limits ──> fork a worker (worker.h)
  *   (listen.c)            (peer.c)         ├─ CHANNEL ─> its descriptor goes to the client's worker
- *                                          ├─ STATUS, LIST ─> text (status.c, table.c)
+ *                                          ├─ STATUS, ... ─> text (status.c, report.c, table.c)
  *                                          └─ EVICT ──> ends a worker
  *                                             these three over unix sockets only
  *
@@ -310,7 +310,10 @@ int hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uin
 
 #define HED_STATUS_MAX (8u << 20) /* bytes of the complete text */
 void hed_status_write(const struct hed_server *s, struct hed_buf *out);
-void hed_status_list(const struct hed_server *s, struct hed_buf *out); /* table.c */
-/* "20.0 GiB", "512 MiB", for people. */
+void hed_status_list(const struct hed_server *s, struct hed_buf *out);   /* table.c */
+void hed_status_report(const struct hed_server *s, struct hed_buf *out); /* report.c */
+/* "12 s", "5 min", "3 h", "8 d"; "20.0 GiB", "512 MiB". */
+#define HED_AGE_TEXT 32
+const char *hed_age_text(uint64_t ns, char out[HED_AGE_TEXT]);
 #define HED_SIZE_TEXT 32
 const char *hed_size_text(uint64_t bytes, char out[HED_SIZE_TEXT]);

@@ -236,6 +236,8 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
     hed_buf_init(&text, HED_STATUS_MAX);
     if (p->preface.kind == HED_PREFACE_STATUS)
         hed_status_write(s, &text);
+    else if (p->preface.kind == HED_PREFACE_REPORT)
+        hed_status_report(s, &text);
     else if (p->preface.kind == HED_PREFACE_LIST)
         hed_status_list(s, &text);
     else
@@ -266,6 +268,7 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
         begin_channel(s, p);
         break;
     case HED_PREFACE_STATUS:
+    case HED_PREFACE_REPORT:
     case HED_PREFACE_LIST:
     case HED_PREFACE_EVICT:
         begin_answer(s, p);

@@ -11,9 +11,8 @@
 
 #define CELL 32
 
-/* "12 s", "5 min", "3 h", "8 d". */
-static const char *
-age_text(uint64_t ns, char out[CELL])
+const char *
+hed_age_text(uint64_t ns, char out[HED_AGE_TEXT])
 {
     static const struct {
         uint64_t seconds;
@@ -24,7 +23,7 @@ age_text(uint64_t ns, char out[CELL])
 
     while (i + 1 < sizeof units / sizeof units[0] && seconds < units[i].seconds)
         i++;
-    (void)snprintf(out, CELL, "%llu %s", (unsigned long long)(seconds / units[i].seconds),
+    (void)snprintf(out, HED_AGE_TEXT, "%llu %s", (unsigned long long)(seconds / units[i].seconds),
                    units[i].name);
     return out;
 }
@@ -78,11 +77,13 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
     const uint64_t now = hed_now_ns();
     const uint64_t told = atomic_load(&w->last_ns);
     const uint64_t last = told > c->started_ns && told <= now ? told : c->started_ns;
-    char program[CELL], since[CELL], idle[CELL], memory[HED_SIZE_TEXT], client[80];
+    char program[CELL], since[HED_AGE_TEXT], idle[HED_AGE_TEXT], used[HED_SIZE_TEXT],
+        memory[HED_SIZE_TEXT], client[80];
 
-    hed_buf_addf(out, "%7d  %-20.20s  %-30.30s  %7s  %7s  %9s  %10llu\n", (int)c->pid,
+    hed_buf_addf(out, "%7d  %-16.16s  %-28.28s  %6s  %6s  %9s  %9s  %9llu\n", (int)c->pid,
                  program_text(w, program), client_text(c, client, sizeof client),
-                 age_text(now - c->started_ns, since), age_text(now - last, idle),
+                 hed_age_text(now - c->started_ns, since), hed_age_text(now - last, idle),
+                 hed_size_text(hed_pressure_of(c->pid), used),
                  memory_text(s->ledger.leased[c - s->children], memory),
                  (unsigned long long)atomic_load(&w->launches));
 }
@@ -90,8 +91,8 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
 void
 hed_status_list(const struct hed_server *s, struct hed_buf *out)
 {
-    hed_buf_addf(out, "%7s  %-20s  %-30s  %7s  %7s  %9s  %10s\n", "WORKER", "PROGRAM", "CLIENT",
-                 "SINCE", "IDLE", "MEMORY", "LAUNCHES");
+    hed_buf_addf(out, "%7s  %-16s  %-28s  %6s  %6s  %9s  %9s  %9s\n", "WORKER", "PROGRAM", "CLIENT",
+                 "SINCE", "IDLE", "USED", "LEASED", "LAUNCHES");
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         if (s->children[i].pid)
             put_row(s, &s->children[i], out);

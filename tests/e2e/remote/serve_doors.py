@@ -105,7 +105,7 @@ class Prefaces(Case):
     def test_garbage_is_refused_at_once(self):
         server = Server(self)
         for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 32, b"\xff", os.urandom(4096),
-                     MAGIC[:7] + b"\r", preface(0), preface(6), preface(2**32 - 1),
+                     MAGIC[:7] + b"\r", preface(0), preface(7), preface(2**32 - 1),
                      MAGIC + struct.pack("<II", NEW, 1) + bytes(16)):
             with server.connect(data) as s:
                 self.assertTrue(self.ends(s), data[:32])

@@ -90,7 +90,7 @@ class Words(Case):
     def test_help_and_server_know_the_same_options(self):
         text = self.heddle("serve", "--help").stdout
         names = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE))
-        names -= {"--status", "--list", "--evict"}
+        names -= {"--status", "--json", "--list", "--evict"}
         with open(os.path.join(SOURCE, "src/server/listener/options.c"), encoding="utf-8") as f:
             known = set(re.findall(r'^    \{"([a-z-]+)", (?:true|false), take_', f.read(),
                                    re.MULTILINE))
@@ -118,7 +118,7 @@ class Beginning(Case):
                                   "--images", "none"], stderr=log, env=clean_environment())
         try:
             until(lambda: b"serves --gpu" in open(said, "rb").read())
-            r = self.heddle("serve", "--status", "--listen", f"unix:{path}")
+            r = self.heddle("serve", "--status", "--json", "--listen", f"unix:{path}")
             self.assertEqual((r.returncode, r.stderr), (0, ""))
             self.assertEqual(json.loads(r.stdout)["pid"], p.pid)
         finally:
@@ -196,7 +196,7 @@ class Status(Case):
     CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer", "since",
                    "seconds", "idle_seconds",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
-                   "leased_total_bytes", "host_bytes", "failure"}
+                   "leased_total_bytes", "host_bytes", "used_bytes", "failure"}
 
     def test_keys_are_stable_and_described(self):
         begin = time.time()
@@ -221,6 +221,26 @@ class Status(Case):
             page = f.read().split(".SH STATUS")[1].split(".SH EXIT")[0]
         for key in self.KEYS | self.CLIENT_KEYS | set(status["limits"]):
             self.assertRegex(page, rf"\b{key}\b")
+
+    def test_people_get_a_table(self):
+        server = Server(self, "--session", "7200", "--memory", "3G")
+        self.client(server)
+        until(lambda: server.status()["clients"])
+        r = self.heddle("serve", "--status", "--listen", f"shm:{server.path}")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        for words in (f"process {server.process.pid}, serves --gpu null for ",
+                      f"listens at   shm:{server.path}\n", "1 of 256 (--clients)",
+                      "devices 3.0 GiB (--memory)", "session 7200 s (--session)",
+                      "silence no limit (--idle)", "(--total-memory)", "(--compile-time)",
+                      f"{server.workers()[0]}  ?  "):
+            self.assertIn(words, r.stdout)
+        self.assertLessEqual(max(map(len, r.stdout.splitlines())), 105, r.stdout)
+        # Both print the same table.
+        table = self.heddle("serve", "--list", "--listen", f"shm:{server.path}").stdout
+        self.assertIn(table.splitlines()[0], r.stdout.splitlines())
+        r = self.heddle("serve", "--list", "--json", "--listen", f"shm:{server.path}")
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("--json", r.stderr)
 
     def test_a_missing_server_is_reported(self):
         r = self.heddle("serve", "--status", "--listen", f"shm:{self.dir}/nobody")
