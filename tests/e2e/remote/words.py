@@ -195,7 +195,7 @@ class Log(Case):
         r = self.heddle("devices", "--gpu", f"unix:{self.dir}/s")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.wait_for(log, " ended")
-        lines = [line for line in log().splitlines() if "(process" in line or "worker" in line]
+        lines = [line for line in log().splitlines() if "(process" in line or ": worker" in line]
         self.assertEqual(len(lines), 2, log())
         self.assertRegex(lines[0], rf"heddle \(process \d+ of user {os.geteuid()}, unix, heddle .*"
                                    r"\) begins")
