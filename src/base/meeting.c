@@ -60,7 +60,9 @@ add_folder(struct hed_meeting_folders *out, const char *in_path, int in, const c
     if (fd < 0)
         return fd;
     f->fd = fd;
+    f->shared = false;
     f->user = user;
+    f->group = (gid_t)-1;
     f->mode = 0600;
     out->count++;
     return 0;
@@ -147,6 +149,70 @@ add_home_folder(struct hed_meeting_folders *out, const struct hed_meeting_places
     return err;
 }
 
+/* ---- the setting meet_dir -------------------------------------------------------------------- */
+
+static char chosen[HED_MEETING_PATH_MAX + 1]; /* too long if it is full */
+
+void
+hed_meeting_choose(const char *path)
+{
+    (void)snprintf(chosen, sizeof chosen, "%s", path);
+}
+
+/* Says what is wrong with the folder; NULL if it can be used. */
+static const char *
+judge_given_folder(const struct stat *st, uid_t user)
+{
+    if (!S_ISDIR(st->st_mode))
+        return "it is not a folder";
+    if (st->st_uid != 0 && st->st_uid != user)
+        return "it belongs to another user; it must be root's or your own";
+    if (st->st_mode & S_IWOTH)
+        return "all users can write to it; remove that right (chmod o-w)";
+    return NULL;
+}
+
+/* Files in it are shared if the group can write to it. A sticky folder would keep the last process
+ * from removing a file that another user has created. */
+static int
+add_given_folder(struct hed_meeting_folders *out, const struct hed_meeting_places *p,
+                 struct hed_why *why)
+{
+    struct hed_meeting_folder *f = &out->at[0];
+    const char *wrong = NULL;
+    struct stat st;
+
+    if (p->given[0] != '/' || strlen(p->given) >= sizeof f->path) {
+        hed_why_set(why, "meet_dir: %.200s is not the full path of a folder", p->given);
+        return HED_EINVAL;
+    }
+
+    const int fd = open(p->given, OPEN_FOLDER | O_NOFOLLOW);
+    const int e = errno;
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        wrong =
+            e == ENOENT ? "there is no such folder; an administrator has to make it" : strerror(e);
+    else
+        wrong = judge_given_folder(&st, p->user);
+    if (!wrong && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
+        wrong = "you may not write to it; are you in its group?";
+    if (wrong) {
+        hed_why_set(why, "meet_dir: %.200s: %s", p->given, wrong);
+        if (fd >= 0)
+            close(fd);
+        return fd < 0 && e == ENOENT ? HED_ENOTFOUND : HED_EACCESS;
+    }
+    f->fd = fd;
+    f->shared = (st.st_mode & S_IWGRP) != 0;
+    f->user = p->user;
+    f->group = st.st_gid;
+    f->mode = f->shared ? 0660 : 0600;
+    (void)snprintf(f->path, sizeof f->path, "%s", p->given);
+    out->count = 1;
+    return 0;
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Says which user has taken the name. */
@@ -197,6 +263,8 @@ hed_meeting_open_in(const struct hed_meeting_places *p, bool make, struct hed_me
 {
     out->count = 0;
     out->warning.text[0] = '\0';
+    if (p->given && p->given[0])
+        return add_given_folder(out, p, why);
     add_run_folder(out, p, make);
 
     const int err = out->count ? add_shared_folder(out, p, false) : add_other_folder(out, p, make);
@@ -217,7 +285,7 @@ hed_meeting_open(bool make, struct hed_meeting_folders *out, struct hed_why *why
     static atomic_bool has_warned;
     char run[48];
     const struct hed_meeting_places places = {
-        .user = geteuid(), .run = run, .shared = "/dev/shm", .home = NULL};
+        .user = geteuid(), .run = run, .shared = "/dev/shm", .home = NULL, .given = chosen};
 
     (void)snprintf(run, sizeof run, "/run/user/%u", (unsigned)places.user);
 
@@ -274,6 +342,20 @@ hed_meeting_owns(const struct hed_meeting_folder *f, int fd)
 {
     struct stat st;
 
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == f->user &&
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           (f->shared ? st.st_gid == f->group : st.st_uid == f->user) &&
            (st.st_mode & 0777 & ~f->mode) == 0 && st.st_nlink <= 1;
+}
+
+int
+hed_meeting_adopt(const struct hed_meeting_folder *f, int fd)
+{
+    struct stat st;
+
+    if (!f->shared)
+        return 0;
+    if (fstat(fd, &st) != 0 || (st.st_gid != f->group && fchown(fd, (uid_t)-1, f->group) != 0) ||
+        fchmod(fd, f->mode) != 0)
+        return -errno;
+    return 0;
 }

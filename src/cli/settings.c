@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "core/config.h"
@@ -198,6 +199,10 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = complete_path(env, "trace", c->trace, why);
     if (!err)
         err = complete_path(env, "cache", c->cache, why);
+    if (!err)
+        err = complete_path(env, "meet_dir", c->meet_dir, why);
+    if (!err)
+        hed_meeting_choose(c->meet_dir);
     if (!err)
         err = complete_path(env, "tls_ca", c->tls_ca, why);
     if (!err)

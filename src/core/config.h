@@ -35,6 +35,7 @@
     X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                 \
     X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                    \
     X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                     \
+    X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                   \
     X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")          \
     X(WORD, sticky_launch, "no", "a refused launch makes later calls fail too: yes or no")        \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \

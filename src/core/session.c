@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "base/str.h"
 #include "core/config.h"
 #include "core/dead.h"
@@ -216,6 +217,7 @@ start_session_locked(void)
         hed_warn(CORE, "%s", config.warning.text);
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
+    hed_meeting_choose(config.meet_dir);
     if (!err)
         err = build_chain(&config, &top, &why);
     if (err) {

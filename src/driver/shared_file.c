@@ -33,6 +33,8 @@ owner_of(pid_t pid)
     unsigned long long start = 0;
     const char *at = hed_process_stat(pid, text, sizeof text);
 
+    if (at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X'))
+        return 0; /* it has ended, and its parent has not asked for it yet */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, " %llu", &start) != 1)
@@ -77,6 +79,9 @@ open_locked(const struct hed_meeting_folder *in, bool make)
 
         if (fd < 0)
             return -1;
+        /* A member of the group may open it just before its creator gives it to the group, and then
+         * does not share this time. Only its owner can change it. */
+        (void)hed_meeting_adopt(in, fd);
 
         const bool good = hed_meeting_owns(in, fd) && lock_file(fd) && fstat(fd, &st) == 0;
 

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "base/str.h"
 #include "core/config.h"
 #include "core/session.h"
@@ -43,6 +44,7 @@ load_settings(struct hed_config *c, struct hed_why *why)
         hed_warn(INJECT,
                  "mem, fault, lift, sticky_launch and layers have no effect with --inject, which "
                  "only observes calls");
+    hed_meeting_choose(c->meet_dir);
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';
     (void)hed_str_copy(c->gpu, sizeof c->gpu, "gpu");

@@ -186,8 +186,10 @@ make_meeting_file(const struct hed_meet *m, struct hed_why *why)
     if (fd < 0)
         return hed_meet_explain(m, why, errno);
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    e = -hed_meeting_adopt(&m->folder, fd);
     /* A lack of memory must be an error here and not a signal later. */
-    e = posix_fallocate(fd, 0, (off_t)m->size);
+    if (e == 0)
+        e = posix_fallocate(fd, 0, (off_t)m->size);
     if (e == 0 && (pwrite(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
                    linkat(AT_FDCWD, self, m->folder.fd, m->name, AT_SYMLINK_FOLLOW) != 0))
         e = errno;

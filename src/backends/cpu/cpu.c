@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
@@ -137,9 +138,10 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
 
     if (err)
         hed_why_set(why, "no memory for the CPU GPU");
-    /* This library's own copy of the log has not been set up yet. */
+    /* This library's own copies of the log and of the folder have not been set up yet. */
     if (!err)
         err = hed_log_setup(config->log, why);
+    hed_meeting_choose(config->meet_dir);
     if (!err)
         err = hed_profile_devices(config->gpu, devices, HED_PROFILE_DEVICES_MAX, &count, why);
     if (!err)

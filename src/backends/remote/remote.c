@@ -7,6 +7,7 @@
 #include "backends/remote/queue.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/meeting.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
@@ -63,9 +64,10 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
 
     if (err)
         hed_why_set(why, "no memory for a remote GPU");
-    /* This library's own copy of the log has not been set up yet. */
+    /* This library's own copies of the log and of the folder have not been set up yet. */
     if (!err)
         err = hed_log_setup(config->log, why);
+    hed_meeting_choose(config->meet_dir);
     if (!err) {
         r->heap = -1;
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);

@@ -16,6 +16,7 @@
 #include "base/meeting.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "core/config.h"
 
 #define NAMED_MAX 2 /* GPUs that are named in one line */
 
@@ -405,6 +406,7 @@ hed_cli_sched(int argc, char **argv)
 {
     struct hed_cli_sched r = {0};
     static struct hed_cli_gpu gpus[HED_CLI_GPUS];
+    static struct hed_config config; /* large */
     int code = parse_sched(&r, argc, argv);
 
     if (code != HED_EXIT_OK)
@@ -415,6 +417,14 @@ hed_cli_sched(int argc, char **argv)
     }
     if (strcmp(r.verb, "policies") == 0)
         return print_policies(&r);
+
+    struct hed_why why = {""};
+
+    if (hed_config_load(&config, environ, &why) != 0) {
+        hed_cli_say("sched: %s", why.text);
+        return HED_EXIT_USAGE;
+    }
+    hed_meeting_choose(config.meet_dir);
 
     const size_t count = find_gpus(&r, gpus);
 

@@ -33,7 +33,7 @@ setup(void **state)
     assert_int_equal(mkdir(shared, 0700), 0);
     assert_int_equal(chmod(shared, 01777), 0);
     assert_int_equal(mkdir(home, 0755), 0);
-    places = (struct hed_meeting_places){geteuid(), run, shared, home};
+    places = (struct hed_meeting_places){geteuid(), run, shared, home, NULL};
     return 0;
 }
 
@@ -247,7 +247,109 @@ only_plain_files_of_the_user_alone_are_owned(void **state)
     hed_meeting_close(&folders);
 }
 
+/* The folder of the setting meet_dir, which an administrator has made. */
+static const char *
+make_team(mode_t mode)
+{
+    static char team[96];
+
+    (void)snprintf(team, sizeof team, "%s/team", root);
+    assert_int_equal(mkdir(team, 0700), 0);
+    assert_int_equal(chmod(team, mode), 0);
+    places.given = team;
+    return team;
+}
+
+static void
+a_given_folder_is_the_only_one(void **state)
+{
+    struct hed_why why;
+
+    (void)make_team(0700);
+    assert_int_equal(mkdir(run, 0700), 0);
+    assert_int_equal(hed_meeting_open_in(&places, true, &folders, &why), 0);
+    assert_int_equal(folders.count, 1);
+    assert_string_equal(folders.at[0].path, places.given);
+    assert_false(folders.at[0].shared);
+    assert_int_equal(folders.at[0].mode, 0600);
+    hed_meeting_close(&folders);
+}
+
+static void
+files_belong_to_the_group_whatever_the_umask(void **state)
+{
+    struct hed_why why;
+    struct stat st;
+
+    (void)make_team(02770);
+    assert_int_equal(hed_meeting_open_in(&places, true, &folders, &why), 0);
+
+    const struct hed_meeting_folder *f = &folders.at[0];
+    const mode_t before = umask(077);
+    const int fd = openat(f->fd, "x", O_CREAT | O_RDWR, f->mode);
+
+    assert_true(f->shared);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(hed_meeting_adopt(f, fd), 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0660);
+    assert_int_equal(st.st_gid, f->group);
+    assert_true(hed_meeting_owns(f, fd));
+    assert_int_equal(fchmod(fd, 0664), 0); /* others can read it */
+    assert_false(hed_meeting_owns(f, fd));
+    assert_int_equal(fchmod(fd, 0660), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(fchown(fd, STRANGER, (gid_t)-1), 0); /* another member's */
+        assert_true(hed_meeting_owns(f, fd));
+        assert_int_equal(fchown(fd, (uid_t)-1, STRANGER), 0);
+        assert_false(hed_meeting_owns(f, fd));
+    }
+    (void)umask(before);
+    close(fd);
+    hed_meeting_close(&folders);
+}
+
+static void
+assert_refused(int expected, const char *says)
+{
+    struct hed_why why = {""};
+
+    assert_int_equal(hed_meeting_open_in(&places, true, &folders, &why), expected);
+    assert_int_equal(folders.count, 0);
+    assert_non_null(strstr(why.text, "meet_dir: "));
+    assert_non_null(strstr(why.text, says));
+}
+
+static void
+a_given_folder_that_cannot_be_used_is_refused(void **state)
+{
+    const char *team = make_team(02777);
+    char path[128];
+
+    assert_refused(HED_EACCESS, "all users can write to it");
+    assert_int_equal(rmdir(team), 0);
+    assert_refused(HED_ENOTFOUND, "an administrator has to make it");
+    assert_int_equal(symlink(home, team), 0);
+    assert_refused(HED_EACCESS, "");
+    assert_int_equal(unlink(team), 0);
+    close(open(team, O_CREAT | O_WRONLY, 0600));
+    assert_refused(HED_EACCESS, "");
+    places.given = "team";
+    assert_refused(HED_EINVAL, "not the full path");
+    if (geteuid() == 0) {
+        (void)snprintf(path, sizeof path, "%s/theirs", root);
+        assert_int_equal(mkdir(path, 0770), 0);
+        assert_int_equal(chown(path, STRANGER, STRANGER), 0);
+        places.given = path;
+        assert_refused(HED_EACCESS, "belongs to another user");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_given_folder_is_the_only_one, setup, teardown),
+    cmocka_unit_test_setup_teardown(files_belong_to_the_group_whatever_the_umask, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_given_folder_that_cannot_be_used_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(the_folder_in_run_comes_first, setup, teardown),
     cmocka_unit_test_setup_teardown(a_folder_in_run_that_others_can_open_is_not_used, setup,
                                     teardown),
