@@ -87,9 +87,10 @@ hed_buf_addf(struct hed_buf *b, const char *fmt, ...)
         return;
 
     va_start(ap, fmt);
-    vsnprintf((char *)b->data + b->size, (size_t)n + 1, fmt, ap);
+    const int written = vsnprintf((char *)b->data + b->size, (size_t)n + 1, fmt, ap);
     va_end(ap);
-    b->size += (size_t)n;
+    /* A text among the arguments may have become shorter, if others can write to it. */
+    b->size += written < 0 ? 0 : written < n ? (size_t)written : (size_t)n;
 }
 
 void
