@@ -94,6 +94,7 @@ struct hed_interp {
  * wait for those above it. */
 struct interp_block {
     struct interp_block *below;
+    unsigned char *local;          /* local memory from here on is free without it */
     struct interp_block *previous; /* of alloca, in the same frame */
     bool ended;
     bool is_frame;
@@ -130,9 +131,18 @@ struct interp_warp {
     struct interp_frame *frame;
     struct interp_block *top;
     struct hed_ptx_strand *strand;
-    const uint32_t *stop;      /* not 0: the grid has failed */
-    unsigned char *free, *end; /* the strand's memory that is not in use */
+    const uint32_t *stop;             /* not 0: the grid has failed */
+    unsigned char *free, *end;        /* the strand's memory that is not in use */
+    unsigned char *local, *local_end; /* the same of a confined kernel's local memory; or NULL */
+    uint64_t pen_base, pen_outer;     /* the grid's */
 };
+
+/* What an address stands for that the kernel computed. */
+static inline uint64_t
+interp_in_pen(const struct interp_warp *w, uint64_t address)
+{
+    return w->pen_base | (address & ~w->pen_outer);
+}
 
 static inline void *
 interp_at(const struct interp_warp *w, uint32_t place)
@@ -178,6 +188,8 @@ const struct interp_step *hed_interp_rotate(struct interp_warp *w, uint32_t pc);
 bool hed_interp_meet(struct interp_warp *w, const struct interp_step *s, uint32_t required);
 /* Memory of the strand; traps if there is none left. */
 void *hed_interp_take(struct interp_warp *w, size_t bytes);
+/* The same for variables in local memory, in the pen of a confined kernel. */
+void *hed_interp_take_local(struct interp_warp *w, size_t bytes);
 /* Makes a frame the current one. */
 void hed_interp_enter(struct interp_warp *w, struct interp_frame *f);
 /* A frame for some lanes; its registers begin as they should. The current frame stays. */
@@ -353,7 +365,7 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
         const uint64_t *a = interp_at(w, place);
 
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
-            out[i] = a[i] + (uint64_t)imm;
+            out[i] = interp_in_pen(w, a[i] + (uint64_t)imm);
         return;
     }
     case INTERP_SHARED_REGISTER: {
@@ -367,7 +379,7 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
     case INTERP_LOCAL_VAR:
         base = (uintptr_t)w->frame->local + (uint64_t)imm;
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
-            out[i] = base + i * w->frame->stride;
+            out[i] = interp_in_pen(w, base + i * w->frame->stride);
         return;
     case INTERP_GLOBAL_VAR:
         base = w->strand->grid->vars[place];
@@ -379,6 +391,7 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
         base = (uintptr_t)w->strand->grid->params;
         break;
     }
+    base = interp_in_pen(w, base + (uint64_t)imm);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        out[i] = base + (uint64_t)imm;
+        out[i] = base;
 }

@@ -40,11 +40,26 @@ hed_interp_take(struct interp_warp *w, size_t bytes)
     return at;
 }
 
+void *
+hed_interp_take_local(struct interp_warp *w, size_t bytes)
+{
+    unsigned char *at = w->local;
+
+    if (!at)
+        return hed_interp_take(w, bytes);
+    bytes = hed_round_up(bytes, ALIGN);
+    if (bytes > (size_t)(w->local_end - at))
+        hed_rt_trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
+    w->local += bytes;
+    return at;
+}
+
 static void
 release_blocks(struct interp_warp *w)
 {
     while (w->top && w->top->ended) {
         w->free = (unsigned char *)w->top;
+        w->local = w->top->local;
         w->top = w->top->below;
     }
 }
@@ -55,9 +70,10 @@ hed_interp_push(struct interp_warp *w, const struct interp_func *f, uint32_t lan
     const uint64_t head = hed_round_up(sizeof(struct interp_frame), ALIGN);
     const uint64_t registers = hed_round_up((uint64_t)f->registers, ALIGN);
     const uint64_t stride = hed_round_up(f->local + extra, ALIGN);
-    struct interp_frame *n = hed_interp_take(w, head + registers + stride * HED_PTX_LANES);
+    struct interp_frame *n = hed_interp_take(w, head + registers);
 
     n->block.below = w->top;
+    n->block.local = w->local;
     n->block.ended = false;
     n->block.is_frame = true;
     w->top = &n->block;
@@ -65,7 +81,7 @@ hed_interp_push(struct interp_warp *w, const struct interp_func *f, uint32_t lan
     n->parent = NULL;
     n->site = NULL;
     n->registers = (unsigned char *)n + head;
-    n->local = n->registers + registers;
+    n->local = hed_interp_take_local(w, stride * HED_PTX_LANES);
     n->stride = stride;
     n->extra = NULL;
     n->lanes = lanes;
@@ -288,6 +304,10 @@ hed_interp_entry(struct hed_ptx_strand *strand)
         .stop = strand->grid->stop ? strand->grid->stop : &never,
         .free = strand->memory,
         .end = strand->memory + strand->memory_size,
+        .local = strand->local,
+        .local_end = strand->local ? strand->local + strand->local_size : NULL,
+        .pen_base = strand->grid->pen_base,
+        .pen_outer = strand->grid->pen_outer,
     };
     const struct interp_step *s = p->funcs[0].steps;
 

@@ -406,11 +406,8 @@ hed_interp_address(struct interp_decoder *d, const struct hed_ptx_operand *o,
                    enum hed_ptx_space space, unsigned align)
 {
     const struct interp_memory m = hed_interp_memory(d, o, space, align);
-    uint32_t to;
+    const uint32_t to = hed_interp_temp(d, 8);
 
-    if (m.kind == INTERP_REGISTER && m.imm == 0 && m.aligned)
-        return m.place;
-    to = hed_interp_temp(d, 8);
     hed_interp_emit_address(d, &m, to, m.aligned ? 1 : align);
     return to;
 }

@@ -52,6 +52,17 @@ memory_estimate(const struct hed_interp *p)
     return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
+/* The same of local memory, if it lies apart. Arrays of unknown size are copies of others. */
+static uint32_t
+local_estimate(const struct hed_interp *p)
+{
+    uint64_t bytes = p->info.local;
+
+    for (uint32_t i = 0; i < p->nfuncs; i++)
+        bytes += 2 * ((uint64_t)p->funcs[i].local * HED_PTX_LANES + 64);
+    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
 static void
 fill_info(struct interp_decoder *d)
 {
@@ -62,6 +73,7 @@ fill_info(struct interp_decoder *d)
     info->shared = d->unit->shared_size;
     info->shared_align = d->unit->shared_align;
     info->stack = memory_estimate(d->program);
+    info->local = local_estimate(d->program);
 }
 
 static void

@@ -202,8 +202,12 @@ compile_module(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf
     err = l->err;
     if (err == 0)
         err = verify_module(l);
+    if (err == 0 && l->options->confined)
+        err = hed_lower_check_pen(l);
     if (err == 0)
         err = optimise_module(l, machine);
+    if (err == 0 && l->options->confined)
+        hed_lower_close_ends(l);
     dump_module(l, "optimised");
     return err ? err : emit_object(l, machine, object);
 }

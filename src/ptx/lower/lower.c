@@ -147,6 +147,8 @@ load_strand_state(struct hed_lower *l)
     if (!f->block)
         f->block = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, block));
     f->shared = hed_lower_field(l, l->ptr, f->block, offsetof(struct hed_ptx_block, shared));
+    if (l->options->confined)
+        f->pen = hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, pen_base));
     if (f->ptx->is_entry)
         f->params = hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, params));
 }
@@ -273,6 +275,7 @@ make_kernel_info(struct hed_lower *l)
 
     l->info.abi = HED_PTX_ABI;
     l->info.flags |= l->unit->recurses ? HED_PTX_RECURSES : 0;
+    l->info.flags |= l->options->confined ? HED_PTX_CONFINED : 0;
     l->info.made = l->shape->made;
     l->info.shared = l->unit->shared_size;
     l->info.shared_align = l->unit->shared_align;

@@ -4,7 +4,7 @@
  *   lower.c     functions, registers, statements; for each instruction it calls the function that
  *               opcodes.def names
  *   value.c     types, constants, operands;  sreg.c: special registers
- *   apart.c     long instructions as functions
+ *   apart.c     long instructions as functions;  pen.c: confined kernels
  *   family/     instructions. Those that only compute have one code for both shapes, because LLVM's
  *               operations work alike on a value and on a vector of 32 values. The others work out
  *               operands and addresses, and leave to the shape what differs.
@@ -67,6 +67,7 @@ struct hed_lower_function {
     LLVMValueRef block;                  /* ptr: struct hed_ptx_block */
     LLVMValueRef ctaid[3];               /* i32: the block's position; NULL: it is in the block */
     LLVMValueRef shared;                 /* ptr: the block's shared memory */
+    LLVMValueRef pen;                    /* ptr: of a confined kernel */
     LLVMValueRef params;                 /* ptr: for a kernel, grid->params; else up to the shape */
     LLVMValueRef rets;                   /* ptr: up to the shape */
     LLVMValueRef **regs;                 /* slots by id; a vector register has several */
@@ -287,6 +288,19 @@ void hed_lower_unlikely(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBl
                         LLVMBasicBlockRef no);
 /* An alloca of `count` elements in the entry block; align 0 leaves the alignment to LLVM. */
 LLVMValueRef hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align);
+/* pen.c: the pointer of an address without lanes, i64, or of what it stands for in the pen of a
+ * confined kernel. All pointers that code makes of numbers come from here. */
+LLVMValueRef hed_lower_pointer(struct hed_lower *l, LLVMValueRef address);
+/* What addresses stand for that a function in C gets; i64, with lanes or without. */
+LLVMValueRef hed_lower_in_pen(struct hed_lower *l, LLVMValueRef addresses);
+/* May this many bytes be added to the place of a variable? If not, refuses. */
+bool hed_lower_reaches(struct hed_lower *l, int64_t distance);
+/* Memory for a variable of the function, for as long as it runs: an alloca, or in the pen. */
+LLVMValueRef hed_lower_local(struct hed_lower *l, uint64_t bytes, unsigned align);
+/* Is each pointer in the module in its place? HED_ESTATE. */
+int hed_lower_check_pen(struct hed_lower *l);
+/* Makes ends that LLVM takes for impossible traps. */
+void hed_lower_close_ends(struct hed_lower *l);
 /* ptr + bytes. */
 LLVMValueRef hed_lower_at(struct hed_lower *l, LLVMValueRef ptr, int64_t bytes);
 /* Loads a field of grid, block or strand that does not change while the kernel runs; no lanes. */

@@ -242,6 +242,9 @@ hed_lower_declare_as(struct hed_lower *l, const char *name, LLVMTypeRef type)
 
     hed_lower_attribute(l, v, "nounwind", 0);
     hed_lower_text_attribute(l, v, "frame-pointer", "all");
+    /* A large frame touches each page, so that it cannot skip the guard under the stack. */
+    if (l->options->confined)
+        hed_lower_text_attribute(l, v, "probe-stack", "inline-asm");
     return v;
 }
 

@@ -21,9 +21,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 8
+#define HED_PTX_ABI 9
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
+
+/* A confined kernel (HED_PTX_CONFINED) reaches one range of addresses only, its pen, which begins
+ * at a multiple of its size. All that it may touch lies there: memory of devices, parameters,
+ * shared and local memory. An address that it computes counts by its lower bits, within the pen.
+ * Nothing is mapped in the margins on both sides, so a known distance may be added after that.
+ */
+#define HED_PTX_PEN_BITS 45
+#define HED_PTX_PEN_SIZE (UINT64_C(1) << HED_PTX_PEN_BITS)
+#define HED_PTX_PEN_MARGIN (UINT64_C(1) << 40)  /* bytes */
+#define HED_PTX_PEN_REACH (INT64_C(1) << 31)    /* bytes that may be added or subtracted */
+#define HED_PTX_PEN_LENGTH UINT64_C(0xffffffff) /* bytes that one instruction may move */
 
 /* One launch. Constant while it runs. */
 struct hed_ptx_grid {
@@ -44,7 +55,16 @@ struct hed_ptx_grid {
     uint64_t clock_start;
     const void *program;  /* of the baseline tier: struct hed_interp; else NULL */
     const uint32_t *stop; /* not 0: the grid has failed, and its loops need not go on; or NULL */
+    uint64_t pen_base;    /* of a confined kernel; else 0 */
+    uint64_t pen_outer;   /* the bits of its addresses that do not count; else 0 */
 };
+
+/* What an address stands for that a kernel computed. */
+static inline uint64_t
+hed_ptx_in_pen(const struct hed_ptx_grid *g, uint64_t address)
+{
+    return g->pen_base | (address & ~g->pen_outer);
+}
 
 /* Threads at a barrier that reduces. */
 struct hed_ptx_votes {
@@ -77,6 +97,9 @@ struct hed_ptx_strand {
     unsigned char *memory; /* of the baseline tier: for registers and local variables; in
                                      * the range of local memory, aligned to 64 */
     size_t memory_size;    /* bytes */
+    unsigned char *local;  /* of a confined kernel: its variables in local memory, in the pen,
+                            * aligned to 64 */
+    size_t local_size;     /* bytes */
 };
 
 /* What a worker runs with one call, with HED_PTX_BLOCKS: one block after the other, in the same
@@ -108,6 +131,7 @@ enum hed_ptx_info_flag {
     HED_PTX_CUT = 8,      /* at a barrier of the whole block hed_kernel returns, with strand->resume
                            * set; it is called again when all strands of the block have come */
     HED_PTX_BLOCKS = 16,  /* hed_kernel runs whole blocks; not with HED_PTX_WAITS */
+    HED_PTX_CONFINED = 32, /* it stays in the pen */
 };
 
 /* How compiled code runs threads, for people. */
@@ -126,6 +150,7 @@ struct hed_ptx_info {
     uint32_t stack;        /* bytes of stack per strand, as far as known */
     uint32_t frame;        /* bytes that a strand keeps at a barrier, with HED_PTX_CUT */
     uint32_t made;         /* enum hed_ptx_made */
+    uint32_t local;        /* bytes of a strand's local memory, with HED_PTX_CONFINED */
 };
 
 enum hed_ptx_trap {

@@ -489,6 +489,8 @@ hed_ptx_movmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 
 /* ---- wmma and memory ------------------------------------------------------------------------- */
 
+#define DISTANCE_MAX (UINT64_C(1) << 28) /* elements */
+
 /* Moves one lane's fragment from or to memory. */
 static void
 move_wmma_lane(void *const *data, unsigned lane, uint64_t arg, bool is_load)
@@ -503,7 +505,8 @@ move_wmma_lane(void *const *data, unsigned lane, uint64_t arg, bool is_load)
 
     const unsigned bits = hed_ptx_types[w.type].bits;
     const struct fragment f = {.rows = w.rows, .columns = w.columns, .bits = bits, .is_wmma = true};
-    const uint64_t distance = *word_at(head, 2);
+    /* The whole matrix stays within reach of its address, which is in the pen: abi.h. */
+    const uint64_t distance = hed_min(*word_at(head, 2), DISTANCE_MAX);
 
     for (unsigned n = 0; n < w.words * 32u / bits; n++) {
         const struct cell at = element_cell(&f, lane, n);

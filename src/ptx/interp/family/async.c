@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/number.h"
 #include "ptx/interp/family.h"
 #include "ptx/interp/lanes.h"
 #include "ptx/run/group.h"
@@ -86,7 +87,8 @@ static INTERP_STEP(bulk_clear_lanes)
 
     w->strand->line = s->line;
     MASKED_LANES(w->mask, lane)
-    memset((void *)(uintptr_t)to[lane], 0, bytes[lane]);
+    memset((void *)(uintptr_t)to[lane], 0,
+           w->pen_outer ? hed_min(bytes[lane], HED_PTX_PEN_LENGTH) : bytes[lane]);
     return s + 1;
 }
 

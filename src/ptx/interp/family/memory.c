@@ -8,6 +8,7 @@
 
 #define ELEMENTS_MAX 8
 #define STACK_ALIGN_MAX 4096
+#define STACK_ROOM (1u << 20) /* bytes of a confined strand that alloca can have */
 
 /* Of struct interp_step.e, above the kind of the memory operand. */
 #define KIND_MASK 7u
@@ -69,7 +70,7 @@ check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *
 static inline __attribute__((always_inline)) const uint64_t *
 lane_addresses(const struct interp_warp *w, const struct interp_step *s, uint64_t *room)
 {
-    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0)
+    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0 && w->pen_outer == 0)
         return interp_at(w, s->a);
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
     return room;
@@ -87,7 +88,7 @@ find_pattern(const struct interp_warp *w, const struct interp_step *s, unsigned 
     case INTERP_REGISTER: {
         const uint64_t *a = interp_at(w, s->a);
 
-        *first = a[0] + (uint64_t)s->imm;
+        *first = interp_in_pen(w, a[0] + (uint64_t)s->imm);
         return address_pattern(a, step);
     }
     case INTERP_SHARED_REGISTER: {
@@ -519,14 +520,15 @@ static INTERP_STEP(alloca_lanes)
 
         most = size > most ? size : most;
     }
-    if (most > (uint64_t)(w->end - w->free))
+    if (most > (uint64_t)(w->local ? w->local_end - w->local : w->end - w->free))
         hed_interp_trap(w, s, w->mask, HED_PTX_TRAP_ADDRESS);
     stride = (most + s->c - 1) / s->c * s->c;
-    block = hed_interp_take(w, sizeof(*block) + s->c + stride * HED_PTX_LANES);
-    *block = (struct interp_block){.below = w->top, .previous = w->frame->extra};
+    block = hed_interp_take(w, sizeof(*block));
+    *block = (struct interp_block){.below = w->top, .local = w->local, .previous = w->frame->extra};
+    at = hed_interp_take_local(w, s->c + stride * HED_PTX_LANES);
     w->top = block;
     w->frame->extra = block;
-    at = (unsigned char *)(((uintptr_t)(block + 1) + s->c - 1) / s->c * s->c);
+    at = (unsigned char *)(((uintptr_t)at + s->c - 1) / s->c * s->c);
     MASKED_LANES(w->mask, lane)
     interp_set_lane(w, s->d, s->b, lane, (uintptr_t)at + lane * stride);
     return s + 1;
@@ -546,6 +548,7 @@ hed_interp_op_alloca(struct interp_decoder *d)
         hed_interp_refuse(d, "an alignment of %u bytes is not supported", (unsigned)align);
         return;
     }
+    d->program->info.local = STACK_ROOM;
     hed_interp_emit3(d, alloca_lanes, hed_interp_dest(d, &i->operands[0], t), size, interp_bytes(t),
                      (uint32_t)align);
 }

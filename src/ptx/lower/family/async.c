@@ -12,8 +12,8 @@
 static void
 copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
-    LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
+    LLVMValueRef to = hed_lower_pointer(l, args[0]);
+    LLVMValueRef from = hed_lower_pointer(l, args[1]);
     const unsigned bytes = *(const unsigned *)arg;
     LLVMTypeRef type = LLVMIntTypeInContext(l->context, 8 * bytes);
     LLVMValueRef size = LLVMConstInt(l->i32, bytes, false);
@@ -73,8 +73,8 @@ hed_op_copy(struct hed_lower *l)
 static void
 bulk_copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
-    LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
+    LLVMValueRef to = hed_lower_pointer(l, args[0]);
+    LLVMValueRef from = hed_lower_pointer(l, args[1]);
 
     (void)arg;
     (void)results;
@@ -85,10 +85,15 @@ bulk_copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValue
 static void
 clear_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
+    LLVMValueRef to = hed_lower_pointer(l, args[0]);
 
     (void)arg;
     (void)results;
+    if (l->options->confined) {
+        LLVMValueRef most[] = {args[1], LLVMConstInt(l->i64, HED_PTX_PEN_LENGTH, false)};
+
+        args[1] = hed_lower_intrinsic(l, "llvm.umin", l->i64, most, 2);
+    }
     LLVMBuildMemSet(l->b, to, LLVMConstInt(l->i8, 0, false), args[1], 8);
 }
 
@@ -116,7 +121,7 @@ struct arrival {
 static void
 arrive_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1], args[2], args[3]};
+    LLVMValueRef all[] = {hed_lower_pointer(l, args[0]), args[1], args[2], args[3]};
 
     (void)arg;
     results[0] = hed_lower_runtime(l, "hed_ptx_mbarrier_arrive", l->i64, all, 4);
@@ -182,7 +187,7 @@ hed_op_mbarrier_tx(struct hed_lower *l)
 static void
 init_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
+    LLVMValueRef all[] = {hed_lower_pointer(l, args[0]), args[1]};
 
     (void)arg;
     (void)results;
@@ -203,7 +208,7 @@ hed_op_mbarrier_init(struct hed_lower *l)
 static void
 test_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
+    LLVMValueRef all[] = {hed_lower_pointer(l, args[0]), args[1]};
 
     (void)arg;
     results[0] = hed_lower_runtime(l, "hed_ptx_mbarrier_test", l->i32, all, 2);

@@ -330,7 +330,7 @@ atomic_pointer(struct hed_lower *l, const struct atomic *a, LLVMValueRef address
         address = LLVMBuildZExt(l->b, address, l->i64, "");
         p = LLVMBuildGEP2(l->b, l->i8, l->function->shared, &address, 1, "");
     } else {
-        p = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
+        p = hed_lower_pointer(l, address);
     }
     return hed_lower_at(l, p, a->at);
 }

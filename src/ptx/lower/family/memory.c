@@ -155,6 +155,10 @@ hed_op_alloca(struct hed_lower *l)
         hed_lower_refuse(l, "an alignment of %u bytes is not supported", align);
         return;
     }
+    if (l->options->confined) {
+        hed_lower_refuse(l, "memory on the stack of a confined kernel");
+        return;
+    }
     l->shape->each(l, allocate_for_lane, &align, &size, 1, &l->i64, &at, 1);
     hed_lower_set(l, &i->operands[0], t, hed_lower_resize(l, at, hed_lower_int_type(l, t), false));
 }

@@ -30,6 +30,8 @@ place_of_var(struct hed_lower *l, const struct hed_ptx_var *v, int64_t offset)
     const struct hed_lower_function *f = l->function;
     const uint64_t place = (uintptr_t)hed_lower_map_get(l->places, v);
 
+    if (!hed_lower_reaches(l, offset))
+        at.offset = 0;
     if (hed_ptx_var_counts(v)) {
         LLVMValueRef vars =
             hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, vars));

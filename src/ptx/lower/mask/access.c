@@ -62,7 +62,7 @@ place_pointer(struct hed_lower *l, const struct hed_lower_place *at)
 {
     if (at->base)
         return hed_lower_at(l, at->base, at->offset);
-    return LLVMBuildIntToPtr(l->b, at->address, l->ptr, "");
+    return hed_lower_pointer(l, at->address);
 }
 
 void
@@ -297,7 +297,7 @@ load_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access
     LLVMValueRef parts[HED_MASK_ROWS_MAX] = {NULL}, all;
 
     for (unsigned i = 0; i < n; i++) {
-        parts[i] = LLVMBuildLoad2(l->b, t, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, ""), "");
+        parts[i] = LLVMBuildLoad2(l->b, t, hed_lower_pointer(l, rows[i]), "");
         LLVMSetAlignment(parts[i], how->align ? how->align : 1);
     }
     all = hed_mask_join(l, parts, n);
@@ -326,7 +326,7 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
         LLVMValueRef part =
             n == 1 ? all : hed_lower_elements(l, all, i * width * count, 1, width * count);
 
-        LLVMSetAlignment(LLVMBuildStore(l->b, part, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, "")),
+        LLVMSetAlignment(LLVMBuildStore(l->b, part, hed_lower_pointer(l, rows[i])),
                          how->align ? how->align : 1);
     }
 }
@@ -359,7 +359,7 @@ has_one_address(struct hed_lower *l, const struct hed_lower_place *at,
         return false;
     address = row_address(l, at, 0);
     trap_if_misaligned(l, address, how);
-    *one = (struct hed_lower_place){.base = LLVMBuildIntToPtr(l->b, address, l->ptr, "")};
+    *one = (struct hed_lower_place){.base = hed_lower_pointer(l, address)};
     return true;
 }
 

@@ -8,7 +8,8 @@
  *      other offsets   lane by lane, at 32 * offset + lane * unit
  *      in a loop that runs lane by lane (solo.c), the lane's own unit
  *
- * In a kernel that is cut at barriers they lie in the frame (region.c), else on the stack.
+ * In a kernel that is cut at barriers they lie in the frame (region.c), else on the stack; in a
+ * confined kernel they lie in the pen.
  */
 #include <stddef.h>
 
@@ -26,8 +27,8 @@ place_copies(struct hed_lower *l, uint64_t bytes)
     struct mask *m = hed_mask_state(l);
     LLVMValueRef frame;
 
-    if (!m->is_cut)
-        return hed_lower_alloca(l, l->i8, bytes, ROW_ALIGN);
+    if (!m->is_cut || l->options->confined)
+        return hed_lower_local(l, bytes, ROW_ALIGN);
     frame = hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, frame));
     frame = hed_lower_at(l, frame, m->variables);
     m->variables += (uint32_t)hed_round_up(bytes, ROW_ALIGN);
@@ -109,6 +110,16 @@ check_local_alignment(struct hed_lower *l, const struct local_access *a)
         hed_lower_warp_trap(l, bits, HED_PTX_TRAP_ALIGN);
 }
 
+/* `bytes` from the beginning of the variable: i64. */
+static LLVMValueRef
+unit_place(struct hed_lower *l, const struct local_access *a, LLVMValueRef bytes)
+{
+    if (!l->options->confined)
+        return LLVMBuildGEP2(l->b, l->i8, a->base, &bytes, 1, "");
+    return hed_lower_pointer(
+        l, LLVMBuildAdd(l->b, LLVMBuildPtrToInt(l->b, a->base, l->i64, ""), bytes, ""));
+}
+
 /* Unit n of the access in all lanes, all at the same offset. */
 static LLVMValueRef
 move_row(struct hed_lower *l, const struct local_access *a, unsigned n, LLVMValueRef v)
@@ -118,8 +129,7 @@ move_row(struct hed_lower *l, const struct local_access *a, unsigned n, LLVMValu
     const unsigned align = (unsigned)hed_min(ROW_ALIGN, a->bytes * HED_PTX_LANES);
     LLVMValueRef at = LLVMBuildShl(l->b, a->offset, LLVMConstInt(l->i64, 5, false), ""), old = NULL;
 
-    at = LLVMBuildGEP2(l->b, l->i8, a->base, &at, 1, "");
-    at = hed_lower_at(l, at, (int64_t)n * a->bytes * HED_PTX_LANES);
+    at = hed_lower_at(l, unit_place(l, a, at), (int64_t)n * a->bytes * HED_PTX_LANES);
     if (!a->is_store || keeps) {
         old = LLVMBuildLoad2(l->b, LLVMVectorType(a->unit, HED_PTX_LANES), at, "");
         LLVMSetAlignment(old, align);
@@ -163,8 +173,7 @@ move_one(struct hed_lower *l, const struct local_access *a, unsigned n, LLVMValu
 
     lane = LLVMBuildMul(l->b, lane, LLVMConstInt(l->i64, a->bytes, false), "");
     at = LLVMBuildAdd(l->b, at, lane, "");
-    at = LLVMBuildGEP2(l->b, l->i8, a->base, &at, 1, "");
-    at = hed_lower_at(l, at, (int64_t)n * a->bytes * HED_PTX_LANES);
+    at = hed_lower_at(l, unit_place(l, a, at), (int64_t)n * a->bytes * HED_PTX_LANES);
     v = a->is_store ? LLVMBuildStore(l->b, v, at) : LLVMBuildLoad2(l->b, a->unit, at, "");
     LLVMSetAlignment(v, a->bytes);
     return v;

@@ -27,7 +27,7 @@ warp_variable(struct hed_lower *l, const struct hed_lower_place *at)
         hed_lower_refuse(l, "variable %s does not belong to this function", at->var->name);
         return LLVMGetPoison(l->ptr);
     }
-    return hed_lower_at(l, base, at->offset);
+    return hed_lower_at(l, base, hed_lower_reaches(l, at->offset) ? at->offset : 0);
 }
 
 static uint64_t
@@ -95,9 +95,9 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
 
 /* ---- the functions for a kind of access ----------------------------------------------------- */
 
-/* void f(addresses, bits, data, strand, line, shared): data is `count` arrays of 32 elements.
+/* void f(addresses, bits, data, strand, line, base): data is `count` arrays of 32 elements.
  * Instead of addresses there may be the first one, and a step that the function knows; or offsets
- * of 32 bits into shared memory. */
+ * of 32 bits into shared memory, whose base is passed then. Else the base is the pen. */
 struct mover {
     LLVMValueRef addresses, bits, data, strand, line;
     LLVMValueRef first;  /* i64, or NULL */
@@ -161,7 +161,7 @@ static void
 move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
 {
     LLVMValueRef address = lane_address(l, m, lane);
-    LLVMValueRef at = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
+    LLVMValueRef at = hed_lower_pointer(l, address);
 
     check_aligned(l, m, address, lane);
     for (unsigned i = 0; i < m->how->count; i++) {
@@ -220,7 +220,7 @@ move_consecutive(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
     const unsigned n = m->how->count;
     const unsigned total = n * HED_PTX_LANES;
     LLVMTypeRef all = LLVMVectorType(m->how->type, total);
-    LLVMValueRef at = LLVMBuildIntToPtr(l->b, first, l->ptr, "");
+    LLVMValueRef at = hed_lower_pointer(l, first);
     LLVMValueRef picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX];
     LLVMValueRef v;
 
@@ -362,6 +362,12 @@ find_mover(struct hed_lower *l, const struct hed_lower_place *at,
     hed_lower_attribute(l, f, "nounwind", 0);
 
     struct hed_lower_function own = {.value = f};
+
+    if (has_shared_offsets(at))
+        own.shared = LLVMGetParam(f, 5);
+    else
+        own.pen = LLVMGetParam(f, 5);
+
     const struct mover m = {.addresses = LLVMGetParam(f, 0),
                             .first = at->first ? LLVMGetParam(f, 0) : NULL,
                             .step = at->step,
@@ -407,7 +413,8 @@ hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
                            data,
                            l->function->strand,
                            hed_lower_word(l, l->inst ? l->inst->stmt.line : 0),
-                           l->function->shared};
+                           l->function->pen && !has_shared_offsets(at) ? l->function->pen
+                                                                       : l->function->shared};
 
     if (has_shared_offsets(at))
         LLVMSetAlignment(LLVMBuildStore(l->b, shared_offsets(l, at), args[0]), 16);

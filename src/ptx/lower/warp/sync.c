@@ -347,6 +347,8 @@ copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t siz
         hed_lower_refuse(l, "argument %s is not a variable of this function", o->var->name);
         return;
     }
+    if (!hed_lower_reaches(l, o->offset))
+        return;
     hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
 
     LLVMValueRef there = LLVMBuildMul(l->b, loop.lane, hed_lower_word(l, stride), "");
@@ -412,8 +414,8 @@ hed_lower_warp_do_call(struct hed_lower *l, const struct hed_ptx_func *callee, L
                          "warp shape: a call through a pointer or with arguments of unknown size");
         return;
     }
-    values[2] = hed_lower_alloca(l, l->i8, out * HED_PTX_LANES, 16);
-    values[3] = hed_lower_alloca(l, l->i8, in * HED_PTX_LANES, 16);
+    values[2] = hed_lower_local(l, out * HED_PTX_LANES, 16);
+    values[3] = hed_lower_local(l, in * HED_PTX_LANES, 16);
     move_call_values(l, sig->params, args, values[3], in, true);
     f = hed_lower_map_get(l->functions, callee);
     if (l->err || !f)

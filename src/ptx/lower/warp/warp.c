@@ -111,9 +111,8 @@ hed_lower_warp_place_variable(struct hed_lower *l, const struct hed_ptx_var *v)
 {
     const uint64_t stride = hed_lower_warp_stride(v);
 
-    hed_lower_map_add(
-        l, l->function->vars, v,
-        hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, (unsigned)hed_max(v->align, 16)));
+    hed_lower_map_add(l, l->function->vars, v,
+                      hed_lower_local(l, stride * HED_PTX_LANES, (unsigned)hed_max(v->align, 16)));
     hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
 }
 
