@@ -61,7 +61,7 @@ static const struct {
     {"export_tables", {"pass", "count"}},  {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
-    {"cache_trust", {"user", "group"}},
+    {"cache_trust", {"user", "group"}},    {"cpu_confine", {"no", "yes"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

@@ -44,6 +44,7 @@
     X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")   \
     X(NUMBER, kernel_time, "0", "seconds that a kernel may run on the CPU GPU; 0: no limit")      \
     X(NUMBER, compile_time, "0", "seconds of processor time to compile one kernel; 0: no limit")  \
+    X(WORD, cpu_confine, "no", "kernels on the CPU GPU reach the GPU's memory only: yes or no")   \
     X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
     X(WORD, cache_trust, "user", "whose compiled kernels are run: the user's, or the group's")    \
     X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "backends/cpu/pen.h"
 #include "base/number.h"
 
 #define OUT_MAX ((size_t)256 << 20) /* bytes that one block may print */
@@ -52,20 +53,22 @@ give_guards(struct hed_engine *e, uint32_t count)
 }
 
 /* Makes the lowest part of each stack inaccessible, so that a stack that grows too large does not
- * run into its neighbour. */
-static void
+ * run into its neighbour. Confined kernels do not run without: false. */
+static bool
 protect_stacks(struct hed_block *b)
 {
     struct hed_engine *e = b->worker->engine;
 
     if (b->guard == 0)
-        return;
+        return !e->pen;
     if (!take_guards(e, b->stack_room)) {
         b->guard = 0;
-        return;
+        return !e->pen;
     }
     for (uint32_t i = 0; i < b->stack_room; i++)
-        (void)mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE);
+        if (mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE) != 0 && e->pen)
+            return false;
+    return true;
 }
 
 static size_t
@@ -95,7 +98,7 @@ fit_window(struct hed_block *b, const struct hed_grid *g)
 static int
 take_block_shared(struct hed_block *b, const struct hed_grid *g)
 {
-    struct hed_regions *from = &b->worker->engine->shared;
+    struct hed_regions *from = b->worker->engine->shared;
     const size_t page = b->worker->engine->page;
 
     b->in_window = g->job->in_windows;
@@ -111,7 +114,7 @@ take_block_shared(struct hed_block *b, const struct hed_grid *g)
 static void
 give_shared(struct hed_block *b)
 {
-    struct hed_regions *to = &b->worker->engine->shared;
+    struct hed_regions *to = b->worker->engine->shared;
 
     if (!b->shared.at)
         return;
@@ -138,8 +141,11 @@ block_free(struct hed_block *b)
     }
     give_shared(b);
     hed_buf_fini(&b->out);
+    hed_buf_fini(&b->format);
     if (b->frames.at)
         hed_region_give(&e->stacks, &b->frames);
+    if (b->locals.at)
+        hed_region_give(&e->pen->local, &b->locals);
     free(b->strands);
     free(b);
 }
@@ -156,20 +162,25 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     b->stack_room = g->stacks;
     b->guard = g->guard;
     hed_buf_init(&b->out, OUT_MAX);
+    hed_buf_init(&b->format, OUT_MAX);
     b->strands = calloc(g->strands, sizeof *b->strands);
     if (b->strands)
         b->strand_room = g->strands;
-    /* Frames hold variables in local memory, so they lie where the stacks do. */
+    /* Frames hold variables in local memory, so they lie where the stacks do; those of confined
+     * kernels are in the pen instead. */
     if (!b->strands ||
         (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->strands, &b->frames) != 0) ||
+        (g->local && hed_region_take(&w->engine->pen->local, g->local * g->locals, &b->locals)) ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
         take_block_shared(b, g) != 0) {
         b->guard = 0;
         block_free(b);
         return NULL;
     }
-    protect_stacks(b);
-    return b;
+    if (protect_stacks(b))
+        return b;
+    block_free(b);
+    return NULL;
 }
 
 /* Can a block of an earlier grid be reused for this one? A window can be made to fit. */
@@ -178,7 +189,8 @@ block_fits(struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
            b->stack_room >= g->stacks && b->strand_room >= g->strands &&
-           b->frames.size >= g->frame * g->strands && b->in_window == g->job->in_windows &&
+           b->frames.size >= g->frame * g->strands && b->locals.size >= g->local * g->locals &&
+           b->in_window == g->job->in_windows &&
            (b->in_window ? fit_window(b, g) == 0 : b->shared_room >= shared_size(g));
 }
 
@@ -222,7 +234,7 @@ strands_are_made(const struct hed_block *b, const struct hed_grid *g)
 {
     return memcmp(b->made.ntid, g->abi.ntid, sizeof b->made.ntid) == 0 &&
            b->made.direct == g->direct && b->made.in_baseline == (g->job->program != NULL) &&
-           b->made.frame == g->frame;
+           b->made.frame == g->frame && b->made.local == g->local && b->made.locals == g->locals;
 }
 
 static void
@@ -237,6 +249,8 @@ make_strands(struct hed_block *b, const struct hed_grid *g)
         if (g->job->program)
             place_strand_memory(s, b, g->direct ? 0 : i);
         s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
+        s->abi.local = g->local ? b->locals.at + (g->locals > 1 ? i * g->local : 0) : NULL;
+        s->abi.local_size = g->local;
         place_strand(s, g, i);
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
     }
@@ -244,6 +258,8 @@ make_strands(struct hed_block *b, const struct hed_grid *g)
     b->made.direct = g->direct;
     b->made.in_baseline = g->job->program != NULL;
     b->made.frame = g->frame;
+    b->made.local = g->local;
+    b->made.locals = g->locals;
 }
 
 struct hed_block *

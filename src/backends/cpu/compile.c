@@ -130,8 +130,8 @@ static struct hed_cache_key
 kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, const char *kernel,
                  const struct hed_ptx_options *o)
 {
-    const uint64_t numbers[] = {HED_PTX_ABI, (uint64_t)o->rows, (uint64_t)o->level,
-                                o->check_alignment, c->compiler_identity};
+    const uint64_t numbers[] = {HED_PTX_ABI,        (uint64_t)o->rows, (uint64_t)o->level,
+                                o->check_alignment, o->confined,       c->compiler_identity};
     struct hed_cache_key key;
     struct hed_hash h;
 
@@ -216,6 +216,7 @@ compile_options(const struct hed_cpu *c, enum hed_rows rows)
         .rows = rows,
         .level = LEVEL,
         .check_alignment = true,
+        .confined = c->pen != NULL,
         .features = c->features,
     };
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/pen.h"
 #include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -81,6 +82,7 @@ cpu_free(struct hed_cpu *c)
     hed_watch_free(c->watch);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_fini(&c->heaps[i]);
+    hed_pen_free(c->pen);
     hed_cache_free(c->cache);
     hed_board_free(c->board);
     free(c);
@@ -90,14 +92,22 @@ static int
 cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why *why)
 {
     struct hed_cpu *c = calloc(1, sizeof *c);
+    int err;
 
     if (!c) {
         hed_why_set(why, "no memory for the CPU GPU");
         return HED_ENOMEM;
     }
+    if (strcmp(config->cpu_confine, "yes") == 0) {
+        err = hed_pen_create(&c->pen, why);
+        if (err) {
+            free(c);
+            return err;
+        }
+    }
     hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
-        hed_heap_init(&c->heaps[i]);
+        hed_heap_init(&c->heaps[i], c->pen ? &c->pen->open : NULL);
     c->near.prefers = strcmp(config->cpu_code, "sass") == 0  ? HED_NEAR_SASS
                       : strcmp(config->cpu_code, "ptx") == 0 ? HED_NEAR_PTX
                                                              : HED_NEAR_AUTO;
@@ -114,8 +124,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     const unsigned threads = config->cpu_threads < HED_ENGINE_THREADS_MAX
                                  ? (unsigned)config->cpu_threads
                                  : HED_ENGINE_THREADS_MAX;
-    const int err = hed_engine_create(threads, &c->engine, why);
-
+    err = hed_engine_create_confined(threads, c->pen, &c->engine, why);
     if (err) {
         cpu_free(c);
         return err;

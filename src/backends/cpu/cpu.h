@@ -2,6 +2,7 @@
  *
  *   cpu.c      the backend's type: settings, devices, the soft driver
  *   memory.c   addresses and what is behind them
+ *   pen.c      the addresses that confined kernels can reach
  *   code.c     images into code: what is in them, and kernels when they are first launched
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
@@ -32,6 +33,7 @@ struct dl_phdr_info;
 struct hed_board;
 struct hed_cpu_kernel;
 struct hed_engine;
+struct hed_pen;
 struct hed_ptx_func;
 struct hed_ptx_module;
 struct hed_watch;
@@ -52,6 +54,7 @@ struct hed_tiers {
 
 struct hed_cpu {
     struct hed_near near; /* first */
+    struct hed_pen *pen;  /* kernels are confined; or NULL */
     struct hed_engine *engine;
     struct hed_watch *watch; /* NULL: no limits of time */
     struct hed_cache *cache; /* NULL: none */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cpu/pen.h"
 #include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/number.h"
@@ -21,6 +22,9 @@
 #define CHUNK_MOST 64       /* blocks; compiled ones stop between blocks by themselves */
 #define WORTH_NS 20000      /* a grid that takes less is not worth waking another thread */
 #define OPEN_LEAST 2
+/* In the pen: what cooperative groups use, then the parameters. */
+#define WORKSPACE_SIZE 64
+#define PARAMS_MOST (HED_REGION_LEAST - WORKSPACE_SIZE)
 
 static unsigned
 count_cores(void)
@@ -46,6 +50,13 @@ page_size(void)
 int
 hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why)
 {
+    return hed_engine_create_confined(threads, NULL, out, why);
+}
+
+int
+hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_engine **out,
+                           struct hed_why *why)
+{
     struct hed_engine *e = calloc(1, sizeof *e);
 
     if (!e) {
@@ -65,7 +76,9 @@ hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why
         free(e);
         return HED_ENOMEM;
     }
-    if (hed_regions_init(&e->shared, SHARED_RANGE) != 0) {
+    e->pen = pen;
+    e->shared = pen ? &pen->shared : &e->own_shared;
+    if (!pen && hed_regions_init(e->shared, SHARED_RANGE) != 0) {
         hed_why_set(why, "no addresses for shared memory");
         hed_regions_fini(&e->stacks);
         free(e->workers);
@@ -89,7 +102,8 @@ hed_engine_free(struct hed_engine *e)
         return;
     hed_engine_workers_stop(e);
     hed_regions_fini(&e->stacks);
-    hed_regions_fini(&e->shared);
+    if (!e->pen)
+        hed_regions_fini(&e->own_shared);
     pthread_cond_destroy(&e->work);
     hed_lock_fini(&e->lock);
     free(e->workers);
@@ -149,9 +163,20 @@ choose_blocks(struct hed_grid *g)
 }
 
 static CUresult
-check_job(const struct hed_job *job, struct hed_why *why)
+check_job(const struct hed_engine *e, const struct hed_job *job, struct hed_why *why)
 {
+    const bool is_confined = (job->info.flags & HED_PTX_CONFINED) != 0;
     uint64_t threads = 1;
+
+    /* The cache keeps the two kinds of code apart; this makes sure. */
+    if (!job->program && is_confined != (e->pen != NULL)) {
+        hed_why_set(why, "kernel %.120s: its code is %sconfined", job->name, e->pen ? "not " : "");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    if (job->param_bytes > PARAMS_MOST && e->pen) {
+        hed_why_set(why, "kernel %.120s: %zu bytes of parameters", job->name, job->param_bytes);
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
 
     for (int d = 0; d < 3; d++) {
         if (job->grid[d] == 0 || job->block[d] == 0 || job->block[d] > HED_BLOCK_THREADS_MAX)
@@ -173,9 +198,34 @@ check_job(const struct hed_job *job, struct hed_why *why)
     return CUDA_SUCCESS;
 }
 
+/* Moves what the kernel may reach into its pen. The worker has the room: hed_engine_worker_take. */
 static void
-grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
+confine_grid(struct hed_grid *g, const struct hed_engine_worker *w)
 {
+    const struct hed_job *job = g->job;
+    struct hed_ptx_grid *a = &g->abi;
+    unsigned char *given = w->given.at;
+
+    a->pen_base = g->engine->pen->base;
+    a->pen_outer = ~(HED_PTX_PEN_SIZE - 1);
+    memset(given, 0, WORKSPACE_SIZE);
+    if (job->param_bytes)
+        memcpy(given + WORKSPACE_SIZE, job->params, job->param_bytes);
+    a->params = given + WORKSPACE_SIZE;
+    if (job->cooperative)
+        a->workspace = (uint64_t)(uintptr_t)given;
+    /* The baseline tier runs functions that call themselves. */
+    g->local = job->program && job->info.flags & HED_PTX_RECURSES
+                   ? g->stack_size
+                   : hed_round_up(job->info.local, 64);
+    g->locals = g->direct && !(job->info.flags & HED_PTX_CUT) ? 1 : g->strands;
+}
+
+static void
+grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_engine_worker *w,
+          const struct hed_job *job)
+{
+    const struct hed_regions *local = e->pen ? &e->pen->local : &e->stacks;
     const uint32_t align = job->info.shared_align ? job->info.shared_align : 1;
     const uint32_t fixed = hed_round_up(job->info.shared, align);
     struct hed_ptx_grid *a = &g->abi;
@@ -199,21 +249,24 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     a->vars = job->vars;
     a->program = job->program;
     a->stop = (const uint32_t *)&g->failed;
-    a->shared_first = (uint64_t)(uintptr_t)e->shared.base;
-    a->shared_last = a->shared_first + e->shared.size;
-    a->local_first = (uint64_t)(uintptr_t)e->stacks.base;
-    a->local_last = a->local_first + e->stacks.size;
-    if (job->cooperative) {
-        /* Cooperative groups expect the size here, then the word of the barrier. */
-        g->workspace[0] = sizeof g->workspace;
+    a->shared_first = (uint64_t)(uintptr_t)e->shared->base;
+    a->shared_last = a->shared_first + e->shared->size;
+    a->local_first = (uint64_t)(uintptr_t)local->base;
+    a->local_last = a->local_first + local->size;
+    if (job->cooperative)
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
-    }
     g->next = job->first;
     g->strands = hed_divide_up(g->threads, HED_PTX_LANES);
     g->direct = !(job->info.flags & HED_PTX_WAITS);
     g->stacks = g->direct ? 1 : g->strands;
     g->frame = job->info.flags & HED_PTX_CUT ? hed_round_up(job->info.frame, 64) : 0;
     choose_stack(g);
+    if (e->pen)
+        confine_grid(g, w);
+    /* Cooperative groups expect the size here, then the word of the barrier. */
+    if (job->cooperative)
+        memcpy((void *)(uintptr_t)a->workspace, &(const uint32_t){WORKSPACE_SIZE},
+               sizeof(uint32_t));
     choose_blocks(g);
 }
 
@@ -258,7 +311,7 @@ run_and_note(struct hed_engine_worker *w, struct hed_grid *g)
 CUresult
 hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why)
 {
-    CUresult r = check_job(job, why);
+    CUresult r = check_job(e, job, why);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -274,7 +327,7 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     struct hed_watched watched;
 
     memset(g, 0, offsetof(struct hed_grid, why));
-    grid_init(g, e, job);
+    grid_init(g, e, w, job);
     hed_watch_launch(e->watch, &watched, g, job->deadline);
     if (g->blocks - job->first < 2)
         hed_engine_worker_run(w, g);

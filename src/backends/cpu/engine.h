@@ -43,6 +43,7 @@ struct hed_engine;
 struct hed_grid;
 struct hed_heap;
 struct hed_near;
+struct hed_pen;
 struct hed_engine_worker;
 struct hed_watch;
 
@@ -92,6 +93,9 @@ struct hed_job {
 /* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
  * core. HED_ENOMEM, ... */
 int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
+/* The same for confined kernels only, whose pen outlives the engine. */
+int hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_engine **out,
+                               struct hed_why *why);
 
 /* Launches with a deadline need a watch, which must outlive the engine. */
 void hed_engine_set_watch(struct hed_engine *e, struct hed_watch *w);
@@ -168,11 +172,14 @@ struct hed_block {
     uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
     struct hed_region frames; /* one per strand; empty if none is needed */
+    struct hed_region locals; /* of confined kernels: g->locals of them, one by one; or empty */
+    struct hed_buf format;    /* of printf */
     /* What its strands were made for. */
     struct {
         uint32_t ntid[3];
         bool direct, in_baseline;
-        size_t frame;
+        size_t frame, local;
+        uint32_t locals;
     } made;
 };
 
@@ -197,10 +204,12 @@ struct hed_grid {
     uint32_t open_share; /* and may open before its blocks have waited */
     size_t stack_size, guard;
     size_t frame;                        /* bytes of a strand's frame, with HED_PTX_CUT */
+    size_t local;                        /* bytes of a confined strand's local memory */
+    uint32_t locals;                     /* per block: strands, or 1 if they share it */
     _Atomic uint64_t next;               /* the next block to be handed out */
     _Atomic uint32_t failed;             /* CUresult */
     _Atomic bool handed_over;            /* no block begins any more */
-    _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers */
+    _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers, unless it is in the pen */
     struct hed_output *out;              /* what blocks printed; guarded by out_lock */
     size_t out_bytes;
     uint64_t out_count;
@@ -231,6 +240,7 @@ struct hed_engine_worker {
     struct hed_block *spare; /* from earlier blocks */
     uint32_t spare_count;
     struct hed_region alternate; /* stack for signals */
+    struct hed_region given;     /* of confined kernels: parameters of the own grid, in the pen */
 
     /* direct.c */
     struct {
@@ -247,7 +257,10 @@ struct hed_engine {
     size_t page;                             /* bytes */
     struct hed_watch *watch;                 /* or NULL */
     _Atomic(struct hed_engine_worker *) hot; /* one more that is idle, taken without the lock */
-    struct hed_regions stacks, shared;
+    struct hed_pen *pen;                     /* of confined kernels; or NULL */
+    struct hed_regions stacks;               /* never in the pen */
+    struct hed_regions *shared;              /* own_shared, or the pen's */
+    struct hed_regions own_shared;
     struct hed_lock lock; /* guards what follows */
     pthread_cond_t work;
     struct hed_grid *grids;             /* that have blocks to hand out */
@@ -382,6 +395,18 @@ void hed_output_write(struct hed_grid *g);
 
 /* The functions of ptx/run/abi.h that the runner defines, by name. */
 extern const struct hed_ptx_symbol hed_cpu_runtime[];
+
+/* texture.c: what a descriptor says of elements and images makes sense. */
+struct hed_format;
+struct hed_surface;
+struct hed_texels;
+struct hed_texture;
+bool hed_cpu_format_is_sound(const struct hed_format *f);
+bool hed_cpu_texels_are_sound(const struct hed_texels *g);
+/* The descriptor at an object's address, NULL if there is none. A confined kernel can write where
+ * it lies, so it is copied to `own` before it is checked. */
+const struct hed_texture *hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object,
+                                             struct hed_texture *own);
 
 /* rt.c: the value of a texture or surface object of which a kernel may have the lower half only. */
 uint64_t hed_cpu_object(struct hed_ptx_strand *a, uint64_t object);

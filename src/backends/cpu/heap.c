@@ -12,19 +12,120 @@
 static char removed; /* its address marks a slot that was used and is free again */
 
 void
-hed_heap_init(struct hed_heap *h)
+hed_heap_init(struct hed_heap *h, struct hed_regions *pen)
 {
-    *h = (struct hed_heap){0};
+    *h = (struct hed_heap){.pen = pen};
     hed_lock_init(&h->lock, HED_RANK_HEAP);
 }
+
+/* ---- memory in the pen ----------------------------------------------------------------------- */
+
+static int
+class_of_size(size_t size)
+{
+    int class = 0;
+
+    while (class < HED_HEAP_CLASSES && (size_t)16 << class < size)
+        class ++;
+    return class;
+}
+
+/* Keeps an address for later; without memory for that, it is lost. */
+static void
+put_spare_locked(struct hed_heap_spare *s, void *p)
+{
+    if (s->count == s->room) {
+        const size_t room = s->room ? 2 * s->room : ROOM_FIRST;
+        void **at = realloc(s->at, room * sizeof *at);
+
+        if (!at)
+            return;
+        s->at = at;
+        s->room = room;
+    }
+    s->at[s->count++] = p;
+}
+
+/* Cuts a piece of the pen into parts of one size. No lock is held. */
+static void
+cut_piece(struct hed_heap *h, int class)
+{
+    struct hed_region piece;
+
+    if (hed_region_take(h->pen, HED_REGION_LEAST, &piece) != 0)
+        return;
+    hed_lock(&h->lock);
+    for (size_t at = piece.size; at > 0; at -= (size_t)16 << class)
+        put_spare_locked(&h->spare[class], piece.at + at - ((size_t)16 << class));
+    hed_unlock(&h->lock);
+}
+
+static void *
+take_from_pen(struct hed_heap *h, size_t size)
+{
+    const int class = class_of_size(size);
+    struct hed_region piece;
+    void *p = NULL;
+
+    if (class == HED_HEAP_CLASSES)
+        return hed_region_take(h->pen, size, &piece) == 0 ? piece.at : NULL;
+
+    struct hed_heap_spare *s = &h->spare[class];
+
+    for (int i = 0; i < 2 && !p; i++) {
+        hed_lock(&h->lock);
+        if (s->count)
+            p = s->at[--s->count];
+        hed_unlock(&h->lock);
+        if (!p && i == 0)
+            cut_piece(h, class);
+    }
+    return p;
+}
+
+static void
+give_to_pen(struct hed_heap *h, void *p, size_t size)
+{
+    const int class = class_of_size(size);
+    struct hed_region piece = {.at = p, .size = HED_REGION_LEAST};
+
+    if (class < HED_HEAP_CLASSES) {
+        hed_lock(&h->lock);
+        put_spare_locked(&h->spare[class], p);
+        hed_unlock(&h->lock);
+        return;
+    }
+    while (piece.size < size)
+        piece.size *= 2;
+    hed_region_give(h->pen, &piece);
+}
+
+static void *
+take_memory(struct hed_heap *h, size_t size)
+{
+    return h->pen ? take_from_pen(h, size) : aligned_alloc(16, (size + 15) & ~(size_t)15);
+}
+
+static void
+give_memory(struct hed_heap *h, void *p, size_t size)
+{
+    if (h->pen)
+        give_to_pen(h, p, size);
+    else
+        free(p);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
 
 void
 hed_heap_fini(struct hed_heap *h)
 {
-    for (size_t i = 0; i < h->room; i++) {
+    for (size_t i = 0; i < h->room && !h->pen; i++) {
         if (h->slots[i].at != &removed)
             free(h->slots[i].at);
     }
+    for (int i = 0; i < HED_HEAP_CLASSES; i++)
+        free(h->spare[i].at);
     free(h->slots);
     hed_lock_fini(&h->lock);
 }
@@ -80,32 +181,46 @@ grow_heap_locked(struct hed_heap *h)
 void *
 hed_heap_take(struct hed_heap *h, size_t size, size_t limit)
 {
-    void *p = NULL;
+    bool fits = false;
+    void *p;
 
     if (size == 0 || size > limit)
         return NULL;
     hed_lock(&h->lock);
-    if (size <= limit - h->used && h->used <= limit && grow_heap_locked(h) == 0) {
-        p = aligned_alloc(16, (size + 15) & ~(size_t)15);
-        if (p) {
-            put_slot_locked(h, p, size);
-            h->used += size;
-        }
+    if (h->used <= limit && size <= limit - h->used) {
+        h->used += size;
+        fits = true;
     }
     hed_unlock(&h->lock);
-    return p;
+    if (!fits)
+        return NULL;
+    p = take_memory(h, size);
+    hed_lock(&h->lock);
+    fits = p && grow_heap_locked(h) == 0;
+    if (fits)
+        put_slot_locked(h, p, size);
+    else
+        h->used -= size;
+    hed_unlock(&h->lock);
+    if (fits)
+        return p;
+    if (p)
+        give_memory(h, p, size);
+    return NULL;
 }
 
 int
 hed_heap_give(struct hed_heap *h, void *p)
 {
     int err = HED_EINVAL;
+    size_t size = 0;
 
     hed_lock(&h->lock);
-    if (h->room) {
+    if (h->room && p != &removed) {
         for (size_t i = slot_index(h, p); h->slots[i].at; i = (i + 1) & (h->room - 1)) {
             if (h->slots[i].at == p) {
-                h->used -= h->slots[i].size;
+                size = h->slots[i].size;
+                h->used -= size;
                 h->slots[i].at = &removed;
                 err = 0;
                 break;
@@ -114,7 +229,7 @@ hed_heap_give(struct hed_heap *h, void *p)
     }
     hed_unlock(&h->lock);
     if (!err)
-        free(p);
+        give_memory(h, p, size);
     return err;
 }
 

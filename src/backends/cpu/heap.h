@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/region.h"
 #include "base/lock.h"
 
 struct hed_heap_slot {
@@ -11,17 +12,27 @@ struct hed_heap_slot {
     size_t size;
 };
 
-/* The memory is the process's. The table has the addresses in use, so a bad pointer is found
- * without reading the memory it points to. */
+#define HED_HEAP_CLASSES 12 /* of 16 bytes to 32 KiB */
+
+/* Addresses of one size that are free. */
+struct hed_heap_spare {
+    void **at;
+    size_t count, room;
+};
+
+/* The memory is the process's, or comes from the pen of confined kernels. The table has the
+ * addresses in use, so a bad pointer is found without reading the memory it points to. */
 struct hed_heap {
+    struct hed_regions *pen; /* or NULL; constant */
     struct hed_lock lock;
     struct hed_heap_slot *slots; /* open addressing; guarded by lock, like all that follows */
     size_t room;                 /* a power of two */
     size_t filled;               /* slots that are not empty */
     size_t used;                 /* bytes */
+    struct hed_heap_spare spare[HED_HEAP_CLASSES]; /* of the pen */
 };
 
-void hed_heap_init(struct hed_heap *h);
+void hed_heap_init(struct hed_heap *h, struct hed_regions *pen);
 /* Frees everything. */
 void hed_heap_fini(struct hed_heap *h);
 

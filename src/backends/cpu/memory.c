@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/pen.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "base/reserve.h"
@@ -32,8 +33,11 @@ int
 hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    const struct hed_pen *pen = ((const struct hed_cpu *)m)->pen;
     void *p = MAP_FAILED;
 
+    if (pen)
+        return hed_pen_reserve(pen, size, base);
     if (PLACES_CAN_BE_CHOSEN && hed_reserve_addresses(want, size))
         p = at_address(want);
     if (p == MAP_FAILED) {

@@ -12,8 +12,9 @@
 #include "backends/cpu/engine.h"
 #include "base/number.h"
 
-#define SPEC_MOST 64     /* bytes of one conversion: %-+ #0123.456lld */
-#define FIELD_MOST 65536 /* the largest width or precision */
+#define SPEC_MOST 64                  /* bytes of one conversion: %-+ #0123.456lld */
+#define FIELD_MOST 65536              /* the largest width or precision */
+#define FORMAT_MOST ((size_t)1 << 20) /* bytes of a format */
 
 struct hed_output {
     struct hed_output *next;
@@ -23,7 +24,8 @@ struct hed_output {
 };
 
 struct arguments {
-    const unsigned char *base;
+    const struct hed_ptx_grid *grid;
+    uint64_t base;
     size_t at;
     uint32_t taken;
 };
@@ -34,7 +36,7 @@ take_argument(struct arguments *a, size_t size)
     uint64_t value = 0;
 
     a->at = hed_align_up(a->at, size);
-    memcpy(&value, a->base + a->at, size);
+    memcpy(&value, (const void *)(uintptr_t)hed_ptx_in_pen(a->grid, a->base + a->at), size);
     a->at += size;
     a->taken++;
     return value;
@@ -181,7 +183,8 @@ print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
     case 's':
         v = take_argument(a, 8);
         spec_add(s, 's');
-        hed_buf_addf(out, s->text, v ? (const char *)(uintptr_t)v : "(null)");
+        hed_buf_addf(out, s->text,
+                     v ? (const char *)(uintptr_t)hed_ptx_in_pen(a->grid, v) : "(null)");
         return;
     case 'p':
         spec_add(s, 'p');
@@ -212,12 +215,16 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
 {
     struct hed_block *b = hed_strand_of(strand)->block;
     const uint64_t index = block_index(b);
-    struct arguments a = {.base = (const unsigned char *)(uintptr_t)args};
-    const char *p = (const char *)(uintptr_t)format;
+    struct arguments a = {.grid = strand->grid, .base = args};
+    const char *p = (const char *)(uintptr_t)hed_ptx_in_pen(strand->grid, format);
 
     /* "If the format string is NULL, -1 is returned, and if an internal error occurs, -2." */
-    if (!p)
+    if (format == 0)
         return UINT32_MAX;
+    /* Other threads may write to the text while it is read here. */
+    hed_buf_reset(&b->format);
+    hed_buf_add(&b->format, p, strnlen(p, FORMAT_MOST));
+    p = hed_buf_cstr(&b->format);
     if (b->out_index != index)
         hed_output_add(b);
     b->out_index = index;

@@ -19,13 +19,26 @@ struct hed_region_free {
     unsigned char *at;
 };
 
+void
+hed_regions_init_at(struct hed_regions *a, uint64_t base, size_t size)
+{
+    hed_lock_init(&a->lock, HED_RANK_REGION);
+    a->base = (unsigned char *)(uintptr_t)base;
+    a->size = size;
+    a->is_own = false;
+    a->used = 0;
+    a->end = size;
+    a->windows = NULL;
+    for (int i = 0; i < HED_REGION_CLASSES; i++)
+        a->free[i] = NULL;
+}
+
 int
 hed_regions_init(struct hed_regions *a, size_t want)
 {
     void *p = MAP_FAILED;
     size_t size = want;
 
-    hed_lock_init(&a->lock, HED_RANK_REGION);
     for (; size >= LEAST_RANGE; size /= 2) {
         p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p != MAP_FAILED)
@@ -38,13 +51,8 @@ hed_regions_init(struct hed_regions *a, size_t want)
         munmap((unsigned char *)p + size / SHARE, size - size / SHARE);
         size /= SHARE;
     }
-    a->base = p;
-    a->size = size;
-    a->used = 0;
-    a->end = size;
-    a->windows = NULL;
-    for (int i = 0; i < HED_REGION_CLASSES; i++)
-        a->free[i] = NULL;
+    hed_regions_init_at(a, (uint64_t)(uintptr_t)p, size);
+    a->is_own = true;
     return 0;
 }
 
@@ -65,7 +73,7 @@ hed_regions_fini(struct hed_regions *a)
     for (int i = 0; i < HED_REGION_CLASSES; i++)
         forget_free(&a->free[i]);
     forget_free(&a->windows);
-    if (a->base)
+    if (a->is_own)
         munmap(a->base, a->size);
     hed_lock_fini(&a->lock);
 }

@@ -24,6 +24,7 @@ struct hed_regions {
     struct hed_lock lock;
     unsigned char *base;
     size_t size;
+    bool is_own;                                      /* it was reserved here */
     size_t used;                                      /* guarded by lock, as are the next */
     size_t end;                                       /* windows are behind it */
     struct hed_region_free *free[HED_REGION_CLASSES]; /* by size */
@@ -32,6 +33,8 @@ struct hed_regions {
 
 /* Reserves `want` bytes, or less if there are not so many. HED_ENOMEM. */
 int hed_regions_init(struct hed_regions *a, size_t want);
+/* Hands out [base, base + size), which is reserved and stays so. */
+void hed_regions_init_at(struct hed_regions *a, uint64_t base, size_t size);
 void hed_regions_fini(struct hed_regions *a);
 
 /* At least `size` bytes that can be read and written, with any contents. HED_ENOMEM. */

@@ -85,6 +85,12 @@ hed_rt_globaltimer(struct hed_ptx_strand *a)
     return hed_wall_ns();
 }
 
+static const char *
+text_of(const struct hed_ptx_strand *a, uint64_t address)
+{
+    return (const char *)(uintptr_t)hed_ptx_in_pen(a->grid, address);
+}
+
 /* Writes the line that CUDA writes, to stderr as CUDA does. */
 void
 hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uint32_t line,
@@ -95,11 +101,11 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
     const uint32_t lane = a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
     char text[ASSERT_TEXT_MOST];
-    const int n = snprintf(
-        text, sizeof text,
-        "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-        (const char *)(uintptr_t)file, line, (const char *)(uintptr_t)function, c[0], c[1], c[2],
-        a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], (const char *)(uintptr_t)message);
+    const int n =
+        snprintf(text, sizeof text,
+                 "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+                 text_of(a, file), line, text_of(a, function), c[0], c[1], c[2], a->tid[0][lane],
+                 a->tid[1][lane], a->tid[2][lane], text_of(a, message));
 
     if (n > 0) {
         const size_t size = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
@@ -115,7 +121,10 @@ hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
 {
     struct hed_strand *s = hed_strand_of(a);
 
-    if (handle % sizeof value) {
+    struct hed_near *n = s->block->grid->job->near;
+    const bool is_known = a->grid->pen_outer == 0 || (n && hed_near_condition_is(n, handle));
+
+    if (handle % sizeof value || !is_known) {
         hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
         return;
     }

@@ -15,15 +15,19 @@
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static const struct hed_surface *
+/* A confined kernel can write where the descriptor lies, so it is copied before it is checked. */
+static struct hed_surface
 surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 {
-    const struct hed_surface *f;
+    struct hed_surface f;
 
     object = hed_cpu_object(s, object);
-    f = (const struct hed_surface *)(uintptr_t)object;
     s->line = line; /* for the report of a fault that a bad object causes */
-    if (object == 0 || object % _Alignof(struct hed_surface) || f->magic != HED_SURFACE_MAGIC)
+    if (object == 0 || object % _Alignof(struct hed_surface))
+        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
+    memcpy(&f, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, object), sizeof f);
+    if (f.magic != HED_SURFACE_MAGIC || !hed_cpu_format_is_sound(&f.format) ||
+        !hed_cpu_texels_are_sound(&f.image))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     return f;
 }
@@ -65,8 +69,9 @@ surface_address(struct hed_ptx_strand *s, const struct hed_surface *f,
         at[0] *= f->format.bytes;
     if (!clamp_to_surface(s, f, how, bytes, at, line))
         return NULL;
-    return (unsigned char *)(uintptr_t)(f->image.at + (uint64_t)at[2] * f->image.slice +
-                                        (uint64_t)at[1] * f->image.pitch + (uint64_t)at[0]);
+    return (unsigned char *)(uintptr_t)hed_ptx_in_pen(
+        s->grid, f->image.at + (uint64_t)at[2] * f->image.slice + (uint64_t)at[1] * f->image.pitch +
+                     (uint64_t)at[0]);
 }
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
@@ -117,7 +122,7 @@ void
 hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                void *data, uint32_t line)
 {
-    const struct hed_surface *f = surface_of(s, object, line);
+    const struct hed_surface own = surface_of(s, object, line), *f = &own;
     struct hed_rt_access how;
 
     memcpy(&how, &access, sizeof(how));
@@ -188,7 +193,7 @@ void
 hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
                       const uint32_t *in, const void *data, uint32_t line)
 {
-    const struct hed_surface *f = surface_of(s, object, line);
+    const struct hed_surface own = surface_of(s, object, line), *f = &own;
     struct hed_rt_access how;
     uint64_t v = 0;
 
@@ -299,20 +304,25 @@ uint32_t
 hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
                      uint32_t line)
 {
+    struct hed_surface surface;
+    struct hed_texture own;
     const struct hed_texture *t;
-    uint32_t answer = 0;
+    uint32_t answer = 0, magic;
 
-    object = hed_cpu_object(s, object);
-    t = (const struct hed_texture *)(uintptr_t)object;
     s->line = line;
-    if (object == 0 || object % _Alignof(struct hed_texture))
+    if (hed_cpu_object(s, object) == 0 || hed_cpu_object(s, object) % _Alignof(struct hed_texture))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    if (t->magic == HED_SURFACE_MAGIC)
-        answer = ask_surface((const struct hed_surface *)(const void *)t, query);
-    else if (t->magic == HED_TEXTURE_MAGIC)
+    memcpy(&magic, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, hed_cpu_object(s, object)),
+           sizeof magic);
+    if (magic == HED_SURFACE_MAGIC) {
+        surface = surface_of(s, object, line);
+        answer = ask_surface(&surface, query);
+    } else {
+        t = hed_cpu_texture_of(s, hed_cpu_object(s, object), &own);
+        if (!t)
+            hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
         answer = ask_texture(t, query, level);
-    else
-        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
+    }
     s->line = 0;
     return answer;
 }

@@ -7,6 +7,7 @@
  * a check or by the fault that reading it causes.
  */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "backends/cpu/engine.h"
@@ -25,6 +26,7 @@ union texel {
 
 struct lookup {
     const struct hed_texture *t;
+    const struct hed_ptx_grid *grid;
     struct hed_rt_access how;
     unsigned dimensions; /* 1 or 2 coordinates on a plane, or 3 */
     uint32_t plane;      /* layer or face; 0 if there are 3 dimensions */
@@ -221,9 +223,10 @@ fetch_texel(const struct lookup *k, const struct hed_texels *g, const int64_t *c
             return border_texel(t);
     if (k->dimensions < 3)
         i[2] = plane < g->depth ? plane : g->depth - 1;
-    return read_texel(t, (const unsigned char *)(uintptr_t)(g->at + (uint64_t)i[2] * g->slice +
-                                                            (uint64_t)i[1] * g->pitch +
-                                                            (uint64_t)i[0] * t->format.bytes));
+    return read_texel(t,
+                      (const unsigned char *)(uintptr_t)hed_ptx_in_pen(
+                          k->grid, g->at + (uint64_t)i[2] * g->slice + (uint64_t)i[1] * g->pitch +
+                                       (uint64_t)i[0] * t->format.bytes));
 }
 
 /* Coordinate d in texels, limited to the range of integers. */
@@ -457,22 +460,58 @@ put_result(const union texel *v, unsigned type, uint32_t out[4])
     }
 }
 
+bool
+hed_cpu_format_is_sound(const struct hed_format *f)
+{
+    return (f->bits == 8 || f->bits == 16 || f->bits == 32) && f->channels >= 1 &&
+           f->channels <= 4 && f->bytes == f->bits / 8 * f->channels;
+}
+
+bool
+hed_cpu_texels_are_sound(const struct hed_texels *g)
+{
+    return g->width != 0 && g->height != 0 && g->depth != 0;
+}
+
+const struct hed_texture *
+hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_texture *own)
+{
+    const struct hed_texture *t = (const struct hed_texture *)(uintptr_t)object;
+    const size_t head = offsetof(struct hed_texture, level);
+
+    if (object % _Alignof(struct hed_texture))
+        return NULL;
+    if (s->grid->pen_outer == 0)
+        return t->magic == HED_TEXTURE_MAGIC ? t : NULL;
+    t = (const struct hed_texture *)(uintptr_t)hed_ptx_in_pen(s->grid, object);
+    memcpy(own, t, head);
+    if (own->magic != HED_TEXTURE_MAGIC || own->levels < 1 || own->levels > HED_MIPMAP_LEVELS ||
+        !hed_cpu_format_is_sound(&own->format))
+        return NULL;
+    memcpy(own->level, t->level, own->levels * sizeof own->level[0]);
+    for (unsigned i = 0; i < own->levels; i++)
+        if (!hed_cpu_texels_are_sound(&own->level[i]))
+            return NULL;
+    return own;
+}
+
 void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                uint32_t out[4], uint32_t line)
 {
-    struct lookup k;
+    struct hed_texture own;
+    struct lookup k = {.grid = s->grid};
     union texel v;
 
     object = hed_cpu_object(s, object);
-    k = (struct lookup){.t = (const struct hed_texture *)(uintptr_t)object};
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0) {
         memset(out, 0, 4 * sizeof(*out));
         return;
     }
     s->line = line; /* for the report of a fault that a bad object causes */
-    if (object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
+    k.t = hed_cpu_texture_of(s, object, &own);
+    if (!k.t)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     k.dimensions = dimensions_of(&k.how);
     k.plane = plane_of(k.t, k.how.geom, in[0]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/pen.h"
 #include "base/log.h"
 #include "base/thread.h"
 
@@ -29,6 +30,8 @@ worker_free(struct hed_engine_worker *w)
         return;
     hed_block_trim(w, 0);
     hed_fault_fini(w);
+    if (w->given.at)
+        hed_region_give(&w->engine->pen->open, &w->given);
     pthread_cond_destroy(&w->own.left_cond);
     hed_lock_fini(&w->own.out_lock);
     free(w);
@@ -109,7 +112,8 @@ worker_create(struct hed_engine *e, unsigned index)
     w->index = index;
     hed_lock_init(&w->own.out_lock, HED_RANK_OUTPUT);
     pthread_cond_init(&w->own.left_cond, NULL);
-    if (hed_fault_init(w) == 0)
+    if (hed_fault_init(w) == 0 &&
+        (!e->pen || hed_region_take(&e->pen->open, HED_REGION_LEAST, &w->given) == 0))
         return w;
     worker_free(w);
     return NULL;

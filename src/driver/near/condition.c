@@ -67,6 +67,19 @@ hed_near_graph_conditions_gone(void *m, uint64_t graph)
     hed_unlock(&n->conditions_lock);
 }
 
+bool
+hed_near_condition_is(struct hed_near *n, uint64_t handle)
+{
+    const struct hed_near_condition *c;
+
+    hed_lock(&n->conditions_lock);
+    c = n->conditions;
+    while (c && (uintptr_t)&c->value != handle)
+        c = c->next;
+    hed_unlock(&n->conditions_lock);
+    return c != NULL;
+}
+
 void
 hed_near_conditions_begin(struct hed_near *n, uint64_t graph)
 {

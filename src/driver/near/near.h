@@ -100,6 +100,8 @@ void hed_near_fini(struct hed_near *n);
 /* The value of the texture or surface object that has this lower half; the half alone if none has
  * it. For kernels that run. */
 uint64_t hed_near_object_find(struct hed_near *n, uint32_t half);
+/* Is it the handle of a condition, of a graph or of none any more? For kernels that run. */
+bool hed_near_condition_is(struct hed_near *n, uint64_t handle);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */
 

@@ -128,7 +128,7 @@ kernels_have_a_heap_with_a_limit(void **state)
     void *params[] = {&out};
     struct hed_job job = make_job(allocate, HED_PTX_WAITS, 160, 1024);
 
-    hed_heap_init(&heap);
+    hed_heap_init(&heap, NULL);
     job.heap = &heap;
     run_well(&job, params, 1);
     assert_true(out >= 1000 && out < 160 * 32);
@@ -153,7 +153,7 @@ freeing_twice_does_no_harm(void **state)
     struct hed_job job = make_job(free_twice, 0, 1, 1);
     struct hed_why why;
 
-    hed_heap_init(&heap);
+    hed_heap_init(&heap, NULL);
     job.heap = &heap;
     assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
     assert_int_equal(heap.used, 0);

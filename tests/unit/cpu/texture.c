@@ -6,7 +6,9 @@
 #include "driver/memory/array.h"
 #include "ptx/words.h"
 
-static struct hed_ptx_strand strand; /* not used by operations that cannot fail */
+static const struct hed_ptx_grid grid;
+/* Not used by operations that cannot fail, apart from the grid: kernels are not confined. */
+static struct hed_ptx_strand strand = {.grid = &grid};
 
 static float
 as_float(uint32_t bits)

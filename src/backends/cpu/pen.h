@@ -1,0 +1,31 @@
+/* The pen: the addresses that confined kernels can reach (ptx/run/abi.h).
+ *
+ *   margin | nothing | devices and the host's share | local | shared | open | nothing | margin
+ *
+ * It is reserved as a whole when the backend starts, and stays so: what is unmapped in it becomes
+ * inaccessible, but not free, so nothing of the process can come to lie there. Nothing is mapped at
+ * its beginning, where a null pointer leads, nor in its upper third, where addresses of stacks and
+ * libraries lead.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/region.h"
+#include "base/err.h"
+
+struct hed_pen {
+    uint64_t base;
+    struct hed_regions local;  /* variables of strands */
+    struct hed_regions shared; /* shared memory of blocks */
+    struct hed_regions open;   /* parameters of launches, the heap of kernels */
+};
+
+/* HED_ENOMEM: the process cannot have so many addresses in one piece. */
+int hed_pen_create(struct hed_pen **out, struct hed_why *why);
+void hed_pen_free(struct hed_pen *p);
+
+/* Addresses for devices; called once. HED_ENOMEM: there are not so many. */
+int hed_pen_reserve(const struct hed_pen *p, uint64_t size, uint64_t *base);
