@@ -76,6 +76,8 @@ static const char usage[] =
     "  --sandbox MODE      confine the processes that serve clients: auto (as far as\n"
     "                      this machine can), require or off. Default: require with\n"
     "                      the CPU GPU over TCP, otherwise auto\n"
+    "  --confine yes|no    kernels on the CPU GPU reach the GPU's memory and nothing\n"
+    "                      else of these processes (default: yes)\n"
     "  --worker-uids A-B   server of root: users for these processes (default:\n"
     "                      70000-71023)\n"
     "  --worker-memory SIZE\n"
@@ -127,6 +129,7 @@ static const struct hed_cli_opt options[] = {
     {"insecure", false},
     {"images", true},
     {"sandbox", true},
+    {"confine", true},
     {"worker-uids", true},
     {"worker-memory", true},
     {NULL, false},

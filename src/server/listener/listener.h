@@ -68,6 +68,7 @@ struct hed_server_options {
     char token[128]; /* "" if clients need none */
     enum hed_sandbox_mode sandbox;
     bool sandbox_given;      /* else it depends on the addresses and the GPU */
+    bool lets_kernels_roam;  /* on the CPU GPU they are not confined to its memory */
     uint32_t worker_uids[2]; /* the first and the last user of workers; the first is their group */
     uint64_t worker_memory;  /* bytes of private memory of one worker; 0 for no limit */
     bool worker_memory_given;

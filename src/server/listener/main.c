@@ -47,6 +47,19 @@ limit_memory(const struct hed_server_options *o)
     return setenv("HEDDLE_MEM", text, 1) == 0;
 }
 
+/* Under ThreadSanitizer a process cannot choose its addresses. */
+static bool
+confine_kernels(const struct hed_server_options *o)
+{
+#ifdef __SANITIZE_THREAD__
+    const bool confine = false;
+#else
+    const bool confine = !o->lets_kernels_roam;
+#endif
+
+    return setenv("HEDDLE_CPU_CONFINE", confine ? "yes" : "no", 1) == 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -60,7 +73,7 @@ main(int argc, char **argv)
     if (hed_log_setup(options.log, &why) != 0)
         return fail_with(why.text, EXIT_USAGE);
     if (setenv("HEDDLE_GPU", options.gpu, 1) != 0 || setenv("HEDDLE_LOG", options.log, 1) != 0 ||
-        !limit_memory(&options))
+        !confine_kernels(&options) || !limit_memory(&options))
         return fail_with(hed_err_text(HED_ENOMEM), EXIT_FAILED);
     return hed_server_run(&options, &why) == 0 ? 0 : fail_with(why.text, EXIT_FAILED);
 }

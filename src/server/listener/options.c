@@ -344,6 +344,16 @@ take_sandbox(struct hed_server_options *o, const char *value, struct hed_why *wh
 }
 
 static int
+take_confine(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    o->lets_kernels_roam = strcmp(value, "no") == 0;
+    if (o->lets_kernels_roam || strcmp(value, "yes") == 0)
+        return 0;
+    hed_why_set(why, "'%.64s' is not yes or no", value);
+    return HED_EINVAL;
+}
+
+static int
 take_worker_uids(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     char first[16];
@@ -409,6 +419,7 @@ static const struct option {
     {"insecure", false, take_insecure},
     {"images", true, take_images},
     {"sandbox", true, take_sandbox},
+    {"confine", true, take_confine},
     {"worker-uids", true, take_worker_uids},
     {"worker-memory", true, take_worker_memory},
     {"log", true, take_log},
