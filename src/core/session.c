@@ -70,6 +70,20 @@ hed_session_give_up(const char *why)
     return on_give_up != NULL;
 }
 
+static uint64_t (*on_others)(int device); /* set before there are threads */
+
+void
+hed_session_on_others(uint64_t (*handler)(int device))
+{
+    on_others = handler;
+}
+
+uint64_t
+hed_session_others(int device)
+{
+    return on_others ? on_others(device) : 0;
+}
+
 int
 hed_session_load(struct hed_config *c, struct hed_why *why)
 {

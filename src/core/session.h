@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/config.h"
 #include "core/layer.h"
@@ -67,6 +68,12 @@ HED_EXPORT void hed_session_on_give_up(void (*handler)(const char *why));
 /* A backend cannot keep within its limits: asks for the end of the process. False if nobody ends
  * it, as in a program of the user. */
 HED_EXPORT bool hed_session_give_up(const char *why);
+
+/* Who knows how many bytes of a device other processes use, if this one cannot find out about them.
+ * Set before the first call. */
+HED_EXPORT void hed_session_on_others(uint64_t (*handler)(int device));
+/* For a backend: the answer to that, or 0. May wait for another process. */
+HED_EXPORT uint64_t hed_session_others(int device);
 
 /* The lowest layer of the chain. */
 HED_EXPORT struct hed_layer *hed_session_backend(void);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
+#include "core/session.h"
 #include "driver/driver.h"
 #include "driver/shared_file.h"
 
@@ -338,7 +339,11 @@ hed_shared_used(struct hed_driver *d, size_t index)
     if (index >= hed_shared_devices(d, &all))
         return 0;
     each_use(d, index, add_use, &sum);
-    return sum < all[index].profile.memory ? sum : all[index].profile.memory;
+
+    const uint64_t most = all[index].profile.memory;
+    const uint64_t others = hed_session_others((int)index);
+
+    return sum < most && others < most - sum ? sum + others : most;
 }
 
 /* Microseconds of work during one second of the clock. */

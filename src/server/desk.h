@@ -18,6 +18,7 @@ enum hed_desk_kind {
     HED_DESK_TAKE = 1,   /* up to `bytes`, at least `least`; the answer: what was leased, or 0 */
     HED_DESK_GIVE,       /* `bytes` back */
     HED_DESK_OBTAINABLE, /* the answer: what this worker has, and what it could get */
+    HED_DESK_OTHERS,     /* the answer: what all other workers have */
 };
 
 struct hed_desk_ask {

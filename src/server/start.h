@@ -29,6 +29,7 @@ struct hed_worker_start {
     const char *token;      /* a client without a certificate must know it; NULL for none */
     const char *images;     /* folder of stored images; "" for none */
     const char *cache;      /* folder of compiled kernels; "" for none; NULL: as the settings say */
+    bool confined;          /* it cannot find out about other processes */
     bool group;             /* other workers of this client, other users, share these folders */
     int desk;               /* socket for leases of device memory; 0: all is granted */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */

@@ -247,6 +247,7 @@ hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_
     box.folders[1] = open_clients_folder(s->kernels, client, &box);
     start->images = folder_path(box.folders[0], images, sizeof images);
     start->cache = folder_path(box.folders[1], cache, sizeof cache);
+    start->confined = true;
     start->group = box.steps >> HED_STEP_USER & 1;
     /* By itself, the driver stores what it compiles in the home of the server's user. */
     (void)snprintf(variable, sizeof variable, "%s%s",

@@ -36,6 +36,8 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
         return 0;
     case HED_DESK_OBTAINABLE:
         return hed_ledger_obtainable(&s->ledger, worker, ask->device, limit);
+    case HED_DESK_OTHERS:
+        return hed_ledger_others(&s->ledger, worker, ask->device);
     default:
         return 0;
     }

@@ -24,6 +24,14 @@ hed_ledger_leased(const struct hed_ledger *l, int device)
     return sum;
 }
 
+uint64_t
+hed_ledger_others(const struct hed_ledger *l, uint32_t worker, int device)
+{
+    const uint64_t all = hed_ledger_leased(l, device);
+
+    return is_in_ledger(worker, device) ? all - hed_min(all, l->leased[worker][device]) : 0;
+}
+
 /* How much more a worker could have. */
 static uint64_t
 bytes_left(const struct hed_ledger *l, uint32_t worker, int device, uint64_t limit)

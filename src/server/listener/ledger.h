@@ -33,6 +33,8 @@ uint64_t hed_ledger_obtainable(const struct hed_ledger *l, uint32_t worker, int 
 
 /* How much of a device all workers have leased. */
 uint64_t hed_ledger_leased(const struct hed_ledger *l, int device);
+/* What all workers but this one have of a device. */
+uint64_t hed_ledger_others(const struct hed_ledger *l, uint32_t worker, int device);
 
 /* A worker is gone. */
 void hed_ledger_clear(struct hed_ledger *l, uint32_t worker);

@@ -43,3 +43,9 @@ hed_lease_obtainable(struct hed_worker *w, int device)
 {
     return has_desk(w) ? ask_listener(w, HED_DESK_OBTAINABLE, device, 0, 0) : UINT64_MAX;
 }
+
+uint64_t
+hed_lease_others(struct hed_worker *w, int device)
+{
+    return has_desk(w) ? ask_listener(w, HED_DESK_OTHERS, device, 0, 0) : 0;
+}

@@ -449,6 +449,14 @@ end_for_backend(const char *why)
     hed_worker_end(this_session, why);
 }
 
+/* On the CPU GPU, programs tell each other in a file how much memory they use, which a worker in a
+ * sandbox does not have. */
+static uint64_t
+ask_for_others(int device)
+{
+    return hed_lease_others(this_session, device);
+}
+
 int
 hed_worker_run(const struct hed_worker_start *start)
 {
@@ -462,6 +470,8 @@ hed_worker_run(const struct hed_worker_start *start)
         w->start = start;
         this_session = w;
         hed_session_on_give_up(end_for_backend);
+        if (start->confined)
+            hed_session_on_others(ask_for_others);
         w->heap = -1;
         atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);

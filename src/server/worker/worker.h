@@ -201,6 +201,8 @@ uint64_t hed_worker_device_bytes(struct hed_worker *w, int i);
 uint64_t hed_lease_take(struct hed_worker *w, int device, uint64_t want, uint64_t least);
 void hed_lease_give(struct hed_worker *w, int device, uint64_t bytes);
 uint64_t hed_lease_obtainable(struct hed_worker *w, int device);
+/* What the other workers of the server have leased. */
+uint64_t hed_lease_others(struct hed_worker *w, int device);
 
 /* count.c: counts a message; adds what was counted to the status. */
 void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);

@@ -129,6 +129,24 @@ class Clients(ClientCase):
             until(lambda: not server.status()["clients"])
             self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
+    def test_nvml_shows_the_memory_of_all_clients(self):
+        ask = ("m = (ctypes.c_uint64 * 3)(); nvml = ctypes.CDLL('libnvidia-ml.so.1'); "
+               "d = ctypes.c_void_p(); say(nvml.nvmlInit_v2(), "
+               "nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(d)), "
+               "nvml.nvmlDeviceGetMemoryInfo(d, m), *m)")
+        for sandbox in ("auto", "off"):
+            server = self.serve("--sandbox", sandbox, "--grace", "0")
+            a, b = self.client(server), self.client(server)
+            self.assertEqual(a.do("say(alloc(256 << 20)[0])"), "0")
+            *results, total, free, used = map(int, b.do(ask).split())
+            self.assertEqual(results, [0, 0, 0])
+            self.assertEqual(total, free + used)
+            self.assertGreaterEqual(used, 256 << 20)
+            for c in (a, b):
+                c.process.stdin.close()
+                self.assertEqual(c.process.wait(PATIENCE), 0)
+            self.assertEqual(server.stop(), 0)
+
     def test_threads_have_channels(self):
         server = self.serve()
         c = self.client(server)

@@ -172,6 +172,8 @@ desk_answers_from_the_book(void **state)
     assert_int_equal(ask(b, 0, HED_DESK_OBTAINABLE, 0, 0), 60);
     assert_int_equal(ask(b, 0, HED_DESK_TAKE, 0, 80), 60);
     assert_int_equal(ask(b, 1, HED_DESK_TAKE, 0, 80), 40);
+    assert_int_equal(ask(b, 0, HED_DESK_OTHERS, 0, 0), 40);
+    assert_int_equal(ask(b, 1, HED_DESK_OTHERS, 0, 0), 60);
     assert_int_equal(ask(b, 0, HED_DESK_GIVE, 0, 1000), 0);
     assert_int_equal(ask(b, 1, HED_DESK_OBTAINABLE, 0, 0), 60);
     assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 40);
@@ -185,6 +187,7 @@ desk_survives_nonsense(void **state)
     b->server.ledger.total[0] = 100;
     assert_int_equal(ask(b, 0, HED_DESK_TAKE, -1, 5), 0);
     assert_int_equal(ask(b, 0, HED_DESK_TAKE, INT32_MAX, 5), 0);
+    assert_int_equal(ask(b, 0, HED_DESK_OTHERS, INT32_MAX, 5), 0);
     assert_int_equal(ask(b, 0, 77, 0, 5), 0);
     assert_int_equal(ask(b, 0, HED_DESK_GIVE, INT32_MIN, 5), 0);
     assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 0);
