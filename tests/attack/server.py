@@ -13,6 +13,7 @@ import unittest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e" / "remote"))
 from serve_case import (HEDDLED, NOBODY, ROOT, Case, Server, clean_environment,  # noqa: E402
                         until)
+from harness.patience import listens  # noqa: E402
 
 NEEDED = {"environment", "session", "privileges", "limits", "files", "calls"}
 SKIPPED = 77
@@ -158,6 +159,30 @@ class Workers(Case):
         self.assertGreater(dropped, 0)
         self.assertLess(os.path.getsize(server.log_path), 4 << 20)
         os.close(words)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_log_that_nobody_reads_does_not_stop_the_server(self):
+        server = Server(self, "--grace", "0", stderr=subprocess.PIPE, wait=False)
+        until(lambda: listens(f"shm:{server.path}"))
+        self.client(server)
+        until(server.workers)
+        told = server.status()["clients"][0]
+        until(lambda: os.readlink(f"/proc/{told['worker']}/fd/2").startswith("pipe:"))
+        words = self.words(told)
+        for _ in range(50):
+            for _ in range(100):
+                try:
+                    os.write(words, b"flood " * 200 + b"\n")
+                except BlockingIOError:
+                    break
+            self.assertEqual(len(server.status()["clients"]), 1)
+        os.close(words)
+        self.assertEqual(server.stop(), 0)
+        said = server.process.stderr.read().decode()
+        self.assertIn("flood", said)
+        self.assertIn("bytes are not in this log", said)
+        self.assertIn("stopped after", said)
+        server.process.stderr.close()
 
     def test_a_terminated_worker_ends_at_once(self):
         server, told, _ = self.worker("--grace", "0")

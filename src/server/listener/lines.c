@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -42,13 +43,18 @@ skip_head(const char *text)
     return strncmp(at, "] ", 2) == 0 ? at + 2 : NULL;
 }
 
-/* Can the log take a line now? Pipes that can be written to take this much at once. */
+/* Can the log take a line of a worker now? In a pipe that nobody reads, half of the room is left
+ * for the listener's own lines, which would wait for it. */
 static bool
 log_is_ready(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    const int room = fcntl(STDERR_FILENO, F_GETPIPE_SZ);
+    int held = 0;
 
-    return poll(&p, 1, 0) == 1 && p.revents & POLLOUT;
+    if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+        return false;
+    return room <= 0 || ioctl(STDERR_FILENO, FIONREAD, &held) != 0 || held < room / 2;
 }
 
 static void
@@ -99,11 +105,10 @@ refill_budget(struct hed_lines *l, uint64_t now_ns)
 static void
 say_dropped(struct hed_lines *l)
 {
-    if (l->dropped && log_is_ready()) {
+    if (l->dropped)
         hed_warn(SERVER, "worker %d writes too much: at least %llu bytes are not in this log",
                  (int)l->pid, (unsigned long long)l->dropped);
-        l->dropped = 0;
-    }
+    l->dropped = 0;
 }
 
 static void
@@ -203,7 +208,8 @@ hed_lines_resume(struct hed_server *s, uint64_t now_ns)
         }
         l->resume_ns = 0;
         s->resting--;
-        say_dropped(l);
+        if (log_is_ready())
+            say_dropped(l);
         (void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, l->fd, &e);
     }
     return next;

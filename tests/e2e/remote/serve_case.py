@@ -43,7 +43,8 @@ class Server:
     """A heddled of our own. Unless the options say otherwise, clients have unlimited time to begin
     and to finish, so that no test depends on the speed of the machine."""
 
-    def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None):
+    def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None,
+                 stderr=None):
         self.path = os.path.join(case.dir, "s")
         self.log_path = os.path.join(case.dir, f"log{len(case.servers)}")
         listen = listen or [f"shm:{self.path}"]
@@ -51,7 +52,7 @@ class Server:
                  "--images", os.path.join(case.dir, "images"), "--patience", "100000",
                  "--grace", "100000", *options]
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log,
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=stderr or log,
                                             env=env or clean_environment())
         case.servers.append(self)
         if wait:
