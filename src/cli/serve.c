@@ -83,6 +83,8 @@ static const char usage[] =
     "  --worker-memory SIZE\n"
     "                      limit the private memory of each of these processes\n"
     "                      (default: the memory of this machine, at least 16G)\n"
+    "  --config FILE       read options from this file first: lines `name = value`;\n"
+    "                      SIGHUP reads it again. -FILE: it may be missing\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
     "                      warn,server=info)\n"
     "  --status            print what the server at ADDRESS is doing: its limits,\n"
@@ -132,6 +134,7 @@ static const struct hed_cli_opt options[] = {
     {"confine", true},
     {"worker-uids", true},
     {"worker-memory", true},
+    {"config", true},
     {NULL, false},
 };
 
@@ -279,7 +282,8 @@ become_server(struct request *r)
                     path);
         return HED_EXIT_BROKEN;
     }
-    code = add_word(r, "gpu", gpu);
+    /* heddled's own default is the same, and gives way to its file. */
+    code = r->gpu || strcmp(gpu, "auto") != 0 ? add_word(r, "gpu", gpu) : HED_EXIT_OK;
     if (!code && r->config.log[0])
         code = add_word(r, "log", r->config.log);
     if (code)

@@ -19,6 +19,7 @@ struct hed_worker_start {
     const struct hed_tls *tls;   /* NULL for a local link */
     uint8_t session[16];
     uint64_t memory_limit;  /* bytes per device, which the client sees; 0 for no limit */
+    uint64_t memory_room;   /* bytes over that for what comes with code */
     uint64_t host_limit;    /* bytes of pinned memory; 0 for no limit */
     uint32_t channel_limit; /* 0 for no limit */
     uint32_t idle_ms;       /* the session ends after this time without a message; 0 for never */

@@ -8,3 +8,5 @@ foreach(target call worker)
 endforeach()
 heddle_fuzz_target(wire_hello SOURCES wire_hello.c ${registry} LIBS ${worker_libs}
     CORPUS corpus/wire_hello)
+heddle_fuzz_target(serve_config SOURCES serve_config.c ${registry}
+    LIBS heddle_listener ${worker_libs} CORPUS corpus/serve_config)

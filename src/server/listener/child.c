@@ -23,6 +23,11 @@
 #include "server/status.h"
 #include "wire/link/link.h"
 
+/* Leases are for what clients allocate. The limit of a worker's own chain (the layer quota) also
+ * counts what comes with code: variables of modules, and contexts. So it has more. */
+#define ROOM_ON_CPU (UINT64_C(64) << 20) /* bytes over --memory */
+#define ROOM_ON_GPU (UINT64_C(512) << 20)
+
 /* ---- in the new process ---------------------------------------------------------------------- */
 
 static void
@@ -100,6 +105,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .link = p->link,
         .tls = p->link->local ? NULL : &o->tls,
         .memory_limit = o->memory,
+        .memory_room = s->plan.driver ? ROOM_ON_GPU : ROOM_ON_CPU,
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
@@ -213,6 +219,7 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     }
     *c = (struct hed_child){.link = p->link,
                             .user = p->user,
+                            .session_ms = s->options->session_ms,
                             .started_ns = hed_now_ns(),
                             .started_wall_ns = hed_wall_ns()};
     (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
@@ -334,23 +341,23 @@ hed_child_evict(struct hed_server *s, uint64_t worker)
 uint64_t
 hed_children_expire(struct hed_server *s, uint64_t now_ns)
 {
-    const uint64_t most = s->options->session_ms * HED_NS_PER_MS;
     uint64_t next = UINT64_MAX;
 
-    for (int i = 0; i < HED_LEDGER_WORKERS && most; i++) {
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         struct hed_child *c = &s->children[i];
         /* The worker ends by itself, and tells its client why, unless the client has taken it
          * over. */
-        const uint64_t end = c->started_ns + most + HED_KILL_MS * HED_NS_PER_MS;
+        const uint64_t end =
+            c->started_ns + (c->session_ms + (uint64_t)HED_KILL_MS) * HED_NS_PER_MS;
 
-        if (c->pid <= 0 || c->evicted)
+        if (c->pid <= 0 || c->evicted || !c->session_ms)
             continue;
         if (end > now_ns) {
             next = hed_min(next, end);
             continue;
         }
         hed_warn(SERVER, "worker %d does not end after %u s (--session), so it is killed",
-                 (int)c->pid, s->options->session_ms / 1000);
+                 (int)c->pid, c->session_ms / 1000);
         (void)hed_child_evict(s, (uint64_t)c->pid);
     }
     return next;

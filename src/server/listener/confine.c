@@ -136,6 +136,17 @@ judge_steps(const struct hed_server *s, enum hed_sandbox_mode mode, uint32_t wan
     return 0;
 }
 
+void
+hed_confine_limits(struct hed_server *s)
+{
+    if (!s->sandbox.steps)
+        return;
+    s->sandbox.threads = 2 * s->options->channels + THREADS_MORE;
+    /* NVIDIA's driver reserves far more than it uses. */
+    s->sandbox.memory =
+        s->plan.driver && !s->options->worker_memory_given ? 0 : s->options->worker_memory;
+}
+
 int
 hed_confine_begin(struct hed_server *s, struct hed_why *why)
 {
@@ -161,10 +172,7 @@ hed_confine_begin(struct hed_server *s, struct hed_why *why)
 
     s->sandbox.steps = wanted;
     s->sandbox.driver = s->plan.driver;
-    s->sandbox.threads = 2 * s->options->channels + THREADS_MORE;
-    /* NVIDIA's driver reserves far more than it uses. */
-    s->sandbox.memory =
-        s->plan.driver && !s->options->worker_memory_given ? 0 : s->options->worker_memory;
+    hed_confine_limits(s);
     s->sandbox.uid = s->sandbox.gid = s->options->worker_uids[0];
     s->sandbox.libraries = libraries;
 

@@ -72,12 +72,28 @@ struct hed_server_options {
     uint32_t worker_uids[2]; /* the first and the last user of workers; the first is their group */
     uint64_t worker_memory;  /* bytes of private memory of one worker; 0 for no limit */
     bool worker_memory_given;
+    char config[1024]; /* the file with options, perhaps after '-'; "" for none */
     bool help;
 };
 
-/* Reads the words after the program's name. Returns an error, and its reason, if they are wrong. */
+/* Reads one option, `--name value` or `--name=value`. *used is set to the number of words. */
+int hed_server_option_take(struct hed_server_options *o, int count, char **words, int *used,
+                           struct hed_why *why);
+/* Sets an option by its name, without dashes. */
+int hed_server_option_set(struct hed_server_options *o, const char *name, const char *value,
+                          struct hed_why *why);
+/* The value of --config among the words; NULL if there is none. */
+const char *hed_server_option_config(int count, char **words);
+
+/* ---- config.c -------------------------------------------------------------------------------- */
+
+/* Reads the file that --config names, and the words after the program's name. Returns an error, and
+ * its reason, if they are wrong. */
 int hed_server_options_read(struct hed_server_options *o, int count, char **words,
                             struct hed_why *why);
+/* The text of the file. `name` is for messages. */
+int hed_server_config_parse(struct hed_server_options *o, const char *text, size_t size,
+                            const char *name, struct hed_why *why);
 
 /* ---- machine.c ------------------------------------------------------------------------------- */
 
@@ -185,12 +201,16 @@ struct hed_child { /* a worker */
     uint8_t session[16];
     uint64_t started_ns, started_wall_ns;
     struct hed_worker_status *status;
-    bool evicted;       /* killed by --evict or a limit */
-    uint64_t behind_ns; /* the round in which it could not take another connection */
+    uint32_t session_ms; /* that it may take; 0 for no limit */
+    bool evicted;        /* killed by --evict or a limit */
+    uint64_t behind_ns;  /* the round in which it could not take another connection */
 };
 
 struct hed_server {
-    const struct hed_server_options *options;
+    const struct hed_server_options *options; /* `own`; SIGHUP changes it */
+    struct hed_server_options own;
+    char **words; /* of the command line */
+    int word_count;
     int epoll, signals;
     struct hed_source signal_source;
     struct hed_listener listeners[HED_LISTENERS_MAX];
@@ -222,9 +242,15 @@ struct hed_server {
     uint64_t stop_ns; /* when the next, harder step of stopping is due */
 };
 
-/* Serves until it is told to stop. Returns 0, or an error and its reason if the server could not
- * start. */
-int hed_server_run(const struct hed_server_options *o, struct hed_why *why);
+/* Serves until it is told to stop. `words` are those that the options were read from. Returns 0, or
+ * an error and its reason if the server could not start. */
+int hed_server_run(const struct hed_server_options *o, int count, char **words,
+                   struct hed_why *why);
+
+/* ---- reload.c -------------------------------------------------------------------------------- */
+
+/* Reads the options again, and applies what can change. */
+void hed_server_reload(struct hed_server *s);
 
 /* ---- listen.c -------------------------------------------------------------------------------- */
 
@@ -300,6 +326,8 @@ void hed_lines_end(struct hed_server *s, struct hed_lines *l);
 /* Decides on the sandbox of workers, and says what it is. An error if the options insist on more
  * than this machine can do. */
 int hed_confine_begin(struct hed_server *s, struct hed_why *why);
+/* Takes the limits of workers from the options, for those that start from now on. */
+void hed_confine_limits(struct hed_server *s);
 bool hed_confine_has(const struct hed_server *s, enum hed_sandbox_step step);
 void hed_confine_write(const struct hed_server *s, struct hed_buf *b); /* for the status */
 /* In a new worker with one thread: loads what it needs, and enters the sandbox. `place` is its

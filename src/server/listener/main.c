@@ -28,25 +28,6 @@ fail_with(const char *text, int code)
     return code;
 }
 
-/* Bytes over --memory for code and contexts. */
-#define ROOM_ON_CPU (UINT64_C(64) << 20)
-#define ROOM_ON_GPU (UINT64_C(512) << 20)
-
-/* Leases are for what clients allocate. The limit of a worker's own chain (the layer quota) also
- * counts what comes with code: variables of modules, and contexts. */
-static bool
-limit_memory(const struct hed_server_options *o)
-{
-    const bool is_gpu = strncmp(o->gpu, "cpu", 3) != 0 && strncmp(o->gpu, "null", 4) != 0;
-    char text[32];
-
-    if (o->memory == 0)
-        return true;
-    (void)snprintf(text, sizeof text, "%llu",
-                   (unsigned long long)(o->memory + (is_gpu ? ROOM_ON_GPU : ROOM_ON_CPU)));
-    return setenv("HEDDLE_MEM", text, 1) == 0;
-}
-
 /* Under ThreadSanitizer a process cannot choose its addresses. */
 static bool
 confine_kernels(const struct hed_server_options *o)
@@ -73,7 +54,9 @@ main(int argc, char **argv)
     if (hed_log_setup(options.log, &why) != 0)
         return fail_with(why.text, EXIT_USAGE);
     if (setenv("HEDDLE_GPU", options.gpu, 1) != 0 || setenv("HEDDLE_LOG", options.log, 1) != 0 ||
-        !confine_kernels(&options) || !limit_memory(&options))
+        !confine_kernels(&options))
         return fail_with(hed_err_text(HED_ENOMEM), EXIT_FAILED);
-    return hed_server_run(&options, &why) == 0 ? 0 : fail_with(why.text, EXIT_FAILED);
+    return hed_server_run(&options, argc - 1, argv + 1, &why) == 0
+               ? 0
+               : fail_with(why.text, EXIT_FAILED);
 }

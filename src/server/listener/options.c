@@ -15,17 +15,9 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define CLIENTS_DEFAULT 256
-#define CHANNELS_DEFAULT 1024
 #define CHANNELS_MAX 65536
-#define RATE_DEFAULT 256
 #define RATE_MAX 1000000
 #define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
-#define PATIENCE_MS 5000
-#define GRACE_MS 5000
-#define COMPILE_MS 600000
-/* Neither of users, nor of services (systemd), nor of containers (subuid). */
-#define WORKER_UID_FIRST 70000
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
 
@@ -383,6 +375,13 @@ take_log(struct hed_server_options *o, const char *value, struct hed_why *why)
     return parse_text(value, o->log, sizeof o->log, why);
 }
 
+/* Read before all other options (config.c). */
+static int
+take_options_file(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_text(value, o->config, sizeof o->config, why);
+}
+
 static int
 take_help(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
@@ -423,6 +422,7 @@ static const struct option {
     {"worker-uids", true, take_worker_uids},
     {"worker-memory", true, take_worker_memory},
     {"log", true, take_log},
+    {"config", true, take_options_file},
     {"help", false, take_help},
 };
 
@@ -436,9 +436,53 @@ find_server_option(const char *name, size_t n)
     return NULL;
 }
 
-/* Reads one option, `--name value` or `--name=value`. *used is set to the number of words. */
-static int
-take_option(struct hed_server_options *o, int count, char **words, int *used, struct hed_why *why)
+int
+hed_server_option_set(struct hed_server_options *o, const char *name, const char *value,
+                      struct hed_why *why)
+{
+    const struct option *t = find_server_option(name, strlen(name));
+    const bool is_flag = t && !t->takes_value;
+
+    if (!t || t->take == take_help || t->take == take_options_file) {
+        hed_why_set(why, "there is no option '%.100s' for this file; see heddle-serve(1)", name);
+        return HED_ENOTFOUND;
+    }
+    if (is_flag && strcmp(value, "no") == 0)
+        return 0;
+    if (is_flag && strcmp(value, "yes") != 0) {
+        hed_why_set(why, "%s: '%.64s' is not yes or no", t->name, value);
+        return HED_EINVAL;
+    }
+
+    struct hed_why reason = {""};
+    const int err = t->take(o, is_flag ? NULL : value, &reason);
+
+    if (err)
+        hed_why_set(why, "%s: %s", t->name, reason.text);
+    return err;
+}
+
+const char *
+hed_server_option_config(int count, char **words)
+{
+    const char *path = NULL;
+
+    for (int i = 0; i < count; i++) {
+        const char *word = strncmp(words[i], "--", 2) == 0 ? words[i] + 2 : "";
+        const size_t n = strcspn(word, "=");
+        const struct option *t = find_server_option(word, n);
+        const bool two_words = t && t->takes_value && !word[n];
+
+        if (t && t->take == take_options_file)
+            path = word[n] ? word + n + 1 : i + 1 < count ? words[i + 1] : path;
+        i += two_words;
+    }
+    return path;
+}
+
+int
+hed_server_option_take(struct hed_server_options *o, int count, char **words, int *used,
+                       struct hed_why *why)
 {
     const char *word = strcmp(words[0], "-h") == 0 ? "--help" : words[0];
     const size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
@@ -465,110 +509,4 @@ take_option(struct hed_server_options *o, int count, char **words, int *used, st
     if (err)
         hed_why_set(why, "--%s: %s", t->name, reason.text);
     return err;
-}
-
-/* ---- defaults, and what goes together -------------------------------------------------------- */
-
-static int
-default_listen(struct hed_server_options *o, struct hed_why *why)
-{
-    const char *folder = geteuid() == 0 ? "/run/heddle" : getenv("XDG_RUNTIME_DIR");
-    char text[256];
-
-    if (!folder || folder[0] != '/') {
-        hed_why_set(why,
-                    "XDG_RUNTIME_DIR is not set, so there is no default address; give one, such as "
-                    "--listen shm:/tmp/gpu.sock");
-        return HED_EINVAL;
-    }
-    if (geteuid() == 0)
-        (void)mkdir(folder, 0755); /* systemd may have made it; if not, listening fails */
-    (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
-    return hed_address_parse(text, &o->listen[o->listen_count++], why);
-}
-
-static void
-default_images(char *out, size_t size)
-{
-    if (geteuid() == 0)
-        (void)snprintf(out, size, "/var/cache/heddle/images");
-    else
-        (void)hed_cache_folder("images", out, size);
-}
-
-static int
-check_tcp(const struct hed_server_options *o, struct hed_why *why)
-{
-    const struct hed_tls *t = &o->tls;
-    const char *const files[] = {t->ca, t->cert, t->key};
-
-    if (t->insecure && (t->ca[0] || t->cert[0] || t->key[0]))
-        hed_why_set(
-            why, "--insecure turns TLS off, but certificates are given; leave out one of the two");
-    else if (t->insecure && o->token[0])
-        hed_why_set(why,
-                    "--insecure lets everybody in who can connect, and would send the token of "
-                    "--token-file in the clear; leave out one of the two");
-    else if (t->insecure)
-        return 0;
-    else if (!hed_tls_built())
-        hed_why_set(
-            why, "TCP needs TLS, but this heddle was built without it; use --insecure on a network "
-                 "that you trust");
-    else if (!t->cert[0] || !t->key[0])
-        hed_why_set(
-            why, "TCP needs TLS; add --tls-cert and --tls-key (`heddle cert` makes the files), or "
-                 "--insecure on a network that you trust");
-    else if (!t->ca[0] && !o->token[0])
-        hed_why_set(
-            why, "every client could connect over TCP; add --tls-ca, which identifies clients, or "
-                 "--token-file");
-    else {
-        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-            if (files[i][0] && access(files[i], R_OK) != 0) {
-                hed_why_set(why, "%.300s: %m", files[i]);
-                return HED_ENOTFOUND;
-            }
-        }
-        return 0;
-    }
-    return HED_EINVAL;
-}
-
-static int
-check_options(struct hed_server_options *o, struct hed_why *why)
-{
-    bool tcp = false;
-
-    for (uint32_t i = 0; i < o->listen_count; i++)
-        tcp = tcp || !o->listen[i].transport->link->local;
-    o->tls.token = o->token[0] != '\0';
-    return tcp ? check_tcp(o, why) : 0;
-}
-
-int
-hed_server_options_read(struct hed_server_options *o, int count, char **words, struct hed_why *why)
-{
-    int err = 0;
-
-    memset(o, 0, sizeof *o);
-    (void)hed_str_copy(o->gpu, sizeof o->gpu, "auto");
-    (void)hed_str_copy(o->log, sizeof o->log, "warn,server=info");
-    o->mode = 0600;
-    o->host_memory = o->total_memory = o->worker_memory = HED_NOT_GIVEN;
-    o->clients = CLIENTS_DEFAULT;
-    o->channels = CHANNELS_DEFAULT;
-    o->rate = RATE_DEFAULT;
-    o->patience_ms = PATIENCE_MS;
-    o->grace_ms = GRACE_MS;
-    o->compile_ms = COMPILE_MS;
-    o->worker_uids[0] = WORKER_UID_FIRST;
-    o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS - 1;
-    default_images(o->images, sizeof o->images);
-    for (int i = 0, used; !err && i < count; i += used)
-        err = take_option(o, count - i, words + i, &used, why);
-    if (!err && !o->help && o->listen_count == 0)
-        err = default_listen(o, why);
-    hed_memory_defaults(o, "");
-    return err || o->help ? err : check_options(o, why);
 }

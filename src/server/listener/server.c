@@ -79,8 +79,8 @@ take_signals(struct hed_server *s)
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
             stop_serving(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
-        /* SIGHUP is ignored: there is no configuration to read again, and a closed terminal is no
-         * reason to stop. */
+        else if (info.ssi_signo == SIGHUP)
+            hed_server_reload(s);
     }
     /* Always reap, because one SIGCHLD may stand for many. */
     hed_child_reap(s);
@@ -249,12 +249,18 @@ start_serving(struct hed_server *s, struct hed_why *why)
 }
 
 int
-hed_server_run(const struct hed_server_options *o, struct hed_why *why)
+hed_server_run(const struct hed_server_options *o, int count, char **words, struct hed_why *why)
 {
     static struct hed_server server; /* static because it is large; there is only one */
     struct hed_server *s = &server;
 
-    *s = (struct hed_server){.options = o, .epoll = -1, .signals = -1, .probe = -1};
+    *s = (struct hed_server){.options = &s->own,
+                             .own = *o,
+                             .words = words,
+                             .word_count = count,
+                             .epoll = -1,
+                             .signals = -1,
+                             .probe = -1};
 
     const int err = start_serving(s, why);
 

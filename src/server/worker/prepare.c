@@ -41,11 +41,11 @@ hed_worker_look(struct hed_worker_plan *out)
 
 /* The server's limits, whatever the settings say. */
 static void
-override_seconds(const char *key, uint32_t ms)
+override_number(const char *key, uint64_t number)
 {
-    char text[16];
+    char text[32];
 
-    (void)snprintf(text, sizeof text, "%u", ms / 1000);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)number);
     hed_session_override(key, text);
 }
 
@@ -58,8 +58,10 @@ hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
         hed_session_override("cache_size", "0");
     if (start->group)
         hed_session_override("cache_trust", "group");
-    override_seconds("kernel_time", start->kernel_ms);
-    override_seconds("compile_time", start->compile_ms);
+    if (start->memory_limit)
+        override_number("mem", start->memory_limit + start->memory_room);
+    override_number("kernel_time", start->kernel_ms / 1000);
+    override_number("compile_time", start->compile_ms / 1000);
     (void)hed_top(); /* what is wrong with it is in the log, and the client will be told */
     return start->link->local || start->tls->insecure ? 0 : hed_tls_prepare(start->tls, why);
 }

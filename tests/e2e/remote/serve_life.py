@@ -260,6 +260,76 @@ class Status(Case):
             s.close()
 
 
+class Reload(Case):
+    """Options from a file, which SIGHUP reads again."""
+
+    def write(self, text):
+        with open(os.path.join(self.dir, "conf"), "w", encoding="utf-8") as f:
+            f.write(text)
+        return os.path.join(self.dir, "conf")
+
+    def reload(self, server, words):
+        server.process.send_signal(signal.SIGHUP)
+        server.until_logged(words)
+        return server.status()["limits"]
+
+    def test_limits_change_while_it_runs(self):
+        conf = self.write("# limits\nclients = 5\n\n  kernel-time=7  \nrate = 3\n")
+        server = Server(self, "--config", conf, "--rate", "9")
+        limits = server.status()["limits"]
+        # The command line wins.
+        self.assertEqual((limits["clients"], limits["kernel_seconds"], limits["rate"]), (5, 7, 9))
+        first = self.client(server)
+        until(lambda: server.workers())
+        self.write("clients = 1\nidle = 50\nmemory = 2G\ntotal-memory = 3G\nmode = 0660\n")
+        limits = self.reload(server, "changed --memory, --host-memory, --total-memory, --clients, "
+                                     "--idle, --kernel-time")
+        self.assertEqual(
+            [limits[k] for k in ("clients", "idle_seconds", "kernel_seconds", "memory",
+                                 "total_memory", "rate")], [1, 50, 0, 2 << 30, 3 << 30, 9])
+        server.until_logged("--mode will change with the next start")
+        self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o600)
+        # It holds for new clients; the one that is there stays.
+        with server.connect(preface(1)) as s:
+            self.assertIn("(--clients)", self.refusal(s))
+        self.assertEqual(len(server.workers()), 1)
+        self.assertFalse(self.ended(first))
+
+    def test_a_bad_file_changes_nothing(self):
+        conf = self.write("clients = 5\n")
+        server = Server(self, "--config", conf)
+        before = server.status()["limits"]
+        for text, says in (("memory = 1G\nclients = many\n", "conf:2: clients: 'many' is not"),
+                           ("memory = 1G\nfrob = 1\n", "conf:2: there is no option 'frob'"),
+                           ("memory\n", "conf:1: 'memory' is not `name = value`"),
+                           ("config = x\n", "conf:1: there is no option 'config'"),
+                           ("memory = 1G\ninsecure = perhaps\n", "conf:2: insecure: 'perhaps'"),
+                           ("x" * 9000, "conf:1: the line is too long"),
+                           ("listen = here\n", "conf:1: listen: ")):
+            self.write(text)
+            self.assertEqual(self.reload(server, says), before)
+            self.assertIn("SIGHUP: nothing has changed, because", server.log())
+        os.remove(conf)
+        self.assertEqual(self.reload(server, "conf: No such file"), before)
+        self.write("clients = 5\n")
+        self.reload(server, "SIGHUP: the options have not changed")
+
+    def test_a_missing_file_is_an_error_unless_it_may_be_missing(self):
+        server = Server(self, "--config", f"{self.dir}/none", wait=False)
+        self.assertEqual(server.process.wait(PATIENCE), 2)
+        self.assertIn("none: No such file", server.log())
+        server.process.returncode = 0  # it was meant to fail
+        server = Server(self, "--config", f"-{self.dir}/conf")
+        self.write("clients = 4\n")
+        self.assertEqual(self.reload(server, "changed --clients")["clients"], 4)
+
+    def test_users_come_and_go(self):
+        conf = self.write("allow-uid = 7\n")
+        server = Server(self, "--config", conf)
+        self.write("allow-uid = all\nallow-gid = 0\n")
+        self.reload(server, "changed --allow-uid, --allow-gid")
+
+
 class Ends(Case):
     def alive(self, pid):
         try:

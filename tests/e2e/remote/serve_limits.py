@@ -10,11 +10,12 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import until  # noqa: E402
+from serve_case import HEDDLED, Server, clean_environment, until  # noqa: E402
 from serve_clients import UNAVAILABLE, ClientCase  # noqa: E402
 
 HEAD = ".version 7.0\\n.target sm_75\\n.address_size 64\\n"
 LAUNCH_TIMEOUT = "702"
+COMPILER = os.path.exists(os.path.join(os.path.dirname(HEDDLED), "compiler-llvm.so"))
 
 # Functions for the client, in lines of their own.
 TOOLS = [
@@ -48,6 +49,14 @@ class Limits(ClientCase):
         # It has lost its context, not its session; and other clients have lost nothing.
         self.assertEqual(len(server.workers()), 2)
         self.assertEqual(other.do("say(load(brief), launch(), cuda.cuCtxSynchronize())"), "0 0 0")
+
+    @unittest.skipUnless(COMPILER, "built without LLVM")
+    def test_so_is_a_compiled_one(self):
+        server = Server(self, "--kernel-time", "1", gpu="cpu",
+                        env=clean_environment(HEDDLE_CPU_CODEGEN="warp"))
+        c = self.begin(server)
+        self.assertEqual(c.do("say(load(endless), launch(), cuda.cuCtxSynchronize())"),
+                         f"0 0 {LAUNCH_TIMEOUT}", server.log())
 
     def test_code_that_takes_too_long_to_compile_ends_the_session(self):
         server = self.serve("--compile-time", "1")
