@@ -47,9 +47,13 @@ static const struct {
     const char *key;
     uint64_t low, high;
 } ranges[] = {
-    {"trace_buffer", 64u << 10, 16u << 20}, {"trace_data", 0, 1u << 20},
-    {"trace_owner", 0, INT32_MAX},          {"cpu_threads", 0, 1024},
-    {"connect_timeout", 1, 600000},         {"kernel_time", 0, 2000000},
+    {"trace_buffer", 64u << 10, 16u << 20},
+    {"trace_data", 0, 1u << 20},
+    {"trace_owner", 0, INT32_MAX},
+    {"cpu_threads", 0, 1024},
+    {"connect_timeout", 1, 600000},
+    {"server_timeout", 1000, 600000},
+    {"kernel_time", 0, 2000000},
     {"compile_time", 0, 2000000},
 };
 

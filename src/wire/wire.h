@@ -154,8 +154,9 @@ struct hed_hello {
 };
 
 enum hed_capabilities {
-    HED_CAN_SLOTS = 1,      /* completion words in shared memory */
-    HED_CAN_SHARED_HEAP = 2 /* pinned memory is shared */
+    HED_CAN_SLOTS = 1,       /* completion words in shared memory */
+    HED_CAN_SHARED_HEAP = 2, /* pinned memory is shared */
+    HED_CAN_BEAT = 4,        /* a worker gives signs of life in the memory of its channels */
 };
 
 #define HED_WELCOME_TEXT 256

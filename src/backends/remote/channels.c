@@ -64,8 +64,8 @@ hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_
 
     if (!err)
         err = hed_channel_create(conn, r->address.transport->channel, out, why);
-    if (!err && r->address.transport->channel->beat && purpose == HED_CHANNEL_CALLS)
-        err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
+    if (!err && purpose == HED_CHANNEL_CALLS)
+        err = hed_remote_patience(r, *out);
     if (!err)
         err = say_attach(r, *out, thread, purpose);
     if (err && *out) {

@@ -55,6 +55,7 @@ struct hed_remote {
     bool buffers; /* channels keep messages back until they are flushed */
     struct hed_tls tls;
     int timeout_ms; /* for connecting, and for answers that do not wait for a device */
+    int silent_ms;  /* without a sign of life from the worker */
     uint8_t session[16], secret[16];
     uint64_t capabilities; /* enum hed_capabilities that both sides have */
     enum hed_wire_backend backend;
@@ -103,6 +104,8 @@ extern const struct hed_machine hed_remote_machine;
 
 /* ---- session.c ------------------------------------------------------------------------------- */
 
+/* Gives the channel the patience of the settings, if the worker gives signs of life. */
+int hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch);
 /* Connects and exchanges the hello: fills in what is known then, and the devices. */
 int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                        struct hed_profile_device *devices, size_t room, size_t *count,

@@ -37,7 +37,7 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
     h->transport = r->address.transport->id;
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
-    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP;
+    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT;
     h->pid = (uint32_t)getpid();
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
@@ -310,12 +310,29 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
     return 0;
 }
 
+static bool
+has_shared_memory(const struct hed_remote *r)
+{
+    return r->address.transport->capabilities & HED_CAN_SHARED_HEAP;
+}
+
+int
+hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch)
+{
+    /* Over a socket every worker gives signs of life; in shared memory those of older versions do
+     * not. */
+    if (has_shared_memory(r) && !(r->capabilities & HED_CAN_BEAT))
+        return 0;
+    return hed_channel_patience(ch, r->silent_ms);
+}
+
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 static int
 read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
 {
     r->timeout_ms = (int)c->connect_timeout;
+    r->silent_ms = (int)c->server_timeout;
     (void)hed_str_copy(r->tls.ca, sizeof r->tls.ca, c->tls_ca);
     (void)hed_str_copy(r->tls.cert, sizeof r->tls.cert, c->tls_cert);
     (void)hed_str_copy(r->tls.key, sizeof r->tls.key, c->tls_key);
@@ -362,12 +379,6 @@ exchange_hello(struct hed_remote *r, const struct hed_config *config, struct hed
     return err;
 }
 
-static bool
-has_shared_memory(const struct hed_remote *r)
-{
-    return r->address.transport->capabilities & HED_CAN_SHARED_HEAP;
-}
-
 int
 hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                    struct hed_profile_device *devices, size_t room, size_t *count,
@@ -383,8 +394,8 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         err = exchange_hello(r, config, &conn, &there, why);
     if (!err)
         err = hed_channel_create(conn, r->address.transport->channel, &channel, why);
-    if (!err && r->address.transport->channel->beat)
-        err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
+    if (!err)
+        err = hed_remote_patience(r, channel);
     if (!err && there > room)
         err = HED_ELIMIT;
     if (!err && (err = take_devices(r, channel, there, real, devices)) != 0)
@@ -508,7 +519,8 @@ hed_remote_lose_channel(struct hed_remote *r, struct hed_channel *ch, int err)
     if (err == HED_EIO && hed_channel_last_words(ch, &end))
         hed_remote_lose(r, end.text);
     else
-        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        hed_remote_lose(r, err == HED_EIO ? "the worker is gone, or gives no sign of life"
+                                          : hed_err_text(err));
 }
 
 void

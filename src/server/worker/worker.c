@@ -354,14 +354,14 @@ wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
     return gone;
 }
 
-/* Sends signs of life over sockets: to a client that waits, and for some time to one that may have
- * sent something that is still on its way. Not for ever, because an idle client reads nothing. */
+/* Sends signs of life: to a client that waits, and for some time to one that may have sent
+ * something that is still on its way. Not for ever, because an idle client reads nothing. */
 static void
 send_signs_of_life(struct hed_worker *w, uint64_t *last)
 {
     const uint64_t now = hed_now_ns();
 
-    if (!w->transport->channel->beat || now - *last < HED_CHANNEL_BEAT_MS * HED_NS_PER_MS)
+    if (now - *last < w->transport->channel->beat_ms * HED_NS_PER_MS)
         return;
     *last = now;
     hed_lock(&w->lock);

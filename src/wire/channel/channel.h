@@ -35,8 +35,8 @@
 /* Where a connection alone does not show that the peer still works (its process may be stopped, or
  * a proxy may stall), the worker gives a sign of life this often on every channel on which the
  * client may be waiting. A client that has heard nothing for much longer gives the worker up. */
-#define HED_CHANNEL_BEAT_MS 2500
-#define HED_CHANNEL_SILENT_MS 10000
+#define HED_CHANNEL_BEAT_MS 2500    /* over a socket */
+#define HED_CHANNEL_BEAT_SHM_MS 250 /* in shared memory, where it costs nothing */
 
 /* Create the client's side, or the worker's side, of a channel over this connection, which they
  * take ownership of. Both must use the same operations, which the client's hello has named. */
@@ -93,8 +93,15 @@ hed_channel_first(struct hed_channel *ch)
 static inline void
 hed_channel_beat(struct hed_channel *ch)
 {
-    if (ch->ops->beat)
-        ch->ops->beat(ch);
+    ch->ops->beat(ch);
+}
+
+/* Client: waits for the worker end with HED_EIO after so many milliseconds without a sign of life;
+ * over sockets after at least two beats. Called before the channel is used. */
+static inline int
+hed_channel_patience(struct hed_channel *ch, int ms)
+{
+    return ch->ops->patience(ch, ms);
 }
 
 /* The worker ends the session: sends HED_MSG_END, if that is possible without waiting. Any thread

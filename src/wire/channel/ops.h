@@ -38,12 +38,15 @@ struct hed_channel_ops {
     /* Reading messages: into ch->message, after the size has been checked. */
     int (*next)(struct hed_channel *ch, int timeout_ms);
 
-    /* For a channel that holds messages back until there are many. Any thread may call all three.
-     * All are NULL if messages are visible to the peer as soon as `end` returns and the death of
-     * the peer is noticed without signs of life. */
+    /* For a channel that holds messages back until there are many. Any thread may call both. They
+     * are NULL if messages are visible to the peer as soon as `end` returns. */
     int (*flush)(struct hed_channel *ch);
     uint64_t (*first)(struct hed_channel *ch);
+    /* Signs of life: the worker gives one every beat_ms, from any thread; a client that waits gives
+     * up after so many milliseconds without one. */
     void (*beat)(struct hed_channel *ch);
+    int (*patience)(struct hed_channel *ch, int ms);
+    uint32_t beat_ms;
     /* Sends a last message, after which nothing is sent, if that is possible without waiting. Any
      * thread may call it. */
     void (*last)(struct hed_channel *ch, const struct hed_end *end);

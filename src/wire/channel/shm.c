@@ -2,7 +2,8 @@
  *
  * The client makes the memory, seals its size and sends it over the connection. The worker checks
  * seals and size before it maps the memory, so the client cannot take it away from under the
- * worker. Later the connection only shows whether the peer is still there.
+ * worker. Later the connection only shows whether the peer is still there. A worker that is there
+ * but does not run, because it was stopped, is noticed by a count that it no longer increases.
  */
 #include "wire/channel/shm.h"
 
@@ -191,6 +192,24 @@ shm_next(struct hed_channel *ch, int timeout_ms)
     return hed_ring_next(&hed_shm_of(ch)->in, timeout_ms, ch->message);
 }
 
+/* Relaxed: only the change matters. A client that scribbles over the count deceives itself. */
+static void
+shm_beat(struct hed_channel *ch)
+{
+    atomic_fetch_add_explicit(&hed_shm_of(ch)->memory->beats, 1, memory_order_relaxed);
+}
+
+static int
+shm_patience(struct hed_channel *ch, int ms)
+{
+    struct hed_shm_channel *s = hed_shm_of(ch);
+    struct hed_ring *const rings[] = {&s->out, &s->in, &s->bulk_out, &s->bulk_in};
+
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
+        hed_waiter_expect(&rings[i]->waiter, &s->memory->beats, (uint32_t)ms);
+    return 0;
+}
+
 /* What kernels and answers go through may be full, or in the middle of a message. */
 static void
 shm_last(struct hed_channel *ch, const struct hed_end *end)
@@ -258,6 +277,9 @@ const struct hed_channel_ops hed_channel_shm = {
     .begin = shm_begin,
     .end = shm_end,
     .next = shm_next,
+    .beat = shm_beat,
+    .patience = shm_patience,
+    .beat_ms = HED_CHANNEL_BEAT_SHM_MS,
     .last = shm_last,
     .read_last = shm_read_last,
     .bulk_write = shm_bulk_write,

@@ -21,6 +21,7 @@ enum hed_shm_ring { HED_SHM_CALL, HED_SHM_ANSWER, HED_SHM_BULK_IN, HED_SHM_BULK_
 
 struct hed_shm_memory {
     struct hed_ring_words rings[HED_SHM_RINGS]; /* enum hed_shm_ring */
+    _Alignas(64) _Atomic uint32_t beats;        /* the worker's signs of life */
 };
 
 _Static_assert(sizeof(struct hed_shm_memory) <= HED_SHM_WORDS,

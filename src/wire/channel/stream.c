@@ -259,6 +259,12 @@ stream_beat(struct hed_channel *ch)
     stream_send_between(ch, &beat, sizeof beat);
 }
 
+static int
+stream_patience(struct hed_channel *ch, int ms)
+{
+    return hed_conn_patience(ch->conn, ms < 2 * HED_CHANNEL_BEAT_MS ? 2 * HED_CHANNEL_BEAT_MS : ms);
+}
+
 static void
 stream_last(struct hed_channel *ch, const struct hed_end *end)
 {
@@ -499,6 +505,8 @@ const struct hed_channel_ops hed_channel_stream = {
     .flush = stream_flush,
     .first = stream_first,
     .beat = stream_beat,
+    .patience = stream_patience,
+    .beat_ms = HED_CHANNEL_BEAT_MS,
     .last = stream_last,
     .bulk_write = stream_bulk_write,
     .bulk_space = stream_bulk_space,

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
+#include "base/number.h"
 #include "base/relax.h"
 #include "wire/channel/channel.h"
 #include "wire/conn.h"
@@ -42,6 +43,14 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
         w->spin_least = HED_WAIT_SPIN_LEAST;
     }
     w->spin = w->spin_most;
+}
+
+void
+hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms)
+{
+    w->beats = beats;
+    w->silent_ms = silent_ms;
+    w->park_ms = hed_min(w->park_ms, hed_max(silent_ms / 2, 1));
 }
 
 void
@@ -139,10 +148,30 @@ take_naps(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
     return false;
 }
 
+struct listening { /* for signs of life, during one sleep */
+    uint32_t beat;
+    uint64_t silent_ns;
+};
+
+/* Has the peer given no sign of life for too long? A sleep counts for no longer than it was meant
+ * to take: if this process was stopped, it does not know what it has missed. */
+static bool
+is_peer_silent(const struct hed_waiter *w, struct listening *l, uint64_t slept_ns, uint64_t most)
+{
+    /* Relaxed: only the change matters. */
+    const uint32_t beat = w->beats ? atomic_load_explicit(w->beats, memory_order_relaxed) : 0;
+
+    l->silent_ns = beat == l->beat ? l->silent_ns + hed_min(slept_ns, most) : 0;
+    l->beat = beat;
+    return w->beats && l->silent_ns >= w->silent_ms * UINT64_C(1000000);
+}
+
 static int
 sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
                     _Atomic uint32_t *parked, uint64_t end)
 {
+    struct listening l = {0};
+
     for (;;) {
         const uint64_t now = hed_now_ns();
         int64_t ns = w->park_ms * INT64_C(1000000);
@@ -155,7 +184,8 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
             return 0;
         /* It was woken without a change, or by the clock: the peer may be gone. What the peer sent
          * before that is still read. */
-        if (w->conn && hed_conn_gone(w->conn))
+        if ((w->conn && hed_conn_gone(w->conn)) ||
+            is_peer_silent(w, &l, hed_now_ns() - now, (uint64_t)ns))
             return has_changed(position, seen) ? 0 : HED_EIO;
     }
 }

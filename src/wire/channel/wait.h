@@ -56,10 +56,15 @@ struct hed_waiter {        /* one side of one direction; used by one thread at a
     bool expects;          /* spins again when its usual wait is about to end */
     bool naps;             /* takes short sleeps first, from which it need not be woken */
     uint32_t park_ms;      /* the longest sleep, after which it checks whether the peer is gone */
-    uint32_t missed;       /* for tests: sleeps that missed a change until the clock */
+    const _Atomic uint32_t *beats; /* the peer increases it from time to time; NULL: it need not */
+    uint32_t silent_ms;            /* how long it may stay the same */
+    uint32_t missed;               /* for tests: sleeps that missed a change until the clock */
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
+
+/* From now on, a peer whose count has not changed for so long, while this side waited, is gone. */
+void hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms);
 
 /* Waits until *position is no longer `seen`, its value when the caller last looked. A negative
  * timeout_ms means as long as the peer lives. Returns 0, HED_ETIME, or HED_EIO when the peer is

@@ -45,13 +45,13 @@ MANY = 400  # channels: more than fit into the queue of a worker that is behind
 class Client:
     """A program under heddle run that executes one line of commands at a time."""
 
-    def __init__(self, case, address):
+    def __init__(self, case, address, **env):
         self.log_path = os.path.join(case.dir, f"client{len(case.clients)}")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [HEDDLE, "run", "--gpu", address, "--", sys.executable, "-c", PROGRAM],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
-                env=clean_environment())
+                env=clean_environment(**env))
         case.clients.append(self)
 
     def log(self):
@@ -91,8 +91,8 @@ class ClientCase(Case):
     def serve(self, *options):
         return Server(self, *options, gpu="cpu")
 
-    def client(self, server, transport="shm"):
-        c = Client(self, f"{transport}:{server.path}")
+    def client(self, server, transport="shm", **env):
+        c = Client(self, f"{transport}:{server.path}", **env)
         self.assertEqual(c.do("say(start())"), "0", server.log())
         return c
 
@@ -156,9 +156,35 @@ class Clients(ClientCase):
         self.assertEqual(said, "0")
         self.assertGreater(server.status()["clients"][0]["channels"], 1)
 
+    def test_a_stopped_worker_is_given_up(self):
+        """Its client ends with the error of a lost device; others are served."""
+        server = self.serve()
+        for transport in ("shm", "unix"):
+            c = self.client(server, transport, HEDDLE_SERVER_TIMEOUT="1000")
+            self.assertEqual(c.do("r, p = alloc(4096); say(r or copy(p, 4096))"), "0")
+            worker = server.workers()[0]
+            os.kill(worker, signal.SIGSTOP)
+            self.lost(c)
+            self.assertIn("gives no sign of life", c.log())
+            # The client is gone, but its worker cannot know that.
+            os.kill(worker, signal.SIGCONT)
+            until(lambda: not server.workers(), server.status)
+        c = self.client(server)
+        self.assertEqual(c.do("r, p = alloc(4096); say(r or copy(p, 4096))"), "0")
+
+    def test_a_stopped_client_does_not_keep_the_server(self):
+        for transport in ("shm", "unix"):
+            server = self.serve("--grace", "0")
+            c = self.client(server, transport)
+            self.assertEqual(c.do("r, p = alloc(4096); say(r or copy(p, 4096))"), "0")
+            os.kill(c.process.pid, signal.SIGSTOP)
+            self.assertEqual(server.stop(), 0)
+            os.kill(c.process.pid, signal.SIGCONT)
+            self.lost(c)
+
     def test_channels_wait_for_a_worker_that_is_behind(self):
         server = self.serve()
-        c = self.client(server)
+        c = self.client(server, HEDDLE_SERVER_TIMEOUT="600000")
         self.assertEqual(c.do("done = []; r, p = alloc(4096); say(r or copy(p, 4096))"), "0")
         worker = server.workers()[0]
         others = itertools.count(server.status()["connections"] + 1)  # each question is one

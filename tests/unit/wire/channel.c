@@ -1,6 +1,9 @@
 /* Tests of channels with one thread at a time: sizes, wraps, spans, misuse, ends. */
 #include "unit/wire/channel_make.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -196,6 +199,61 @@ patience_has_an_end(void **state)
         assert_int_equal(hed_channel_next(p.client, -1, &m), HED_EIO);
         free_pair(&p);
     }
+}
+
+/* A worker that is stopped keeps its connection open. */
+static void
+a_worker_without_signs_of_life_is_left(void **state)
+{
+    struct pair p = make_pair(OVER_SHM);
+    struct hed_msg *m;
+
+    assert_int_equal(hed_channel_patience(p.client, 50), 0);
+    hed_channel_beat(p.worker);
+    assert_int_equal(hed_channel_next(p.client, -1, &m), HED_EIO);
+    free_pair(&p);
+
+    /* Also one that takes nothing. */
+    p = make_pair(OVER_SHM);
+    assert_int_equal(hed_channel_patience(p.client, 50), 0);
+    for (int i = 0; i < 100 && send_one(p.client, 1, 60000, 0, true) == 0; i++)
+        continue;
+    assert_int_equal(send_one(p.client, 1, 64, 0, true), HED_EIO);
+    free_pair(&p);
+}
+
+struct beating {
+    struct hed_channel *worker;
+    _Atomic bool stop;
+};
+
+static void *
+keep_beating(void *arg)
+{
+    struct beating *b = arg;
+
+    while (!atomic_load(&b->stop)) {
+        hed_channel_beat(b->worker);
+        (void)sched_yield();
+    }
+    return NULL;
+}
+
+/* Its time is up again and again while it waits for a worker that lives. */
+static void
+a_worker_with_signs_of_life_is_waited_for(void **state)
+{
+    struct pair p = make_pair(OVER_SHM);
+    struct beating b = {.worker = p.worker};
+    pthread_t thread;
+    struct hed_msg *m;
+
+    assert_int_equal(hed_channel_patience(p.client, 1000), 0);
+    assert_int_equal(pthread_create(&thread, NULL, keep_beating, &b), 0);
+    assert_int_equal(hed_channel_next(p.client, 1500, &m), HED_ETIME);
+    atomic_store(&b.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    free_pair(&p);
 }
 
 static void
@@ -394,6 +452,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(beats_disturb_nothing),
     cmocka_unit_test(last_words_are_heard),
     cmocka_unit_test(patience_has_an_end),
+    cmocka_unit_test(a_worker_without_signs_of_life_is_left),
+    cmocka_unit_test(a_worker_with_signs_of_life_is_waited_for),
     cmocka_unit_test(what_is_not_urgent_waits_for_a_flush),
     cmocka_unit_test(spans_out_are_filled_while_others_are_out),
     cmocka_unit_test(all_of_the_ring_can_be_out_and_no_more),
