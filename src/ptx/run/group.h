@@ -40,6 +40,8 @@ struct hed_ptx_mma {
 
 /* May the elements of a matrix have this type? */
 bool hed_ptx_is_matrix_type(enum hed_ptx_type t);
+/* Can a matrix of this shape be divided among the lanes, as wmma does? */
+bool hed_ptx_is_fragment_shape(unsigned rows, unsigned columns);
 /* Describes mma and wmma.mma of this form. Returns why they cannot be done, or NULL. */
 const char *hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m);
 uint64_t hed_ptx_mma_pack(const struct hed_ptx_mma *m);

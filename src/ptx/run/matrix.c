@@ -59,6 +59,36 @@ hed_ptx_is_matrix_type(enum hed_ptx_type t)
     }
 }
 
+/* The numbers of a type in a register. */
+static unsigned
+numbers_in_word(enum hed_ptx_type t)
+{
+    const unsigned bits = hed_ptx_types[t].bits;
+
+    return bits >= 32 ? 1 : 32 / bits;
+}
+
+bool
+hed_ptx_is_fragment_shape(unsigned rows, unsigned columns)
+{
+    return rows * columns >= HED_PTX_LANES && rows * columns % HED_PTX_LANES == 0;
+}
+
+/* The parser takes any numbers for a shape. element_cell() stays inside of these. */
+static bool
+is_product_shape(const struct hed_ptx_mma *m)
+{
+    const unsigned k = m->k & HED_PTX_MMA_K;
+
+    if (m->m * k > A_MAX || m->n * k > B_MAX || m->m * m->n > C_MAX)
+        return false;
+    if (m->k & HED_PTX_MMA_WMMA)
+        return hed_ptx_is_fragment_shape(m->m, k) && hed_ptx_is_fragment_shape(k, m->n) &&
+               hed_ptx_is_fragment_shape(m->m, m->n);
+    return (m->m == 8 || m->m == 16) && m->n == 8 && k > 0 &&
+           k % (4 * numbers_in_word(m->a)) == 0 && k % (4 * numbers_in_word(m->b)) == 0;
+}
+
 const char *
 hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m)
 {
@@ -87,7 +117,7 @@ hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m)
         return "matrices of this type are not supported";
     if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
         return "m8n8k4 of halves is not supported";
-    if (f->m > 32 || f->n > 32 || f->k > 256)
+    if (f->m > 32 || f->n > 32 || f->k > 256 || !is_product_shape(m))
         return "this shape is not supported";
     return NULL;
 }
@@ -304,15 +334,6 @@ struct matrices {
     union number c[C_MAX];   /* by row */
 };
 
-static bool
-product_fits(const struct hed_ptx_mma *m)
-{
-    const unsigned k = m->k & HED_PTX_MMA_K;
-
-    return (unsigned)m->m * k <= A_MAX && (unsigned)m->n * k <= B_MAX &&
-           (unsigned)m->m * m->n <= C_MAX;
-}
-
 static void
 gather_fragment(struct matrices *x, const struct fragment *f, enum hed_ptx_type t,
                 void *const *data, unsigned skip, uint64_t arg)
@@ -379,8 +400,8 @@ hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
     (void)mask;
     memcpy(&m, &arg, sizeof(m));
     m.c &= 0x7f; /* HED_RT_STRIDED is above it */
-    if (hed_ptx_mma_usual(data, &m, arg & HED_RT_STRIDED) || !product_fits(&m))
-        return; /* the checker accepts no shape that does not fit */
+    if (hed_ptx_mma_usual(data, &m, arg & HED_RT_STRIDED) || !is_product_shape(&m))
+        return; /* hed_ptx_mma_describe() accepts no other shape */
     x.columns = m.n;
     x.depth = m.k & HED_PTX_MMA_K;
 

@@ -190,6 +190,62 @@ mma_of_bits_is_said_in_full(void **state)
     }
 }
 
+/* With another shape, a lane's numbers would not lie where the functions expect them. */
+static void
+shapes_that_no_gpu_has_are_refused(void **state)
+{
+    static const struct {
+        uint16_t m, n, k;
+        uint8_t op, type, sum;
+        bool works;
+    } shapes[] = {
+        {16, 8, 16, HED_PTX_OP_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, true},
+        {16, 8, 8, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, true},
+        {16, 8, 4, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, true},
+        {8, 8, 4, HED_PTX_OP_MMA, HED_PTX_TYPE_F64, HED_PTX_TYPE_F64, true},
+        {8, 8, 16, HED_PTX_OP_MMA, HED_PTX_TYPE_S8, HED_PTX_TYPE_S32, true},
+        {16, 8, 64, HED_PTX_OP_MMA, HED_PTX_TYPE_S4, HED_PTX_TYPE_S32, true},
+        {16, 8, 256, HED_PTX_OP_MMA, HED_PTX_TYPE_B1, HED_PTX_TYPE_S32, true},
+        {16, 16, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, true},
+        {32, 8, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, true},
+        {8, 32, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, true},
+        {8, 8, 4, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F64, HED_PTX_TYPE_F64, true},
+        {8, 8, 128, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_B1, HED_PTX_TYPE_S32, true},
+        {8, 32, 8, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, false},
+        {16, 16, 8, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, false},
+        {32, 8, 8, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, false},
+        {1, 8, 256, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, false},
+        {16, 8, 8, HED_PTX_OP_MMA, HED_PTX_TYPE_S8, HED_PTX_TYPE_S32, false},
+        {16, 8, 6, HED_PTX_OP_MMA, HED_PTX_TYPE_TF32, HED_PTX_TYPE_F32, false},
+        {16, 8, 0, HED_PTX_OP_MMA, HED_PTX_TYPE_F64, HED_PTX_TYPE_F64, false},
+        {0, 0, 0, HED_PTX_OP_MMA, HED_PTX_TYPE_F64, HED_PTX_TYPE_F64, false},
+        {1, 1, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, false},
+        {5, 7, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, false},
+        {32, 32, 16, HED_PTX_OP_WMMA_MMA, HED_PTX_TYPE_F16, HED_PTX_TYPE_F32, false},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct hed_ptx_form f = {
+            .op = shapes[i].op,
+            .m = shapes[i].m,
+            .n = shapes[i].n,
+            .k = shapes[i].k,
+            .ntypes = 4,
+            .types = {shapes[i].sum, shapes[i].type, shapes[i].type, shapes[i].sum},
+        };
+        struct hed_ptx_mma m;
+
+        if ((hed_ptx_mma_describe(&f, &m) == NULL) != shapes[i].works)
+            print_error("m%un%uk%u\n", f.m, f.n, f.k);
+        assert_int_equal(hed_ptx_mma_describe(&f, &m) == NULL, shapes[i].works);
+    }
+    assert_true(hed_ptx_is_fragment_shape(16, 16));
+    assert_false(hed_ptx_is_fragment_shape(1, 16));
+    assert_false(hed_ptx_is_fragment_shape(0, 16));
+    assert_false(hed_ptx_is_fragment_shape(5, 7));
+}
+
 static void
 mma_multiplies_doubles(void **state)
 {
@@ -352,6 +408,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mma_multiplies_bytes_and_saturates),
     cmocka_unit_test(mma_counts_bits),
     cmocka_unit_test(mma_of_bits_is_said_in_full),
+    cmocka_unit_test(shapes_that_no_gpu_has_are_refused),
     cmocka_unit_test(mma_multiplies_doubles),
     cmocka_unit_test(ldmatrix_and_stmatrix_move_rows),
     cmocka_unit_test(wmma_multiplies_what_it_loads),

@@ -199,7 +199,8 @@ hed_interp_op_wmma_move(struct interp_decoder *d)
     };
     struct matrix_call *c = hed_interp_alloc(d, sizeof(*c));
 
-    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128 ||
+        !hed_ptx_is_fragment_shape(move.rows, move.columns)) {
         hed_interp_refuse(d, "fragments of this type or shape are not supported");
         return;
     }

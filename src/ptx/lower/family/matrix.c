@@ -181,7 +181,8 @@ hed_op_wmma_move(struct hed_lower *l)
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
 
-    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128 ||
+        !hed_ptx_is_fragment_shape(w.rows, w.columns)) {
         hed_lower_refuse(l, "fragments of this type or shape are not supported");
         return;
     }
