@@ -38,6 +38,9 @@ confine_kernels(const struct hed_server_options *o)
     const bool confine = !o->lets_kernels_roam;
 #endif
 
+    if (!confine && strncmp(o->gpu, "cpu", 3) == 0)
+        hed_warn(SERVER, "kernels are not confined: clients can do what their workers can");
+
     return setenv("HEDDLE_CPU_CONFINE", confine ? "yes" : "no", 1) == 0;
 }
 
