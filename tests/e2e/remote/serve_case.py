@@ -44,11 +44,11 @@ class Server:
     and to finish, so that no test depends on the speed of the machine."""
 
     def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None,
-                 stderr=None):
+                 stderr=None, before=()):
         self.path = os.path.join(case.dir, "s")
         self.log_path = os.path.join(case.dir, f"log{len(case.servers)}")
         listen = listen or [f"shm:{self.path}"]
-        words = [HEDDLED, *(w for a in listen for w in ("--listen", a)), "--gpu", gpu,
+        words = [*before, HEDDLED, *(w for a in listen for w in ("--listen", a)), "--gpu", gpu,
                  "--images", os.path.join(case.dir, "images"), "--patience", "100000",
                  "--grace", "100000", *options]
         with open(self.log_path, "wb") as log:
