@@ -106,7 +106,8 @@ static void
 say_dropped(struct hed_lines *l)
 {
     if (l->dropped)
-        hed_warn(SERVER, "worker %d writes too much: at least %llu bytes are not in this log",
+        hed_warn(SERVER,
+                 "worker %d wrote more than the log takes: at least %llu bytes are not in this log",
                  (int)l->pid, (unsigned long long)l->dropped);
     l->dropped = 0;
 }
@@ -179,7 +180,7 @@ hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const uint
 void
 hed_lines_ready(struct hed_server *s, struct hed_lines *l)
 {
-    if (l->fd < 0)
+    if (l->fd < 0 || l->resume_ns)
         return;
     if (!read_lines(l) || l->budget == 0) {
         /* Nothing more can come, or nothing more is wanted for a while. */
@@ -225,6 +226,8 @@ hed_lines_end(struct hed_server *s, struct hed_lines *l)
     (void)read_lines(l);
     write_line(l);
     say_dropped(l);
-    (void)close(l->fd); /* which also removes it from the epoll */
+    /* Closing it would not do: a worker that was just forked may still have it, too. */
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+    (void)close(l->fd);
     l->fd = -1;
 }
