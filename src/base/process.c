@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *
@@ -33,4 +34,18 @@ hed_process_is_stopped(pid_t pid)
     const char *at = hed_process_stat(pid, text, sizeof text);
 
     return at && at[1] == ' ' && at[2] != '\0' && strchr("TtZX", at[2]);
+}
+
+uint64_t
+hed_process_family(pid_t pid)
+{
+    const pid_t leader = getpgid(pid);
+    struct stat st;
+
+    if (leader < 0)
+        return 0;
+    /* Process 1 of one container is not that of another. */
+    if (stat("/proc/self/ns/pid", &st) != 0)
+        st.st_ino = 0;
+    return ((uint64_t)st.st_ino << 32 ^ (uint64_t)leader) | UINT64_C(1) << 63;
 }

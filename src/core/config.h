@@ -33,6 +33,7 @@
     X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")   \
     X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")           \
     X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                 \
+    X(NUMBER, sched_family, "0", "programs of one family have one share (set by heddled)")        \
     X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                    \
     X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                     \
     X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                   \

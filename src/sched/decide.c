@@ -160,16 +160,26 @@ gather_clients(struct hed_meet *m, struct view *v, struct hed_scene *s)
     }
 }
 
-/* A group has one share: its working members have equal parts of it. */
+/* Do two clients have one share together? Without a group the processes of a program do, else a
+ * program would get more the more often it forks. */
+static bool
+share_with_each_other(const struct hed_sched_slot *a, const struct hed_sched_slot *b)
+{
+    if (a->group[0] || b->group[0])
+        return strncmp(a->group, b->group, HED_SCHED_NAME) == 0;
+    return GET(a->family) != 0 && GET(a->family) == GET(b->family);
+}
+
+/* A group or a family has one share: its working members have equal parts of it. */
 static void
-split_groups(struct view *v)
+split_shares(struct view *v)
 {
     for (size_t i = 0; i < v->count; i++) {
         uint32_t members = 1;
 
-        for (size_t k = 0; k < v->count && v->slots[i]->group[0]; k++)
-            members += k != i && v->clients[k].working &&
-                       strncmp(v->slots[i]->group, v->slots[k]->group, HED_SCHED_NAME) == 0;
+        for (size_t k = 0; k < v->count; k++)
+            members +=
+                k != i && v->clients[k].working && share_with_each_other(v->slots[i], v->slots[k]);
         /* Thousandths, so that parts do not lose much in rounding. */
         v->clients[i].weight = v->clients[i].weight * 1000 / members;
         if (v->clients[i].weight == 0)
@@ -309,7 +319,7 @@ hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
         s.memory[j] = GET(c->memory[j]);
     gather_clients(m, &v, &s);
     s.count = v.count;
-    split_groups(&v);
+    split_shares(&v);
     if (s.working > 1 || policy->asked_alone)
         policy->decide(&s);
     apply_verdicts(m, &v, &s, policy);

@@ -39,6 +39,7 @@ struct hed_sched_settings {
     uint32_t weight;
     uint64_t deadline; /* ns; 0: none */
     char group[HED_SCHED_NAME];
+    uint64_t family; /* without a group: programs of one family have one share; 0: none */
     char scope[HED_SCHED_NAME]; /* only processes of the same scope see each other; "" */
     uint32_t given;             /* HED_SCHED_GIVEN_*: settings that the text contained */
     uint32_t policy;            /* with `params`: of all that share the GPU */

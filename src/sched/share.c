@@ -153,6 +153,7 @@ fill_slot_locked(struct hed_sched_slot *p, const struct hed_sched_settings *sett
     SET(p->weight, settings->weight);
     SET(p->deadline, settings->deadline);
     SET(p->pid, (int32_t)getpid());
+    SET(p->family, settings->family);
     SET(p->since, hed_now_ns());
     (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
     memcpy(p->group, settings->group, sizeof p->group);

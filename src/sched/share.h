@@ -22,7 +22,7 @@
 #include "sched/policy.h"
 #include "sched/settings.h"
 
-#define HED_SCHED_MAGIC 0x53434833u
+#define HED_SCHED_MAGIC 0x53434834u
 #define HED_SCHED_SLOTS 128
 #define HED_SCHED_STRIPES 16 /* counters that the threads of a process divide among themselves */
 
@@ -64,6 +64,7 @@ struct hed_sched_slot {
     _Atomic uint32_t queued;                 /* recorded calls that are not at the gate yet */
     _Atomic uint32_t present;                /* 1: the rest is filled in */
     _Atomic int32_t pid;
+    _Atomic uint64_t family; /* struct hed_sched_settings */
     char name[HED_SCHED_NAME];
     char group[HED_SCHED_NAME];
 

@@ -2,6 +2,9 @@
  * what calls do, and the engine holds them. */
 #include "layers/sched/sched.h"
 
+#include <unistd.h>
+
+#include "base/process.h"
 #include "core/config.h"
 
 static int
@@ -11,6 +14,7 @@ sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     struct hed_sched *s = NULL;
     int err = hed_sched_parse(*config->sched ? config->sched : "on", &settings, why);
 
+    settings.family = config->sched_family ? config->sched_family : hed_process_family(getpid());
     if (!err)
         err = hed_sched_create(&hed_sched_driver, self->next, &settings, &s, why);
     self->state = s;

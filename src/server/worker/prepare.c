@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/str.h"
 #include "core/session.h"
 #include "server/start.h"
@@ -49,6 +50,24 @@ override_number(const char *key, uint64_t number)
     hed_session_override(key, text);
 }
 
+/* Clients that are processes of one program have one share of a GPU that the server schedules
+ * (HEDDLE_SCHED), and so have all clients of one machine over TCP. */
+static uint64_t
+client_family(const struct hed_worker_start *start)
+{
+    const uint64_t family = start->link->local ? hed_process_family((pid_t)start->client_pid) : 0;
+    const char *port = start->peer ? strrchr(start->peer, ':') : NULL;
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a: no secret depends on it */
+
+    if (family)
+        return family;
+    if (start->link->local)
+        return start->client_uid + UINT64_C(1);
+    for (const char *at = start->peer; at && *at && at != port; at++)
+        h = (h ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return h | 1;
+}
+
 int
 hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
 {
@@ -60,6 +79,7 @@ hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
         hed_session_override("cache_trust", "group");
     if (start->memory_limit)
         override_number("mem", start->memory_limit + start->memory_room);
+    override_number("sched_family", client_family(start));
     override_number("kernel_time", start->kernel_ms / 1000);
     override_number("compile_time", start->compile_ms / 1000);
     (void)hed_top(); /* what is wrong with it is in the log, and the client will be told */

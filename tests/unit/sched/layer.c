@@ -423,6 +423,30 @@ a_group_has_one_share(void **state)
         discard(all[i]);
 }
 
+/* A program does not get more of the GPU by forking. */
+static void
+the_processes_of_a_program_have_one_share(void **state)
+{
+    struct client *all[] = {client("policy=fair"), client(""), client(""), client("")};
+    uint64_t now = hed_now_ns() + HED_NS_PER_S;
+
+    /* These are of one process, and so of one family. */
+    assert_int_not_equal(atomic_load(&gate_of(all[0])->slot->family), 0);
+    assert_int_equal(atomic_load(&gate_of(all[0])->slot->family),
+                     atomic_load(&gate_of(all[1])->slot->family));
+    atomic_store(&gate_of(all[3])->slot->family, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(hed_sched_announce(gate_of(all[i])->meet, now), 0);
+    decide_often(all, 4, &now, HED_NS_PER_MS, 6000);
+    assert_in_range(atomic_load(&gate_of(all[3])->slot->used), 2900 * HED_NS_PER_MS,
+                    3100 * HED_NS_PER_MS);
+    for (int i = 0; i < 3; i++)
+        assert_in_range(atomic_load(&gate_of(all[i])->slot->used), 950 * HED_NS_PER_MS,
+                        1050 * HED_NS_PER_MS);
+    for (int i = 0; i < 4; i++)
+        discard(all[i]);
+}
+
 static void
 a_client_that_has_waited_for_long_goes_on(void **state)
 {
@@ -578,6 +602,7 @@ static const struct CMUnitTest tests[] = {
                                     teardown),
     cmocka_unit_test_setup_teardown(a_child_starts_afresh, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_processes_of_a_program_have_one_share, setup, teardown),
     cmocka_unit_test_setup_teardown(a_client_that_has_waited_for_long_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(gpus_have_gates_of_their_own, setup, teardown),
     cmocka_unit_test(bad_settings_are_refused),
