@@ -5,4 +5,5 @@ if(HEDDLE_LLVM)
 
     file(GLOB samples CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/samples/*.ptx)
     heddle_program_test(ptx.compile.samples LABELS ptx COMMAND ptx_compile ${samples})
+    heddle_program_test(ptx.compile.confined LABELS ptx COMMAND ptx_compile -c ${samples})
 endif()

@@ -17,6 +17,8 @@
 #define STACK_LEAST ((size_t)64 << 10)   /* sizes are powers of two, so that stacks can be reused */
 #define STACK_MOST ((size_t)256 << 20)   /* per strand */
 #define GUARD ((size_t)64 << 10)         /* bytes under a stack; large frames may skip a page */
+/* The same for confined kernels: no frame of a function in C that they call is larger. */
+#define GUARD_CONFINED ((size_t)256 << 10)
 #define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
 #define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
 #define CHUNK_MOST 64       /* blocks; compiled ones stop between blocks by themselves */
@@ -129,13 +131,14 @@ static void
 choose_stack(struct hed_grid *g)
 {
     const struct hed_job *job = g->job;
+    const size_t guard = g->engine->pen ? GUARD_CONFINED : GUARD;
     size_t size = (size_t)job->info.stack + STACK_WARP;
 
     if (job->info.flags & HED_PTX_RECURSES)
         size += job->stack_limit * RECURSION_FACTOR * HED_PTX_LANES;
     if (size > STACK_MOST)
         size = STACK_MOST;
-    g->guard = g->stacks <= GUARDED_MOST || (job->info.flags & HED_PTX_RECURSES) ? GUARD : 0;
+    g->guard = g->stacks <= GUARDED_MOST || (job->info.flags & HED_PTX_RECURSES) ? guard : 0;
     g->stack_size = STACK_LEAST;
     while (g->stack_size < size + g->guard)
         g->stack_size *= 2;

@@ -1,9 +1,9 @@
 /* Compiles every kernel of the given PTX files and reports those that cannot be compiled.
  *
- *   ptx_compile [-v] [-r ROWS] [-O LEVEL] [-d FOLDER] [-f FEATURES] FILE...
+ *   ptx_compile [-v] [-c] [-r ROWS] [-O LEVEL] [-d FOLDER] [-f FEATURES] FILE...
  *   ptx_compile --after=PASS [-r ROWS] FILE...
  *
- * -v also prints CPU times and why the mask shape refused, -r says how
+ * -v also prints CPU times and why the mask shape refused, -c makes confined code, -r says how
  * threads lie in warps (enum hed_rows), -d writes LLVM's text of each kernel to the folder, -f
  * compiles for a machine with other features than this one. --after prints the kernels after flow,
  * ssa or uniform, and compiles nothing.
@@ -143,10 +143,11 @@ main(int argc, char **argv)
 
     hed_ptx_features(features, sizeof(features));
     o.features = features;
-    while ((c = getopt_long(argc, argv, "vr:O:d:f:", words, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "vcr:O:d:f:", words, NULL)) != -1) {
         if (c == 'a')
             after = optarg;
         verbose = verbose || c == 'v';
+        o.confined = o.confined || c == 'c';
         if (c == 'r')
             o.rows = (enum hed_rows)strtol(optarg, NULL, 10);
         if (c == 'f')

@@ -399,6 +399,31 @@ code_of_the_other_kind_is_refused(void **state)
     assert_int_equal(hed_engine_run(cpu.engine, &job, &why), CUDA_SUCCESS);
 }
 
+/* Writes where a function of C with a large frame would, if little of the stack is left. */
+static void
+skip_a_frame(struct hed_ptx_strand *s)
+{
+    volatile unsigned char *stack = ((struct hed_strand *)s)->stack;
+
+    stack[200 << 10] = 1;
+}
+
+static void
+large_frames_cannot_skip_the_guard(void **state)
+{
+    for (uint32_t flags = HED_PTX_CONFINED; flags <= (HED_PTX_CONFINED | HED_PTX_WAITS);
+         flags += HED_PTX_WAITS) {
+        const struct hed_job job = {.entry = skip_a_frame,
+                                    .info = {.abi = HED_PTX_ABI, .flags = flags, .stack = 4096},
+                                    .name = "test",
+                                    .grid = {1, 1, 1},
+                                    .block = {1024, 1, 1}};
+        struct hed_why why = {""};
+
+        assert_int_equal(hed_engine_run(cpu.engine, &job, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
+    }
+}
+
 static void
 memory_of_malloc_is_in_the_pen(void **state)
 {
@@ -430,6 +455,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(attacks_succeed_without_it, setup_free, teardown_pen),
     cmocka_unit_test_setup_teardown(attacks_fail_in_the_pen, setup_confined, teardown_pen),
     cmocka_unit_test_setup_teardown(code_of_the_other_kind_is_refused, setup_confined,
+                                    teardown_pen),
+    cmocka_unit_test_setup_teardown(large_frames_cannot_skip_the_guard, setup_confined,
                                     teardown_pen),
     cmocka_unit_test_setup_teardown(memory_of_malloc_is_in_the_pen, setup_confined, teardown_pen),
 };
