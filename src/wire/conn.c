@@ -227,14 +227,13 @@ union fds_room {
     struct cmsghdr align;
 };
 
-/* Makes one call. Returns 1, or -1 and errno. */
+/* Makes one call. Returns how many bytes, or -1 and errno. */
 static ssize_t
-send_fds(int socket, const int *fds, int count, int flags)
+send_fds(int socket, const int *fds, int count, const void *p, size_t n, int flags)
 {
     const size_t bytes = (size_t)count * sizeof(int);
     union fds_room room;
-    char mark = FDS_MARK;
-    struct iovec part = {.iov_base = &mark, .iov_len = 1};
+    struct iovec part = {.iov_base = (void *)p, .iov_len = n};
     struct msghdr m = {.msg_iov = &part,
                        .msg_iovlen = 1,
                        .msg_control = room.bytes,
@@ -254,6 +253,7 @@ send_fds(int socket, const int *fds, int count, int flags)
 int
 hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
 {
+    const char mark = FDS_MARK;
     ssize_t sent;
 
     if (!c->link->local)
@@ -261,20 +261,22 @@ hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
     if (count < 1 || count > HED_CONN_FDS)
         return HED_EINVAL;
     do
-        sent = send_fds(c->fd, fds, count, 0);
+        sent = send_fds(c->fd, fds, count, &mark, 1, 0);
     while (sent < 0 && (errno == EINTR || errno == EAGAIN));
     return sent == 1 ? 0 : HED_EIO;
 }
 
 int
-hed_fd_send(int socket, int fd)
+hed_fd_send(int socket, const int *fds, int count, const void *p, size_t n)
 {
     ssize_t sent;
 
+    if (count < 1 || count > HED_CONN_FDS || n == 0)
+        return HED_EINVAL;
     do
-        sent = send_fds(socket, &fd, 1, MSG_DONTWAIT);
+        sent = send_fds(socket, fds, count, p, n, MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
-    if (sent == 1)
+    if (sent == (ssize_t)n)
         return 0;
     /* The second means that too many descriptors of this user are on their way. */
     return errno == EAGAIN || errno == ETOOMANYREFS ? HED_ETIME : HED_EIO;
@@ -309,12 +311,11 @@ collect_fds(struct msghdr *m, int *fds, int most)
 
 /* Takes what is there now. Returns 0, HED_ETIME if there is nothing, HED_EIO or HED_EFORMAT. */
 static int
-take_fds(int socket, int *fds, int count)
+take_fds(int socket, int *fds, int count, void *p, size_t size)
 {
     union fds_room room;
     int kept[HED_CONN_FDS];
-    char mark = 0;
-    struct iovec part = {.iov_base = &mark, .iov_len = 1};
+    struct iovec part = {.iov_base = p, .iov_len = size};
     struct msghdr m = {.msg_iov = &part,
                        .msg_iovlen = 1,
                        .msg_control = room.bytes,
@@ -329,7 +330,7 @@ take_fds(int socket, int *fds, int count)
 
     const int n = collect_fds(&m, kept, count);
 
-    if (n == count && mark == FDS_MARK && !(m.msg_flags & MSG_CTRUNC)) {
+    if (n == count && got == (ssize_t)size && !(m.msg_flags & (MSG_CTRUNC | MSG_TRUNC))) {
         memcpy(fds, kept, (size_t)count * sizeof *fds);
         return 0;
     }
@@ -342,24 +343,30 @@ int
 hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms)
 {
     const uint64_t end = hed_socket_end(timeout_ms);
+    char mark = 0;
     int err;
 
     if (!c->link->local)
         return HED_ENOTSUP;
     if (count < 1 || count > HED_CONN_FDS)
         return HED_EINVAL;
-    while ((err = take_fds(c->fd, fds, count)) == HED_ETIME) {
+    while ((err = take_fds(c->fd, fds, count, &mark, 1)) == HED_ETIME) {
         err = hed_socket_wait(c->fd, POLLIN, end, c->link);
         if (err)
             break;
     }
-    return err;
+    if (err || mark == FDS_MARK)
+        return err;
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
+    return HED_EFORMAT;
 }
 
 int
-hed_fd_take(int socket, int *fd)
+hed_fd_take(int socket, int *fds, int count, void *p, size_t n)
 {
-    return take_fds(socket, fd, 1);
+    return count < 1 || count > HED_CONN_FDS || n == 0 ? HED_EINVAL
+                                                       : take_fds(socket, fds, count, p, n);
 }
 
 /* ---- the connection itself ------------------------------------------------------------------- */
@@ -393,6 +400,22 @@ hed_conn_close(struct hed_conn *c)
     free(c);
 }
 
+int
+hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out)
+{
+    const int err = c->tls ? hed_tls_suspend(c->tls, out) : 0;
+
+    if (err)
+        return err;
+    if (c->tls)
+        hed_tls_close(c->tls, true); /* it says nothing any more */
+    else
+        *out = (struct hed_conn_state){.cipher = 0};
+    close(c->fd);
+    free(c);
+    return 0;
+}
+
 void
 hed_conn_forget(struct hed_conn *c)
 {
@@ -416,16 +439,12 @@ hed_conn_secure(const struct hed_conn *c)
     return c->tls != NULL;
 }
 
-bool
-hed_conn_certified(const struct hed_conn *c)
+const struct hed_conn_who *
+hed_conn_who(const struct hed_conn *c)
 {
-    return c->tls && hed_tls_certified(c->tls);
-}
+    static const struct hed_conn_who nobody;
 
-const char *
-hed_conn_name(const struct hed_conn *c)
-{
-    return c->tls ? hed_tls_name(c->tls) : "";
+    return c->tls ? hed_tls_who(c->tls) : &nobody;
 }
 
 int

@@ -50,14 +50,40 @@ int hed_conn_listen(const struct hed_address *a, int mode, int *fd, struct hed_w
 int hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_conn **out,
                     struct hed_why *why);
 
+/* ---- a connection that goes on in another process --------------------------------------------- */
+
+struct hed_conn_who {        /* whom a certificate names that our authority has signed */
+    bool certified;          /* else the rest is zero */
+    char name[64];           /* CN, for people; "" for none */
+    uint8_t subject[32];     /* the same for all certificates of one client of one authority */
+    uint8_t fingerprint[32]; /* SHA-256 of the certificate */
+};
+
+struct hed_conn_secret { /* of one direction */
+    uint8_t bytes[48];
+    uint64_t records; /* that have used it */
+};
+
+struct hed_conn_state {
+    uint32_t cipher; /* TLS's number; 0: the connection is not secured */
+    struct hed_conn_who who;
+    struct hed_conn_secret read, write;
+};
+
+/* Server: frees the connection without a word to the peer, and closes the descriptor, of which
+ * others have copies. HED_ESTATE if the peer has said more than was read; then it goes on. */
+int hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out);
+/* Server: carries on. Takes ownership of the descriptor, even if it fails. That a connection without
+ * TLS is allowed is for the caller to know. */
+int hed_conn_resume(int fd, const struct hed_conn_state *s, struct hed_conn **out,
+                    struct hed_why *why);
+
 void hed_conn_close(struct hed_conn *c);   /* also frees it; NULL is allowed */
 void hed_conn_forget(struct hed_conn *c);  /* in the child of a fork; the peer does not notice */
 int hed_conn_fd(const struct hed_conn *c); /* for poll: POLLHUP */
 bool hed_conn_secure(const struct hed_conn *c);
-/* Did the peer show a certificate that the CA has signed? Its name (CN) is for the log, "" for
- * none. A server that accepts tokens must ask for one if this is false. */
-bool hed_conn_certified(const struct hed_conn *c);
-const char *hed_conn_name(const struct hed_conn *c);
+/* A server that accepts tokens must ask for one if the peer is not certified. */
+const struct hed_conn_who *hed_conn_who(const struct hed_conn *c);
 /* The user and process at the other end. HED_ENOTSUP for links that are not local. */
 int hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid);
 
@@ -89,11 +115,11 @@ ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, 
 int hed_conn_send_fds(struct hed_conn *c, const int *fds, int count);
 int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
 
-/* Pass one descriptor over a bare unix socket, without waiting. HED_ETIME if the other end is full,
- * or if there is none now; HED_EIO if the other end is closed; HED_EFORMAT if something else
- * arrived, which was closed. */
-int hed_fd_send(int socket, int fd);
-int hed_fd_take(int socket, int *fd);
+/* Pass descriptors and n bytes in one message over a bare unix socket of packets, without waiting.
+ * HED_ETIME if the other end is full, or if there is none now; HED_EIO if the other end is closed;
+ * HED_EFORMAT if something else arrived, whose descriptors were closed. */
+int hed_fd_send(int socket, const int *fds, int count, const void *p, size_t n);
+int hed_fd_take(int socket, int *fds, int count, void *p, size_t n);
 
 /* The user and process at the other end of a bare unix socket. */
 int hed_fd_peer(int socket, uid_t *uid, gid_t *gid, pid_t *pid);

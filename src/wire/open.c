@@ -54,24 +54,6 @@ check_client_tls(const struct hed_tls *tls, struct hed_why *why)
     return HED_EACCESS;
 }
 
-/* The server refuses a client in answer to what the client sent last, so the client waits for the
- * server's first byte. */
-static int
-begin_client_tls(struct hed_conn *c, const struct hed_address *a, const struct hed_tls *tls,
-                 uint64_t end, struct hed_why *why)
-{
-    char ready = 0;
-    int err = hed_tls_begin(c->fd, c->link, tls, a->host, end, &c->tls, why);
-
-    if (!err)
-        err = hed_tls_ready(c->tls, &ready, end, why);
-    if (!err && ready != HED_TLS_READY) {
-        hed_why_set(why, "the server does not speak this protocol");
-        err = HED_EFORMAT;
-    }
-    return err;
-}
-
 int
 hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
               const struct hed_preface *preface, int timeout_ms, struct hed_conn **out,
@@ -91,7 +73,7 @@ hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
     if (!err && (err = hed_conn_write(c, preface, sizeof *preface)))
         hed_why_set(&reason, "the server hung up at once; its log may say why");
     if (!err && !link->local && !tls->insecure)
-        err = begin_client_tls(c, a, tls, end, &reason);
+        err = hed_tls_begin(fd, link, tls, a->host, end, &c->tls, &reason);
     if (!err) {
         *out = c;
         return 0;
@@ -134,37 +116,56 @@ begin_server_tls(struct hed_conn *c, const struct hed_tls *tls, uint64_t end, st
     return err;
 }
 
+/* A connection over an accepted socket. Takes ownership of it, even if it fails. */
+static int
+conn_adopt(int fd, struct hed_conn **out, struct hed_why *why)
+{
+    const struct hed_link *link = hed_link_of(fd);
+    int err = HED_EINVAL;
+
+    if (!link || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, 0) != 0)
+        hed_why_set(why, "%s", link ? strerror(errno) : "the descriptor is not one of our sockets");
+    else if (link->tune && (err = link->tune(fd)) != 0)
+        hed_why_set(why, "the client hung up");
+    else if ((err = conn_create(fd, link, out)) != 0)
+        hed_why_set(why, "%s", hed_err_text(err));
+    if (err && fd >= 0)
+        close(fd);
+    return err;
+}
+
 int
 hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_conn **out,
                 struct hed_why *why)
 {
     const uint64_t end = hed_socket_end(timeout_ms);
-    const struct hed_link *link = hed_link_of(fd);
     struct hed_conn *c = NULL;
+    int err = conn_adopt(fd, &c, why);
 
-    if (!link || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, 0) != 0) {
-        hed_why_set(why, "%s", link ? strerror(errno) : "the descriptor is not one of our sockets");
-        if (fd >= 0)
-            close(fd);
-        return HED_EINVAL;
-    }
-
-    int err = conn_create(fd, link, &c);
-
-    if (err) {
-        close(fd);
-        hed_why_set(why, "%s", hed_err_text(err));
+    if (err)
         return err;
-    }
-    if (!link->local)
+    if (!c->link->local)
         err = check_server_tls(tls, why);
-    if (!err && link->tune && (err = link->tune(fd)))
-        hed_why_set(why, "the client hung up");
-    if (!err && !link->local && !tls->insecure)
+    if (!err && !c->link->local && !tls->insecure)
         err = begin_server_tls(c, tls, end, why);
     if (err)
         hed_conn_close(c);
     else
+        *out = c;
+    return err;
+}
+
+int
+hed_conn_resume(int fd, const struct hed_conn_state *s, struct hed_conn **out, struct hed_why *why)
+{
+    struct hed_conn *c = NULL;
+    int err = conn_adopt(fd, &c, why);
+
+    if (!err && s->cipher && (err = hed_tls_resume(fd, c->link, s, false, &c->tls)) != 0) {
+        hed_why_set(why, "%s", hed_err_text(err));
+        hed_conn_close(c);
+    }
+    if (!err)
         *out = c;
     return err;
 }

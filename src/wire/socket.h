@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct hed_conn_state;
+struct hed_conn_who;
 struct hed_link;
 struct hed_tls;
 struct hed_tls_end;
@@ -54,18 +56,24 @@ int hed_socket_looks(int fd);
 /* For links: a hint about an errno of connect(), to be appended to its text; "" for no hint. */
 const char *hed_socket_is_heddled_there(int error);
 
-/* ---- TLS over a connected socket: tls/tls.c, or tls/none.c without OpenSSL ------------------- */
+/* ---- TLS over a connected socket: tls/, of which none.c is for builds without OpenSSL -------- */
 
-/* Does the handshake. `host` is the server that the client expects; NULL on the server's side. */
+/* Does the handshake. `host` is the server that the client expects; NULL on the server's side. A
+ * client also reads the server's first byte, which tells it that it was accepted. A server's end is
+ * `exact`, see hed_tls_resume(). */
 int hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, const char *host,
                   uint64_t end, struct hed_tls_end **out, struct hed_why *why);
-/* Client: reads the server's first byte, or finds out why the server refuses us. */
-int hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why);
+/* Carries on where a handshake or another process has stopped. If `exact`, nothing is read from the
+ * socket before it is asked for, so that the connection can go on elsewhere. */
+int hed_tls_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s, bool exact,
+                   struct hed_tls_end **out);
+/* HED_ESTATE if something has arrived that was not read. Afterwards only hed_tls_close() is
+ * allowed, which says nothing to the peer. */
+int hed_tls_suspend(struct hed_tls_end *t, struct hed_conn_state *out);
 /* Reads at least one byte, or returns HED_EIO or HED_ETIME. */
 ssize_t hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end);
 int hed_tls_write(struct hed_tls_end *t, const void *p, size_t n);
-bool hed_tls_certified(const struct hed_tls_end *t);
-const char *hed_tls_name(const struct hed_tls_end *t);
+const struct hed_conn_who *hed_tls_who(const struct hed_tls_end *t);
 /* With `bye` the peer is told. Otherwise, in the child of a fork, nothing is sent and nothing
  * freed. */
 void hed_tls_close(struct hed_tls_end *t, bool bye);

@@ -261,7 +261,7 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
 int
 hed_child_pass(const struct hed_child *c, const struct hed_peer *p)
 {
-    return hed_fd_send(c->control, p->fd);
+    return hed_fd_send(c->control, &p->fd, 1, "c", 1);
 }
 
 static void

@@ -297,7 +297,7 @@ static void
 note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h)
 {
     struct hed_worker_status *s = w->start->status;
-    const char *name = hed_conn_certified(conn) ? hed_conn_name(conn) : "";
+    const char *name = hed_conn_who(conn)->name;
 
     if (s)
         (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
@@ -314,7 +314,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
                    struct hed_why *why)
 {
     struct hed_welcome a;
-    int err = hed_worker_check_hello(w, h, hed_conn_certified(conn), why);
+    int err = hed_worker_check_hello(w, h, hed_conn_who(conn)->certified, why);
 
     memset(&a, 0, sizeof a);
     if (!err) {

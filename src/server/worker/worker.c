@@ -398,7 +398,8 @@ control_thread(void *arg)
             hed_worker_exit(w, 0);
 
         int fd;
-        const int err = from_listener ? hed_fd_take(w->start->control, &fd) : HED_ETIME;
+        char mark;
+        const int err = from_listener ? hed_fd_take(w->start->control, &fd, 1, &mark, 1) : HED_ETIME;
 
         gone = err == HED_EIO;
         if (!err)

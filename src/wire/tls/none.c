@@ -29,9 +29,17 @@ hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, co
 }
 
 int
-hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why)
+hed_tls_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s, bool exact,
+               struct hed_tls_end **out)
 {
-    (void)t, (void)byte, (void)end, (void)why;
+    (void)fd, (void)link, (void)s, (void)exact, (void)out;
+    return HED_ENOTSUP;
+}
+
+int
+hed_tls_suspend(struct hed_tls_end *t, struct hed_conn_state *out)
+{
+    (void)t, (void)out;
     return HED_ENOTSUP;
 }
 
@@ -49,18 +57,13 @@ hed_tls_write(struct hed_tls_end *t, const void *p, size_t n)
     return HED_ENOTSUP;
 }
 
-bool
-hed_tls_certified(const struct hed_tls_end *t)
+const struct hed_conn_who *
+hed_tls_who(const struct hed_tls_end *t)
 {
-    (void)t;
-    return false;
-}
+    static const struct hed_conn_who nobody;
 
-const char *
-hed_tls_name(const struct hed_tls_end *t)
-{
     (void)t;
-    return "";
+    return &nobody;
 }
 
 void

@@ -1,4 +1,5 @@
-/* TLS 1.3 over a connected socket, with OpenSSL. See socket.h.
+/* The handshake of TLS 1.3 over a connected socket, with OpenSSL. records.c does the rest. See
+ * socket.h.
  *
  * The program that heddle is loaded into may use OpenSSL too. So everything here is in a library
  * context of its own, the thread's queue of errors is left as it was found, and nothing is ever
@@ -6,8 +7,8 @@
  *
  * Invariants:
  * 1. OpenSSL never waits and touches the socket only through our BIO, which asks the kernel with
- *    MSG_DONTWAIT and notes in `blocked` what it would have had to wait for. Waiting is done
- *    without the lock, so a reader that waits does not block a writer.
+ *    MSG_DONTWAIT and notes in `blocked` what it would have had to wait for. It takes no byte
+ *    beyond the handshake from the socket.
  * 2. `blocked` decides whether to try again, not SSL_get_error(), which also looks at errors that
  *    the program left in the queue.
  * 3. OpenSSL checks the peer's certificate in the handshake, against the CA file alone; no file of
@@ -29,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "wire/conn.h"
@@ -37,19 +37,16 @@
 
 #define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
-struct hed_tls_end {
+struct handshake {
     int fd; /* the connection's, like link */
     const struct hed_link *link;
-    bool client;           /* constant */
-    bool certified;        /* constant after the handshake, like name */
-    char name[64];         /* CN of the peer's certificate */
-    struct hed_lock lock;  /* guards the following */
+    bool client;
     OSSL_LIB_CTX *library; /* not owned if it was prepared */
     SSL_CTX *context;
     SSL *ssl;
-    short blocked;        /* POLLIN, POLLOUT: what the last call would have waited for */
-    bool broken;          /* the session cannot be used any more */
-    unsigned long reason; /* OpenSSL's reason why it broke; 0 if the peer hung up */
+    short blocked;              /* POLLIN, POLLOUT: what the last call would have waited for */
+    unsigned long reason;       /* OpenSSL's reason why it broke; 0 if the peer hung up */
+    struct hed_conn_state done; /* what it leads to */
 };
 
 /* ---- the socket, as OpenSSL sees it ---------------------------------------------------------- */
@@ -57,7 +54,7 @@ struct hed_tls_end {
 static int
 bio_read(BIO *b, char *p, int n)
 {
-    struct hed_tls_end *t = BIO_get_data(b);
+    struct handshake *t = BIO_get_data(b);
     const ssize_t got = n > 0 ? hed_socket_recv(t->fd, p, (size_t)n, MSG_DONTWAIT) : 0;
 
     BIO_clear_retry_flags(b);
@@ -71,7 +68,7 @@ bio_read(BIO *b, char *p, int n)
 static int
 bio_write(BIO *b, const char *p, int n)
 {
-    struct hed_tls_end *t = BIO_get_data(b);
+    struct handshake *t = BIO_get_data(b);
     struct iovec part = {.iov_base = (void *)p, .iov_len = n > 0 ? (size_t)n : 0};
     const struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
     const ssize_t sent = hed_socket_sendmsg(t->fd, &m, MSG_DONTWAIT);
@@ -154,59 +151,65 @@ errors_restore(const struct errors *e)
 
 /* ---- one step, and waiting between steps ----------------------------------------------------- */
 
-enum step { STEP_HANDSHAKE, STEP_READ, STEP_WRITE };
-
-/* True if done, with *did bytes. If false, `blocked` says what to wait for, or the session is
- * broken. */
-static bool
-step_locked(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did)
-{
-    const unsigned long before = ERR_peek_last_error();
-    int r = 0;
-
-    t->blocked = 0;
-    if (t->broken)
-        return false;
-    ERR_set_mark();
-    switch (what) {
-    case STEP_HANDSHAKE:
-        r = t->client ? SSL_connect(t->ssl) : SSL_accept(t->ssl);
-        break;
-    case STEP_READ:
-        r = SSL_read_ex(t->ssl, p, n, did);
-        break;
-    case STEP_WRITE:
-        r = SSL_write_ex(t->ssl, p, n, did);
-        break;
-    }
-    if (r <= 0 && !t->reason && ERR_peek_last_error() != before)
-        t->reason = ERR_peek_last_error();
-    if (r <= 0 && !t->blocked)
-        t->broken = true;
-    ERR_pop_to_mark();
-    return r > 0;
-}
-
+/* Handshakes, or reads the byte that a server says first. Waits for both. */
 static int
-run_step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint64_t end)
+run_step(struct handshake *t, char *byte, uint64_t end)
 {
     for (;;) {
-        hed_lock(&t->lock);
+        const unsigned long before = ERR_peek_last_error();
 
-        const bool done = step_locked(t, what, p, n, did);
-        const short blocked = t->blocked;
+        t->blocked = 0;
+        (void)ERR_set_mark();
 
-        hed_unlock(&t->lock);
-        if (done)
+        const int r = byte        ? SSL_read(t->ssl, byte, 1)
+                      : t->client ? SSL_connect(t->ssl)
+                                  : SSL_accept(t->ssl);
+
+        if (r <= 0 && !t->reason && ERR_peek_last_error() != before)
+            t->reason = ERR_peek_last_error();
+        (void)ERR_pop_to_mark();
+        if (r > 0)
             return 0;
-        if (!blocked)
-            return HED_EIO;
 
-        const int err = hed_socket_wait(t->fd, blocked, end, t->link);
+        const int err = t->blocked ? hed_socket_wait(t->fd, t->blocked, end, t->link) : HED_EIO;
 
         if (err)
             return err;
     }
+}
+
+/* ---- what the handshake leads to ------------------------------------------------------------- */
+
+static bool
+read_hex(const char *text, uint8_t *out, size_t room)
+{
+    const size_t n = strlen(text) / 2;
+
+    for (size_t i = 0; i < n && n <= room; i++) {
+        const char digits[3] = {text[2 * i], text[2 * i + 1], '\0'};
+        char *end;
+
+        out[i] = (uint8_t)strtoul(digits, &end, 16);
+        if (*end)
+            return false;
+    }
+    return n > 0 && n <= room;
+}
+
+/* OpenSSL tells the secrets in the form of a log: "NAME RANDOM SECRET". */
+static void
+note_secret(const SSL *ssl, const char *line)
+{
+    static const char client[] = "CLIENT_TRAFFIC_SECRET_0 ", server[] = "SERVER_TRAFFIC_SECRET_0 ";
+    struct handshake *t = SSL_get_app_data(ssl);
+    const bool is_client = strncmp(line, client, sizeof client - 1) == 0;
+    const char *secret = strrchr(line, ' ');
+
+    if (!secret || (!is_client && strncmp(line, server, sizeof server - 1) != 0))
+        return;
+    if (!read_hex(secret + 1, is_client == t->client ? t->done.write.bytes : t->done.read.bytes,
+                  sizeof t->done.read.bytes))
+        hed_bug("a secret of TLS that is none");
 }
 
 /* ---- files, and whom to trust ---------------------------------------------------------------- */
@@ -238,7 +241,7 @@ check_file(const char *what, const char *path, bool secret, struct hed_why *why)
 }
 
 static int
-load_own_certificate(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+load_own_certificate(struct handshake *t, const struct hed_tls *tls, struct hed_why *why)
 {
     int err = check_file("certificate", tls->cert, false, why);
 
@@ -259,7 +262,7 @@ load_own_certificate(struct hed_tls_end *t, const struct hed_tls *tls, struct he
 }
 
 static int
-load_files(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+load_files(struct handshake *t, const struct hed_tls *tls, struct hed_why *why)
 {
     int err = 0;
 
@@ -289,7 +292,7 @@ static struct {
 } prepared;
 
 static int
-make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+make_context(struct handshake *t, const struct hed_tls *tls, struct hed_why *why)
 {
     int verify = SSL_VERIFY_PEER;
 
@@ -311,14 +314,14 @@ make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *w
     SSL_CTX_set_default_passwd_cb(t->context, no_password);
     SSL_CTX_set_session_cache_mode(t->context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(t->context, 0); /* sessions are not resumed */
-    SSL_CTX_set_mode(t->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
-    SSL_CTX_set_read_ahead(t->context, 1); /* one call to the kernel per record, not two */
+    SSL_CTX_set_mode(t->context, SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_read_ahead(t->context, 0); /* what follows the handshake is not for OpenSSL */
+    SSL_CTX_set_keylog_callback(t->context, note_secret);
     return load_files(t, tls, why);
 }
 
 static bool
-use_prepared(struct hed_tls_end *t, const struct hed_tls *tls)
+use_prepared(struct handshake *t, const struct hed_tls *tls)
 {
     if (t->client || !prepared.tls || prepared.tls != tls || !SSL_CTX_up_ref(prepared.context))
         return false;
@@ -330,7 +333,7 @@ use_prepared(struct hed_tls_end *t, const struct hed_tls *tls)
 int
 hed_tls_prepare(const struct hed_tls *tls, struct hed_why *why)
 {
-    struct hed_tls_end t = {.client = false};
+    struct handshake t = {.client = false};
     struct errors errors;
 
     errors_save(&errors);
@@ -371,7 +374,7 @@ require_host(SSL *ssl, const char *host)
 }
 
 static int
-make_session(struct hed_tls_end *t, const char *host)
+make_session(struct handshake *t, const char *host)
 {
     BIO *b = BIO_new_ex(t->library, method);
 
@@ -383,6 +386,7 @@ make_session(struct hed_tls_end *t, const char *host)
     BIO_set_data(b, t);
     BIO_set_init(b, 1);
     SSL_set_bio(t->ssl, b, b); /* takes ownership */
+    (void)SSL_set_app_data(t->ssl, t);
     return 0;
 }
 
@@ -399,7 +403,7 @@ is_unknown_issuer(long verify)
 }
 
 static int
-explain_certificate(const struct hed_tls_end *t, const char *host, struct hed_why *why)
+explain_certificate(const struct handshake *t, const char *host, struct hed_why *why)
 {
     const long verify = SSL_get_verify_result(t->ssl);
 
@@ -419,7 +423,7 @@ explain_certificate(const struct hed_tls_end *t, const char *host, struct hed_wh
 
 /* Explains a broken session to a person. */
 static int
-explain_broken(const struct hed_tls_end *t, int err, const char *host, struct hed_why *why)
+explain_broken(const struct handshake *t, int err, const char *host, struct hed_why *why)
 {
     const char *peer = t->client ? "server" : "client";
     const char *text = ERR_reason_error_string(t->reason);
@@ -483,114 +487,96 @@ hed_tls_built(void)
     return true;
 }
 
-static void
-note_peer(struct hed_tls_end *t)
+/* Two certificates are of one client if the same authority gave them the same name. */
+static bool
+note_subject(X509 *peer, struct hed_conn_who *who)
 {
+    uint8_t names[2][32];
+    unsigned n = sizeof names[0];
+
+    if (!X509_digest(peer, EVP_sha256(), who->fingerprint, &n))
+        return false;
+    if (X509_NAME_entry_count(X509_get_subject_name(peer)) == 0) {
+        memcpy(who->subject, who->fingerprint, sizeof who->subject);
+        return true;
+    }
+    return X509_NAME_digest(X509_get_issuer_name(peer), EVP_sha256(), names[0], &n) &&
+           X509_NAME_digest(X509_get_subject_name(peer), EVP_sha256(), names[1], &n) &&
+           EVP_Digest(names, sizeof names, who->subject, &n, EVP_sha256(), NULL);
+}
+
+static void
+note_peer(struct handshake *t)
+{
+    struct hed_conn_who *who = &t->done.who;
     X509 *peer = SSL_get0_peer_certificate(t->ssl);
 
-    t->certified = peer && SSL_get_verify_mode(t->ssl) & SSL_VERIFY_PEER &&
-                   SSL_get_verify_result(t->ssl) == X509_V_OK;
-    if (t->certified)
-        (void)X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, t->name,
-                                        sizeof t->name);
-    for (char *p = t->name; *p; p++)
+    who->certified = peer && SSL_get_verify_mode(t->ssl) & SSL_VERIFY_PEER &&
+                     SSL_get_verify_result(t->ssl) == X509_V_OK && note_subject(peer, who);
+    if (who->certified)
+        (void)X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, who->name,
+                                        sizeof who->name);
+    for (char *p = who->name; *p; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
             *p = '?';
+}
+
+/* The server refuses a client in answer to what the client sent last, so the client waits for the
+ * server's first byte. */
+static int
+await_ready(struct handshake *t, uint64_t end, struct hed_why *why)
+{
+    char ready = 0;
+    const int err = run_step(t, &ready, end);
+
+    if (err)
+        return explain_broken(t, err, "", why);
+    if (ready == HED_TLS_READY && !SSL_pending(t->ssl)) {
+        t->done.read.records = 1;
+        return 0;
+    }
+    hed_why_set(why, "the server does not speak this protocol");
+    return HED_EFORMAT;
+}
+
+static void
+free_handshake(struct handshake *t)
+{
+    SSL_free(t->ssl);
+    SSL_CTX_free(t->context);
+    if (t->library != prepared.library)
+        OSSL_LIB_CTX_free(t->library);
+    OPENSSL_cleanse(&t->done, sizeof t->done);
 }
 
 int
 hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, const char *host,
               uint64_t end, struct hed_tls_end **out, struct hed_why *why)
 {
-    struct hed_tls_end *t = calloc(1, sizeof *t);
+    struct handshake t = {.fd = fd, .link = link, .client = host != NULL};
     struct errors errors;
 
-    if (!t)
-        return HED_ENOMEM;
     errors_save(&errors);
-    hed_lock_init(&t->lock, HED_RANK_CONN);
-    t->fd = fd;
-    t->link = link;
-    t->client = host != NULL;
 
-    int err = use_prepared(t, tls) ? 0 : make_context(t, tls, why);
+    int err = use_prepared(&t, tls) ? 0 : make_context(&t, tls, why);
 
-    if (!err && (err = make_session(t, host)))
+    if (!err && (err = make_session(&t, host)))
         hed_why_set(why, "OpenSSL cannot start a session");
-    if (!err && (err = run_step(t, STEP_HANDSHAKE, NULL, 0, NULL, end)))
-        err = explain_broken(t, err, host, why);
-    if (err) {
-        t->broken = true;
-        hed_tls_close(t, true);
-    } else {
-        note_peer(t);
-        *out = t;
+    if (!err && (err = run_step(&t, NULL, end)))
+        err = explain_broken(&t, err, host, why);
+    if (!err && t.client)
+        err = await_ready(&t, end, why);
+    if (!err) {
+        note_peer(&t);
+        t.done.cipher = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(t.ssl));
+        /* What comes now may be for another process. */
+        err = hed_tls_resume(fd, link, &t.done, !t.client, out);
+        if (err)
+            hed_why_set(why, "%s", hed_err_text(err));
     }
+    free_handshake(&t);
     errors_restore(&errors);
     return err;
-}
-
-int
-hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why)
-{
-    const ssize_t got = hed_tls_read(t, byte, 1, end);
-
-    return got < 0 ? explain_broken(t, (int)got, "", why) : 0;
-}
-
-ssize_t
-hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end)
-{
-    size_t got = 0;
-    const int err = run_step(t, STEP_READ, p, n, &got, end);
-
-    return err ? err : (ssize_t)got;
-}
-
-int
-hed_tls_write(struct hed_tls_end *t, const void *p, size_t n)
-{
-    while (n > 0) {
-        size_t sent = 0;
-        const int err = run_step(t, STEP_WRITE, (void *)p, n, &sent, UINT64_MAX);
-
-        if (err)
-            return err;
-        p = (const char *)p + sent;
-        n -= sent;
-    }
-    return 0;
-}
-
-bool
-hed_tls_certified(const struct hed_tls_end *t)
-{
-    return t->certified;
-}
-
-const char *
-hed_tls_name(const struct hed_tls_end *t)
-{
-    return t->name;
-}
-
-void
-hed_tls_close(struct hed_tls_end *t, bool bye)
-{
-    /* Another thread may have been inside OpenSSL when the process was forked, so nothing is
-     * touched. */
-    if (!bye)
-        return;
-    ERR_set_mark();
-    if (t->ssl && !t->broken)
-        (void)SSL_shutdown(t->ssl);
-    SSL_free(t->ssl);
-    SSL_CTX_free(t->context);
-    if (t->library != prepared.library)
-        OSSL_LIB_CTX_free(t->library);
-    ERR_pop_to_mark();
-    hed_lock_fini(&t->lock);
-    free(t);
 }
 
 #else

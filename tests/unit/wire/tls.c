@@ -177,9 +177,9 @@ both_with_certificates_talk(void **state)
         char byte;
 
         assert_true(hed_conn_secure(p.client) && hed_conn_secure(p.server));
-        assert_true(hed_conn_certified(p.client) && hed_conn_certified(p.server));
-        assert_string_equal(hed_conn_name(p.server), "alice");
-        assert_string_equal(hed_conn_name(p.client), "localhost");
+        assert_true(hed_conn_who(p.client)->certified && hed_conn_who(p.server)->certified);
+        assert_string_equal(hed_conn_who(p.server)->name, "alice");
+        assert_string_equal(hed_conn_who(p.client)->name, "localhost");
         check_flow(p.client, p.server, BIG, -1);
         check_flow(p.server, p.client, BIG, PATIENCE_MS);
         check_flow(p.server, p.client, 20, -1);
@@ -204,18 +204,18 @@ a_token_does_instead_of_a_certificate(void **state)
 
     struct pair p = accept_both("tcp://127.0.0.1:0", with_ca, files("a", NULL));
 
-    assert_false(hed_conn_certified(p.server));
-    assert_true(hed_conn_certified(p.client));
-    assert_string_equal(hed_conn_name(p.server), "");
+    assert_false(hed_conn_who(p.server)->certified);
+    assert_true(hed_conn_who(p.client)->certified);
+    assert_string_equal(hed_conn_who(p.server)->name, "");
     close_pair(p);
     p = accept_both("tcp://127.0.0.1:0", with_ca, files("a", "a/client-alice"));
-    assert_true(hed_conn_certified(p.server));
+    assert_true(hed_conn_who(p.server)->certified);
     close_pair(p);
 
     /* Without a CA a certificate proves nothing. */
     p = accept_both("tcp://127.0.0.1:0", without_ca, files("a", "b/client-alice"));
-    assert_false(hed_conn_certified(p.server));
-    assert_string_equal(hed_conn_name(p.server), "");
+    assert_false(hed_conn_who(p.server)->certified);
+    assert_string_equal(hed_conn_who(p.server)->name, "");
     close_pair(p);
 
     /* A wrong certificate is not made good by a token that might follow. */
