@@ -40,9 +40,11 @@ TABLE = {
     "backends/cpu": "core base gen ptx driver fatbin sass",
     "front": "core base gen",
     "inject": "core base gen trace sched record",
-    # Two programs; both may include only what lies in server/ itself.
-    "server": "base",
-    "server/listener": "server server/sandbox wire base gen",
+    # Three programs; each may include what lies in server/ itself, and the listener the gate's
+    # header, by which it is started.
+    "server": "base wire gen",
+    "server/gate": "server server/sandbox wire base gen",
+    "server/listener": "server server/gate server/sandbox wire base gen",
     "server/sandbox": "base",
     "server/worker": "server core wire base gen fatbin",
     "cli": "base core fatbin gen locate ptx sass wire trace sched meet",

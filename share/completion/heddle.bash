@@ -186,16 +186,17 @@ _heddle_serve() {
         ;;
     --sandbox) _heddle_words "auto require off" "$cur" ;;
     --confine) _heddle_words "yes no" "$cur" ;;
-    --tls-ca | --tls-cert | --tls-key | --token-file | --config) _heddle_files "$cur" ;;
+    --tls-ca | --tls-cert | --tls-key | --tls-deny | --token-file | --config) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-uids | --clients | --channels | \
-        --rate | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
+        --rate | --per-source | --startups | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
         --evict) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
-            --allow-gid --memory --host-memory --total-memory --clients --channels --rate --idle --session
-            --kernel-time --compile-time --patience --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --sandbox
+            --allow-gid --memory --host-memory --total-memory --clients --channels --rate --per-source
+            --startups --idle --session
+            --kernel-time --compile-time --patience --grace --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --images --sandbox
             --confine --worker-uids --worker-memory --config --log --list --status --json --evict --help" "$cur"
         ;;
     esac

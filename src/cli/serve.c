@@ -53,6 +53,10 @@ static const char usage[] =
     "  --channels N        allow each client at most N connections (default: 1024)\n"
     "  --rate N            accept at most N new clients per second (default: 256;\n"
     "                      0: no limit)\n"
+    "  --per-source N      serve at most N clients of one address, or of one user of\n"
+    "                      this machine (default: 0, no limit)\n"
+    "  --startups N        have at most N connections that have not yet introduced\n"
+    "                      themselves (default: 256)\n"
     "  --idle SECONDS      disconnect clients that are silent for so long\n"
     "                      (default: never)\n"
     "  --session SECONDS   disconnect clients after so long (default: never)\n"
@@ -69,6 +73,7 @@ static const char usage[] =
     "  --tls-cert FILE     TCP: the server's certificate\n"
     "  --tls-key FILE      TCP: the key of that certificate\n"
     "  --token-file FILE   TCP: accept clients that know the token in this file\n"
+    "  --tls-deny FILE     TCP: refuse the certificates that this file lists\n"
     "  --insecure          TCP without TLS: anybody who can connect can use the GPU\n"
     "  --images DIR        keep GPU code of clients in this folder for later clients;\n"
     "                      none: do not keep it. Default: ~/.cache/heddle/images, or,\n"
@@ -79,7 +84,7 @@ static const char usage[] =
     "  --confine yes|no    kernels on the CPU GPU reach the GPU's memory and nothing\n"
     "                      else of these processes (default: yes)\n"
     "  --worker-uids A-B   server of root: users for these processes (default:\n"
-    "                      70000-71023)\n"
+    "                      70000-71024)\n"
     "  --worker-memory SIZE\n"
     "                      limit the private memory of each of these processes\n"
     "                      (default: the memory of this machine, at least 16G)\n"
@@ -118,6 +123,8 @@ static const struct hed_cli_opt options[] = {
     {"clients", true},
     {"channels", true},
     {"rate", true},
+    {"per-source", true},
+    {"startups", true},
     {"idle", true},
     {"session", true},
     {"kernel-time", true},
@@ -128,6 +135,7 @@ static const struct hed_cli_opt options[] = {
     {"tls-cert", true},
     {"tls-key", true},
     {"token-file", true},
+    {"tls-deny", true},
     {"insecure", false},
     {"images", true},
     {"sandbox", true},

@@ -6,17 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hed_conn_state;
+struct hed_hello;
 struct hed_link;
-struct hed_tls;
 struct hed_why;
 struct hed_worker_status;
 
 /* What the listener gives to a worker that it starts. */
 struct hed_worker_start {
-    int conn;                    /* the client's first connection; the preface has been read */
+    int conn;                    /* the client's first connection; the hello has been read */
     int control;                 /* unix socket over which the listener sends further connections */
     const struct hed_link *link; /* of the client's connections */
-    const struct hed_tls *tls;   /* NULL for a local link */
+    const struct hed_conn_state *state; /* where the connection goes on */
+    const struct hed_hello *hello;
     uint8_t session[16];
     uint64_t memory_limit;  /* bytes per device, which the client sees; 0 for no limit */
     uint64_t memory_room;   /* bytes over that for what comes with code */
@@ -26,8 +28,7 @@ struct hed_worker_start {
     uint32_t session_ms;    /* the session ends after this time; 0 for never */
     uint32_t kernel_ms;     /* of one kernel; 0 for no limit */
     uint32_t compile_ms;    /* of processor time to compile one kernel; 0 for no limit */
-    int hello_ms;           /* how long the hello, or the first message of a channel, may take */
-    const char *token;      /* a client without a certificate must know it; NULL for none */
+    int hello_ms;           /* how long the first message of a channel may take */
     const char *images;     /* folder of stored images; "" for none */
     const char *cache;      /* folder of compiled kernels; "" for none; NULL: as the settings say */
     bool confined;          /* it cannot find out about other processes */
@@ -48,7 +49,7 @@ struct hed_worker_plan {
 void hed_worker_look(struct hed_worker_plan *out);
 
 /* Loads what a worker takes from the file system, as far as it is known before the client has said
- * anything: settings, the backend, certificates. Makes no thread, and reads nothing from the
+ * anything: settings, the backend. Makes no thread, and reads nothing from the
  * client. */
 int hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why);
 

@@ -50,7 +50,7 @@ int hed_conn_listen(const struct hed_address *a, int mode, int *fd, struct hed_w
 int hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_conn **out,
                     struct hed_why *why);
 
-/* ---- a connection that goes on in another process --------------------------------------------- */
+/* ---- a connection that goes on in another process -------------------------------------------- */
 
 struct hed_conn_who {        /* whom a certificate names that our authority has signed */
     bool certified;          /* else the rest is zero */
@@ -73,8 +73,8 @@ struct hed_conn_state {
 /* Server: frees the connection without a word to the peer, and closes the descriptor, of which
  * others have copies. HED_ESTATE if the peer has said more than was read; then it goes on. */
 int hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out);
-/* Server: carries on. Takes ownership of the descriptor, even if it fails. That a connection without
- * TLS is allowed is for the caller to know. */
+/* Server: carries on. Takes ownership of the descriptor, even if it fails. That a connection
+ * without TLS is allowed is for the caller to know. */
 int hed_conn_resume(int fd, const struct hed_conn_state *s, struct hed_conn **out,
                     struct hed_why *why);
 

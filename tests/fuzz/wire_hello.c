@@ -1,6 +1,5 @@
-/* Fuzz target: the first bytes of a session, as a worker checks them. An accepted hello has this
- * version, knows the same calls, terminates its texts, and has the token if a client without a
- * certificate needs one.
+/* Fuzz target: the first bytes of a session, as gates and workers check them. An accepted hello has
+ * this version, knows the same calls, and terminates its texts.
  */
 #include "harness/fuzz.h"
 
@@ -10,16 +9,14 @@
 #include "base/err.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
-#include "server/worker/worker.h"
+#include "server/hello.h"
 #include "wire/link/link.h"
-
-#define TOKEN "between us"
+#include "wire/transport.h"
+#include "wire/wire.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hed_worker_start start = {.conn = -1, .control = -1};
-    struct hed_worker w = {.start = &start};
     struct hed_hello h;
     struct hed_why why = {""};
 
@@ -38,11 +35,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         ((uint8_t *)&h)[at] = data[i + 2];
     }
-    start.link = data[0] & 1 ? &hed_link_tcp : &hed_link_unix;
-    start.token = data[0] & 2 ? TOKEN : NULL;
 
-    const bool certified = data[0] & 4; /* by TLS, and then needs no token */
-    const int err = hed_worker_check_hello(&w, &h, certified, &why);
+    const struct hed_link *link = data[0] & 1 ? &hed_link_tcp : &hed_link_unix;
+    const int err = hed_hello_check(&h, link, &why);
 
     if (err) {
         must(why.text[0] != 0);
@@ -50,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     must(h.major == HED_WIRE_MAJOR && h.cuda_ids == HED_CUDA_HASH && h.nvml_ids == HED_NVML_HASH);
     must(memchr(h.name, 0, sizeof h.name) && memchr(h.visible, 0, sizeof h.visible));
-    must((h.transport == HED_TRANSPORT_TCP) == (start.link == &hed_link_tcp));
-    must(!start.token || certified || strcmp(h.token, TOKEN) == 0);
+    must((h.transport == HED_TRANSPORT_TCP) == (link == &hed_link_tcp));
+    must(memchr(h.version, 0, sizeof h.version) && memchr(h.token, 0, sizeof h.token));
     return 0;
 }

@@ -93,7 +93,7 @@ is_orphan(int control)
 
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          int control, int desk, int words, pid_t listener)
+          const struct hed_conn_state *state, int control, int desk, int words, pid_t listener)
 {
     const struct hed_server_options *o = s->options;
     const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
@@ -103,7 +103,8 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .control = control,
         .desk = desk,
         .link = p->link,
-        .tls = p->link->local ? NULL : &o->tls,
+        .state = state,
+        .hello = &p->in.hello,
         .memory_limit = o->memory,
         .memory_room = s->plan.driver ? ROOM_ON_GPU : ROOM_ON_CPU,
         .host_limit = o->host_memory,
@@ -113,7 +114,6 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .kernel_ms = o->kernel_ms,
         .compile_ms = o->compile_ms,
         .hello_ms = (int)(2 * o->patience_ms),
-        .token = !p->link->local && o->token[0] ? o->token : NULL,
         .images = s->images,
         .status = c->status,
         .peer = c->peer,
@@ -166,6 +166,8 @@ log_worker_start(const struct hed_child *c, const struct hed_peer *p)
 static pid_t
 fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
 {
+    /* What the peer keeps is empty after the fork. */
+    struct hed_conn_state state = p->conn ? *p->conn : (struct hed_conn_state){.cipher = 0};
     const pid_t listener = getpid();
     int control[2] = {-1, -1};
     int desk[2] = {-1, -1};
@@ -175,11 +177,12 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     c->status = hed_status_create();
     if (c->status && words >= 0 &&
         getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == 0 &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0 &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, desk) == 0)
         pid = hed_sandbox_fork(&s->sandbox);
     if (pid == 0)
-        be_worker(s, p, c, control[1], desk[1], words, listener);
+        be_worker(s, p, c, &state, control[1], desk[1], words, listener);
+    explicit_bzero(&state, sizeof state);
     if (pid < 0)
         hed_error(SERVER, "cannot start a worker for a new client: %m");
     for (int i = pid < 0 ? 0 : 1; i < 2; i++) {
@@ -212,14 +215,18 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
                     HED_LEDGER_WORKERS);
         return HED_ELIMIT;
     }
-    if (hed_confine_has(s, HED_STEP_USER) &&
-        c - s->children > s->options->worker_uids[1] - s->options->worker_uids[0]) {
+    const uint32_t users = s->options->worker_uids[1] - s->options->worker_uids[0] +
+                           (hed_keeper_wanted(s->options) ? 0 : 1); /* the last is the keeper's */
+
+    if (hed_confine_has(s, HED_STEP_USER) && c - s->children >= users) {
         hed_why_set(why, "the server has no more users for workers (--worker-uids)");
         return HED_ELIMIT;
     }
     *c = (struct hed_child){.link = p->link,
                             .user = p->user,
                             .session_ms = s->options->session_ms,
+                            .origin = p->origin,
+                            .who = p->who,
                             .started_ns = hed_now_ns(),
                             .started_wall_ns = hed_wall_ns()};
     (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
@@ -240,6 +247,13 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     return 0;
 }
 
+static bool
+is_same_client(const struct hed_child *c, const struct hed_peer *p)
+{
+    return c->who.certified == p->who.certified &&
+           memcmp(c->who.subject, p->who.subject, sizeof c->who.subject) == 0;
+}
+
 /* The number of a session is not secret, but it is useless without the right user. Over TCP, the
  * worker asks for the session's secret. */
 int
@@ -248,9 +262,10 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         struct hed_child *c = &s->children[i];
 
-        if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
+        if (c->pid == 0 || memcmp(c->session, p->in.preface.session, sizeof c->session) != 0)
             continue;
-        if (c->link != p->link || (p->link->local && c->user.uid != p->user.uid))
+        if (c->link != p->link || (p->link->local && c->user.uid != p->user.uid) ||
+            (p->conn && !is_same_client(c, p)))
             return HED_EACCESS;
         *out = c;
         return 0;
@@ -261,7 +276,9 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
 int
 hed_child_pass(const struct hed_child *c, const struct hed_peer *p)
 {
-    return hed_fd_send(c->control, &p->fd, 1, "c", 1);
+    static const struct hed_conn_state plain;
+
+    return hed_fd_send(c->control, &p->fd, 1, p->conn ? p->conn : &plain, sizeof plain);
 }
 
 static void

@@ -19,6 +19,7 @@
 #define CLIENTS_DEFAULT 256
 #define CHANNELS_DEFAULT 1024
 #define RATE_DEFAULT 256
+#define STARTUPS_DEFAULT 256
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
 #define COMPILE_MS 600000
@@ -146,7 +147,7 @@ check_tcp(const struct hed_server_options *o, struct hed_why *why)
     if (t->insecure && (t->ca[0] || t->cert[0] || t->key[0]))
         hed_why_set(
             why, "--insecure turns TLS off, but certificates are given; leave out one of the two");
-    else if (t->insecure && o->token[0])
+    else if (t->insecure && o->token_file[0])
         hed_why_set(why,
                     "--insecure lets everybody in who can connect, and would send the token of "
                     "--token-file in the clear; leave out one of the two");
@@ -160,7 +161,7 @@ check_tcp(const struct hed_server_options *o, struct hed_why *why)
         hed_why_set(
             why, "TCP needs TLS; add --tls-cert and --tls-key (`heddle cert` makes the files), or "
                  "--insecure on a network that you trust");
-    else if (!t->ca[0] && !o->token[0])
+    else if (!t->ca[0] && !o->token_file[0])
         hed_why_set(
             why, "every client could connect over TCP; add --tls-ca, which identifies clients, or "
                  "--token-file");
@@ -183,7 +184,7 @@ check_options(struct hed_server_options *o, struct hed_why *why)
 
     for (uint32_t i = 0; i < o->listen_count; i++)
         tcp = tcp || !o->listen[i].transport->link->local;
-    o->tls.token = o->token[0] != '\0';
+    o->tls.token = o->token_file[0] != '\0';
     return tcp ? check_tcp(o, why) : 0;
 }
 
@@ -201,11 +202,12 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->clients = CLIENTS_DEFAULT;
     o->channels = CHANNELS_DEFAULT;
     o->rate = RATE_DEFAULT;
+    o->startups = STARTUPS_DEFAULT;
     o->patience_ms = PATIENCE_MS;
     o->grace_ms = GRACE_MS;
     o->compile_ms = COMPILE_MS;
     o->worker_uids[0] = WORKER_UID_FIRST;
-    o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS - 1;
+    o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS;
     default_images(o->images, sizeof o->images);
     if (config)
         err = read_config(o, config, why);

@@ -20,6 +20,7 @@
 /* Threads besides those of the channels: the engine's, the compiler's, the streams'. A channel may
  * have two while it is being attached. */
 #define THREADS_MORE 2048
+#define NAMED_BY 20 /* bytes of a certificate's subject that are in the name of its folders */
 
 /* ---- at start -------------------------------------------------------------------------------- */
 
@@ -238,18 +239,42 @@ folder_path(int fd, char *out, size_t size)
     return out;
 }
 
+/* What a client stores is for itself only. Those who know the token are one client: nothing tells
+ * them apart. Without TLS, whoever comes from the same address is. */
+static void
+name_client(const struct hed_peer *p, char *out, size_t size)
+{
+    const struct hed_conn_who *who = &p->who;
+    const bool certified = who->certified;
+    const uint8_t *bytes = certified ? who->subject : p->origin.bytes;
+    const int count = certified ? NAMED_BY : (int)sizeof p->origin.bytes;
+
+    if (p->link->local) {
+        (void)snprintf(out, size, "uid-%u", p->user.uid);
+        return;
+    }
+    if (p->conn && !certified) {
+        (void)snprintf(out, size, "token");
+        return;
+    }
+
+    int n = snprintf(out, size, "%s-", certified ? "cert" : "net");
+
+    for (int i = 0; i < count; i++)
+        n += snprintf(out + n, size - (size_t)n, "%02x", bytes[i]);
+}
+
 int
 hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
                    struct hed_worker_start *start, struct hed_why *why)
 {
     static char images[32], cache[32], variable[64]; /* as long as the process */
     struct hed_sandbox box = s->sandbox;
-    char client[32] = "tcp";
+    char client[64];
 
     if (!box.steps)
         return hed_worker_prepare(start, why);
-    if (p->link->local)
-        (void)snprintf(client, sizeof client, "uid-%u", p->user.uid);
+    name_client(p, client, sizeof client);
     box.uid = s->options->worker_uids[0] + place;
     box.folders[0] = open_clients_folder(s->images, client, &box);
     box.folders[1] = open_clients_folder(s->kernels, client, &box);

@@ -1,5 +1,8 @@
-/* Which users are let in, and how many clients per second. See listener.h. */
+/* Which users are let in, how many clients per second, and who has how many connections. See
+ * listener.h. */
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,4 +70,51 @@ hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *o
         return false;
     return out->uid == 0 || out->uid == geteuid() || o->allow_all ||
            is_among(o->uids, o->uid_count, out->uid) || is_group_allowed(o, fd, out->gid);
+}
+
+/* ---- origins --------------------------------------------------------------------------------- */
+
+struct hed_origin
+hed_origin_of(const struct sockaddr_storage *at, uid_t uid)
+{
+    struct hed_origin o = {.family = at->ss_family};
+
+    if (at->ss_family == AF_INET)
+        memcpy(o.bytes, &((const struct sockaddr_in *)at)->sin_addr, 4);
+    else if (at->ss_family == AF_INET6) /* who has one address has the whole network */
+        memcpy(o.bytes, &((const struct sockaddr_in6 *)at)->sin6_addr, 8);
+    else
+        memcpy(o.bytes, &uid, sizeof uid);
+    return o;
+}
+
+/* The seed keeps a client from choosing an address that shares the number of another's. */
+static uint32_t *
+origin_number(struct hed_server *s, const struct hed_origin *o)
+{
+    uint64_t hash = s->origin_seed ^ o->family;
+
+    for (size_t i = 0; i < sizeof o->bytes; i++)
+        hash = (hash ^ o->bytes[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
+    return &s->origins[hash >> 32 & (HED_ORIGINS - 1)];
+}
+
+void
+hed_origin_arrive(struct hed_server *s, const struct hed_origin *o)
+{
+    s->peer_count++;
+    ++*origin_number(s, o);
+}
+
+void
+hed_origin_leave(struct hed_server *s, const struct hed_origin *o)
+{
+    s->peer_count--;
+    --*origin_number(s, o);
+}
+
+uint32_t
+hed_origin_count(struct hed_server *s, const struct hed_origin *o)
+{
+    return *origin_number(s, o);
 }

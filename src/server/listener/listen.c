@@ -128,7 +128,6 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
     for (int i = 0; i < ACCEPT_MAX; i++) {
         struct sockaddr_storage at = {0};
         socklen_t size = sizeof at;
-        char name[64] = "local";
         const int fd = accept4(l->fd, (struct sockaddr *)&at, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
@@ -141,9 +140,7 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
                 return;
             continue;
         }
-        if (link->name_peer)
-            link->name_peer(&at, name, sizeof name);
         s->accepted++;
-        hed_peer_add(s, fd, link, name);
+        hed_peer_add(s, fd, link, &at);
     }
 }

@@ -1,7 +1,7 @@
 /* The listener: heddled's main process. It accepts connections, decides which clients it serves,
  * and starts a worker for each new client. See docs/internals/server.md.
  *
- *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> limits ──> fork a worker (worker.h)
+ *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> gate or hello ──> limits ──> fork a worker
  *   (listen.c)            (peer.c)         ├─ CHANNEL ─> its descriptor goes to the client's worker
  *                                          ├─ STATUS, ... ─> text (status.c, report.c, table.c)
  *                                          └─ EVICT ──> ends a worker
@@ -14,16 +14,18 @@
  * 1. Which places are taken, by which process, and what it has leased is in this process alone; a
  *    worker can write nothing of it. A child begins in hed_child_start() and ends in
  *    hed_child_reap().
- * 2. At most HED_PEERS_MAX connections have no owner, each for at most --patience. When one more
- *    arrives, the oldest is closed. Those that wait for their worker to take them do not count:
- *    a session has at most --channels of them.
- * 3. A worker ends with the listener, however the listener ends (PR_SET_PDEATHSIG).
+ * 2. At most --startups connections have no owner, each for a few times --patience. When one more
+ *    arrives, one of the origin that has most is closed. Those that wait for their worker to take
+ *    them do not count: a session has at most --channels of them.
+ * 3. The server's key and the token are not in this process, so no worker inherits them (gate.h).
+ * 4. A worker ends with the listener, however the listener ends (PR_SET_PDEATHSIG).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "server/listener/ledger.h"
@@ -38,7 +40,6 @@ struct hed_why;
 struct hed_worker_status;
 
 #define HED_LISTENERS_MAX 16
-#define HED_PEERS_MAX 256
 #define HED_KILL_MS 1000 /* after SIGTERM, a worker has this long to end before SIGKILL */
 #define HED_ALLOW_MAX 64
 
@@ -65,7 +66,10 @@ struct hed_server_options {
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     struct hed_tls tls;
-    char token[128]; /* "" if clients need none */
+    char token_file[1024]; /* "" if clients need no token */
+    char deny_file[1024];  /* certificates that are refused; "" for none */
+    uint32_t startups;     /* connections that no worker owns */
+    uint32_t per_source;   /* clients of one address, or of one user; 0 for no limit */
     enum hed_sandbox_mode sandbox;
     bool sandbox_given;      /* else it depends on the addresses and the GPU */
     bool lets_kernels_roam;  /* on the CPU GPU they are not confined to its memory */
@@ -116,6 +120,20 @@ struct hed_bucket { /* a token bucket: `rate` per second, and as many at once */
 void hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns);
 bool hed_bucket_take(struct hed_bucket *b, uint64_t now_ns); /* a rate of 0 always succeeds */
 
+/* Where connections come from: a user of this machine, an IPv4 address, a network of IPv6. */
+struct hed_origin {
+    uint32_t family;
+    uint8_t bytes[8];
+};
+
+#define HED_ORIGINS 1024
+struct hed_server;
+struct hed_origin hed_origin_of(const struct sockaddr_storage *at, uid_t uid);
+/* How many connections of an origin no worker owns. Two origins may share a number. */
+void hed_origin_arrive(struct hed_server *s, const struct hed_origin *o);
+void hed_origin_leave(struct hed_server *s, const struct hed_origin *o);
+uint32_t hed_origin_count(struct hed_server *s, const struct hed_origin *o);
+
 struct hed_peer_user { /* the process at the other end of a unix socket */
     uid_t uid;
     gid_t gid;
@@ -132,7 +150,8 @@ enum hed_source_kind {
     HED_SOURCE_PEER,
     HED_SOURCE_DESK,
     HED_SOURCE_LINES,
-    HED_SOURCE_PROBE
+    HED_SOURCE_PROBE,
+    HED_SOURCE_KEEPER
 };
 
 struct hed_source { /* the data of an epoll event; the first member of a larger struct */
@@ -149,6 +168,8 @@ struct hed_listener {
 
 enum hed_peer_state {
     HED_PEER_PREFACE,
+    HED_PEER_HELLO,   /* without TLS */
+    HED_PEER_GATE,    /* with TLS: it shows who it is */
     HED_PEER_PASSING, /* its worker has not taken the connections before it */
     HED_PEER_WRITING,
     HED_PEER_DRAINING,
@@ -165,14 +186,18 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     const struct hed_link *link;
     struct hed_child *child; /* of HED_PEER_PASSING: the worker it is for */
     struct hed_peer_user user;
+    struct hed_origin origin;
     char name[64]; /* address, or "local" */
     uint64_t deadline_ns;
-    union {
+    int gate; /* the answer socket; -1: it is not at a gate */
+    struct {
         struct hed_preface preface;
-        unsigned char in[sizeof(struct hed_preface)];
-    };
-    size_t got;
-    unsigned char *out; /* the bytes being written; owned */
+        struct hed_hello hello;
+    } in;
+    size_t got;                  /* bytes of `in` */
+    struct hed_conn_who who;     /* known after the gate, like the following */
+    struct hed_conn_state *conn; /* NULL: it is not secured */
+    unsigned char *out;          /* the bytes being written; owned */
     size_t out_size, out_done;
 };
 
@@ -197,6 +222,8 @@ struct hed_child { /* a worker */
     struct hed_lines lines;
     const struct hed_link *link;
     struct hed_peer_user user;
+    struct hed_origin origin;
+    struct hed_conn_who who;
     char peer[64]; /* address, or "local" */
     uint8_t session[16];
     uint64_t started_ns, started_wall_ns;
@@ -220,6 +247,11 @@ struct hed_server {
 
     struct hed_peer *peers;        /* oldest first */
     uint32_t peer_count;           /* those that are neither dead nor being passed on */
+    uint32_t origins[HED_ORIGINS]; /* the same, by origin */
+    uint64_t origin_seed;
+    int keeper, next_keeper; /* -1: there is none */
+    struct hed_source keeper_source;
+    uint64_t keeper_ns;            /* when it was last started */
     struct hed_bucket rate, quiet; /* quiet limits the log lines about refusals */
     uint64_t unsaid;               /* refusals that have not been logged */
 
@@ -262,7 +294,8 @@ void hed_listen_pause(struct hed_server *s, bool pause);
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
 /* Takes ownership of the descriptor. */
-void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const char *name);
+void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
+                  const struct sockaddr_storage *at);
 void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
 /* Frees the dead peers and closes the late ones; called between two rounds of the loop. Returns
  * when the next peer will be late, or UINT64_MAX. */
@@ -270,6 +303,24 @@ uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
 /* Logs that a client was refused, unless there have been too many such lines. */
 void hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text);
+
+/* ---- keeper.c -------------------------------------------------------------------------------- */
+
+/* Starts the process that has the key (server/gate), which reads its files now. It is used, instead
+ * of the one before it, after hed_keeper_replace(), which does nothing if none was prepared. */
+int hed_keeper_prepare(struct hed_server *s, const struct hed_server_options *o,
+                       struct hed_why *why);
+void hed_keeper_replace(struct hed_server *s);
+void hed_keeper_ready(struct hed_server *s);
+void hed_keeper_close(struct hed_server *s);
+/* Sends a connection to a gate, and returns the socket for the answer, or an error. */
+int hed_keeper_ask(struct hed_server *s, const struct hed_peer *p);
+/* Keeps the secrets of a connection in memory that is empty in every child, because other clients'
+ * code runs there. NULL if there is no memory. */
+struct hed_conn_state *hed_state_keep(const struct hed_conn_state *state);
+void hed_state_forget(struct hed_conn_state *kept); /* NULL is allowed */
+/* Does the server need one? */
+bool hed_keeper_wanted(const struct hed_server_options *o);
 
 /* ---- child.c --------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* heddled's options. The only file that is opened here is that of the token. */
+/* heddled's options. No file is opened here. */
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -17,6 +17,7 @@
 
 #define CHANNELS_MAX 65536
 #define RATE_MAX 1000000
+#define STARTUPS_MAX 4096
 #define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
@@ -204,6 +205,18 @@ take_rate(struct hed_server_options *o, const char *value, struct hed_why *why)
 }
 
 static int
+take_startups(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 1, STARTUPS_MAX, &o->startups, why);
+}
+
+static int
+take_per_source(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 0, HED_LEDGER_WORKERS, &o->per_source, why);
+}
+
+static int
 parse_seconds(const char *value, uint64_t least, uint32_t *out_ms, struct hed_why *why)
 {
     uint32_t seconds = 0;
@@ -268,36 +281,28 @@ take_tls_key(struct hed_server_options *o, const char *value, struct hed_why *wh
     return parse_text(value, o->tls.key, sizeof o->tls.key, why);
 }
 
-/* Reads the first line of the file. Other users must not be able to read the file, because a client
- * needs nothing but the token. */
+/* This process must not have the secret that is in it, so it only looks at the file from outside;
+ * see server/gate. */
 static int
 take_token_file(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    char text[sizeof o->token + 1];
     struct stat st;
-    const int fd = open(value, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const ssize_t n = fd >= 0 && fstat(fd, &st) == 0 ? read(fd, text, sizeof text - 1) : -1;
 
-    if (fd >= 0)
-        (void)close(fd);
-    if (n < 0) {
+    if (stat(value, &st) != 0 || access(value, R_OK) != 0) {
         hed_why_set(why, "%.300s: %m", value);
         return HED_EIO;
     }
-    text[n] = '\0';
-
-    const size_t length = strcspn(text, "\r\n");
-    const bool complete = text[length] != '\0' || (size_t)n < sizeof text - 1;
-
-    text[length] = '\0';
-    if (st.st_mode & (S_IRWXG | S_IRWXO))
+    if (st.st_mode & (S_IRWXG | S_IRWXO)) {
         hed_why_set(why, "%.300s: other users may read it; set its mode to 0600", value);
-    else if (length < 16 || !complete || !hed_str_copy(o->token, sizeof o->token, text))
-        hed_why_set(why, "%.300s: its first line must have 16 to %zu characters", value,
-                    sizeof o->token - 1);
-    else
-        return 0;
-    return HED_EINVAL;
+        return HED_EINVAL;
+    }
+    return parse_text(value, o->token_file, sizeof o->token_file, why);
+}
+
+static int
+take_tls_deny(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_text(value, o->deny_file, sizeof o->deny_file, why);
 }
 
 static int
@@ -405,6 +410,8 @@ static const struct option {
     {"clients", true, take_clients},
     {"channels", true, take_channels},
     {"rate", true, take_rate},
+    {"startups", true, take_startups},
+    {"per-source", true, take_per_source},
     {"idle", true, take_idle},
     {"patience", true, take_patience},
     {"session", true, take_session},
@@ -415,6 +422,7 @@ static const struct option {
     {"tls-cert", true, take_tls_cert},
     {"tls-key", true, take_tls_key},
     {"token-file", true, take_token_file},
+    {"tls-deny", true, take_tls_deny},
     {"insecure", false, take_insecure},
     {"images", true, take_images},
     {"sandbox", true, take_sandbox},

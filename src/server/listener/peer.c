@@ -1,17 +1,21 @@
 /* Peers: connections that no worker owns yet. See listener.h.
  *
- *   PREFACE ──┬─ NEW, CHANNEL ──> DEAD (a worker has it now)
- *      │      │      ╲── PASSING ──> the same, when the worker has taken those before it
+ *   PREFACE ──┬─ NEW, CHANNEL with TLS ──> GATE ──┬──> DEAD (a worker has it now)
+ *      │      ├─ NEW ──> HELLO ───────────────────┤
+ *      │      ├─ CHANNEL ─────────────────────────┴─ PASSING ──> the same, when the worker has
+ *      │      │                                                  taken those before it
  *      │      ├─ STATUS, ... > WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
  *
- * A refused client has sent its hello, or is about to, and waits for a welcome. It gets one that
- * contains the reason. What it sends meanwhile is read and discarded, because closing the socket on
- * unread data could destroy the answer. Over TLS the listener cannot encrypt an answer, so it just
- * closes the connection.
+ * So a peer that says nothing never has a worker. A refused client has sent its hello, or is about
+ * to, and waits for a welcome. It gets one that contains the reason. What it sends meanwhile is
+ * read and discarded, because closing the socket on unread data could destroy the answer. Over TLS
+ * the gate does that.
  */
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,12 +29,24 @@
 #include "base/number.h"
 #include "base/str.h"
 #include "gen/cuda_abi.h"
+#include "server/gate/gate.h"
+#include "server/hello.h"
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define DRAIN_MAX 64 /* reads in one round */
+#define DRAIN_MAX 64              /* reads in one round */
+#define GATE_MORE_NS HED_NS_PER_S /* the gate itself notices first that a client is late */
 /* A worker that is behind is asked again so often. Nothing tells when it has taken a connection. */
 #define PASS_AGAIN_NS (2 * HED_NS_PER_MS)
+
+static void read_peer(struct hed_server *s, struct hed_peer *p);
+
+/* Does it have to show who it is under TLS? */
+static bool
+needs_gate(const struct hed_server *s, const struct hed_peer *p)
+{
+    return !p->link->local && !s->options->tls.insecure;
+}
 
 void
 hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
@@ -54,13 +70,18 @@ close_peer(struct hed_server *s, struct hed_peer *p)
 {
     if (p->state == HED_PEER_DEAD)
         return;
+    if (p->gate >= 0) {
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->gate, NULL);
+        (void)close(p->gate);
+        p->gate = -1;
+    }
     /* Closing is not enough: a worker may hold the same connection, and epoll would go on reporting
      * it. */
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
     (void)close(p->fd);
     p->fd = -1;
     if (p->state != HED_PEER_PASSING)
-        s->peer_count--;
+        hed_origin_leave(s, &p->origin);
     p->state = HED_PEER_DEAD; /* the sweep frees it: events of this round may still point to it */
 }
 
@@ -111,20 +132,20 @@ begin_writing(struct hed_server *s, struct hed_peer *p, unsigned char *out, size
 static void
 refuse_peer(struct hed_server *s, struct hed_peer *p, const char *text)
 {
+    struct hed_gate_verdict verdict = {""};
     struct hed_welcome *w;
 
     hed_server_refused(s, p, text);
+    if (p->gate >= 0) {
+        (void)hed_str_copy(verdict.text, sizeof verdict.text, text);
+        (void)send(p->gate, &verdict, sizeof verdict, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     w = p->link->local || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
     if (!w) {
         close_peer(s, p);
         return;
     }
-    w->head.head.size = sizeof *w;
-    w->head.head.kind = HED_MSG_ANSWER;
-    w->head.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-    w->major = HED_WIRE_MAJOR;
-    w->minor = HED_WIRE_MINOR;
-    (void)hed_str_copy(w->text, sizeof w->text, text);
+    hed_welcome_refuse(w, CUDA_ERROR_DEVICE_UNAVAILABLE, text);
     begin_writing(s, p, (unsigned char *)w, sizeof *w);
 }
 
@@ -146,6 +167,16 @@ drain_peer(struct hed_server *s, struct hed_peer *p)
 
 /* ---- what the preface says ------------------------------------------------------------------- */
 
+static uint32_t
+count_clients(const struct hed_server *s, const struct hed_origin *o)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++)
+        n += s->children[i].pid && memcmp(&s->children[i].origin, o, sizeof *o) == 0;
+    return n;
+}
+
 static void
 begin_client(struct hed_server *s, struct hed_peer *p)
 {
@@ -155,6 +186,9 @@ begin_client(struct hed_server *s, struct hed_peer *p)
         refuse_peer(s, p, "the server is stopping");
     else if (s->child_count >= s->options->clients)
         hed_why_set(&why, "the server already has %u clients (--clients)", s->child_count);
+    else if (s->options->per_source && count_clients(s, &p->origin) >= s->options->per_source)
+        hed_why_set(&why, "the server already has %u clients from there (--per-source)",
+                    s->options->per_source);
     else if (!hed_bucket_take(&s->rate, hed_now_ns()))
         hed_why_set(&why, "more than %u new clients in one second (--rate)", s->options->rate);
     else if (hed_child_start(s, p, &why) == 0)
@@ -180,7 +214,7 @@ await_worker(struct hed_server *s, struct hed_peer *p, struct hed_child *c)
 {
     p->state = HED_PEER_PASSING;
     p->child = c;
-    s->peer_count--;
+    hed_origin_leave(s, &p->origin);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
 }
 
@@ -210,7 +244,7 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
 static void
 evict_client(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out)
 {
-    const unsigned long long worker = p->preface.worker;
+    const unsigned long long worker = p->in.preface.worker;
 
     if (p->user.uid != 0 && p->user.uid != geteuid())
         hed_buf_addf(out, "refused: only the server's user and root may evict clients\n");
@@ -234,11 +268,11 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
         return;
     }
     hed_buf_init(&text, HED_STATUS_MAX);
-    if (p->preface.kind == HED_PREFACE_STATUS)
+    if (p->in.preface.kind == HED_PREFACE_STATUS)
         hed_status_write(s, &text);
-    else if (p->preface.kind == HED_PREFACE_REPORT)
+    else if (p->in.preface.kind == HED_PREFACE_REPORT)
         hed_status_report(s, &text);
-    else if (p->preface.kind == HED_PREFACE_LIST)
+    else if (p->in.preface.kind == HED_PREFACE_LIST)
         hed_status_list(s, &text);
     else
         evict_client(s, p, &text);
@@ -251,21 +285,98 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
     begin_writing(s, p, text.data, text.size);
 }
 
+/* ---- at the gate ----------------------------------------------------------------------------- */
+
+static void
+begin_gate(struct hed_server *s, struct hed_peer *p)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
+    const int gate = hed_keeper_ask(s, p);
+
+    if (gate < 0) {
+        hed_server_refused(s, p,
+                           gate == HED_ETIME ? "too many TLS handshakes at once"
+                                             : "the server cannot do TLS handshakes now");
+        close_peer(s, p);
+        return;
+    }
+    p->gate = gate;
+    p->state = HED_PEER_GATE;
+    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS * 2 + GATE_MORE_NS;
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->gate, &e) != 0)
+        close_peer(s, p);
+}
+
+/* The gate runs no code of the client's, but it has read what the client sent. So what it says is
+ * not believed further than needed. */
+static void
+hear_gate(struct hed_server *s, struct hed_peer *p)
+{
+    static struct hed_gate_answer answer; /* large; the listener has one thread */
+    const ssize_t n = recv(p->gate, &answer, sizeof answer, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != (ssize_t)sizeof answer || answer.state.cipher == 0)
+        (void)hed_str_copy(answer.refused, sizeof answer.refused,
+                           n == (ssize_t)sizeof answer && answer.refused[0]
+                               ? answer.refused
+                               : "its TLS handshake came to no end");
+    answer.refused[sizeof answer.refused - 1] = '\0';
+    answer.state.who.name[sizeof answer.state.who.name - 1] = '\0';
+    if (answer.refused[0]) {
+        hed_server_refused(s, p, answer.refused);
+        close_peer(s, p);
+        return;
+    }
+    p->state = HED_PEER_HELLO;
+    p->who = answer.state.who;
+    p->in.hello = answer.hello;
+    p->conn = hed_state_keep(&answer.state);
+    explicit_bzero(&answer, sizeof answer);
+    if (!p->conn)
+        refuse_peer(s, p, "the server has no memory left");
+    else if (p->in.preface.kind == HED_PREFACE_NEW)
+        begin_client(s, p);
+    else
+        begin_channel(s, p);
+}
+
+/* ---- the first bytes ------------------------------------------------------------------------- */
+
+static void
+begin_session(struct hed_server *s, struct hed_peer *p)
+{
+    if (needs_gate(s, p)) {
+        begin_gate(s, p);
+        return;
+    }
+    p->state = HED_PEER_HELLO;
+    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
+    read_peer(s, p);
+}
+
 static void
 handle_preface(struct hed_server *s, struct hed_peer *p)
 {
-    if (memcmp(p->preface.magic, HED_PREFACE_MAGIC, sizeof p->preface.magic) != 0 ||
-        p->preface.reserved != 0) {
+    const struct hed_preface *preface = &p->in.preface;
+
+    if (memcmp(preface->magic, HED_PREFACE_MAGIC, sizeof preface->magic) != 0 ||
+        preface->reserved != 0) {
         hed_server_refused(s, p, "it does not speak heddle's protocol");
         close_peer(s, p);
         return;
     }
-    switch (p->preface.kind) {
+    switch (preface->kind) {
     case HED_PREFACE_NEW:
-        begin_client(s, p);
+        begin_session(s, p);
         break;
     case HED_PREFACE_CHANNEL:
-        begin_channel(s, p);
+        if (needs_gate(s, p) && hed_child_find(s, p, &(struct hed_child *){NULL}) == 0)
+            begin_gate(s, p);
+        else
+            begin_channel(s, p);
         break;
     case HED_PREFACE_STATUS:
     case HED_PREFACE_REPORT:
@@ -280,10 +391,15 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
 }
 
 static void
-read_preface(struct hed_server *s, struct hed_peer *p)
+read_peer(struct hed_server *s, struct hed_peer *p)
 {
-    /* Reads not a byte more, since what follows is for the worker. */
-    const ssize_t n = recv(p->fd, p->in + p->got, sizeof p->in - p->got, MSG_DONTWAIT);
+    static_assert(offsetof(struct hed_peer, in.hello) ==
+                      offsetof(struct hed_peer, in.preface) + sizeof p->in.preface,
+                  "the hello follows the preface");
+
+    /* Reads not a byte more, since what follows is for the gate or for the worker. */
+    const size_t want = p->state == HED_PEER_HELLO ? sizeof p->in : sizeof p->in.preface;
+    const ssize_t n = recv(p->fd, (char *)&p->in + p->got, want - p->got, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
@@ -294,8 +410,11 @@ read_preface(struct hed_server *s, struct hed_peer *p)
         return;
     }
     p->got += (size_t)n;
+    if (p->state == HED_PEER_HELLO && p->got == want)
+        begin_client(s, p);
     /* Wrong first bytes are enough to refuse the peer, without waiting for the rest. */
-    if (p->got == sizeof p->in || memcmp(p->in, HED_PREFACE_MAGIC, p->got < 8 ? p->got : 8) != 0)
+    else if (p->state == HED_PEER_PREFACE &&
+             (p->got == want || memcmp(&p->in, HED_PREFACE_MAGIC, p->got < 8 ? p->got : 8) != 0))
         handle_preface(s, p);
 }
 
@@ -304,7 +423,11 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
 {
     switch (p->state) {
     case HED_PEER_PREFACE:
-        read_preface(s, p);
+    case HED_PEER_HELLO:
+        read_peer(s, p);
+        break;
+    case HED_PEER_GATE:
+        hear_gate(s, p);
         break;
     case HED_PEER_WRITING:
         continue_writing(s, p);
@@ -320,23 +443,40 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* If there are too many peers, closes the oldest. An honest client sends its preface at once. */
+static bool
+is_silent_state(const struct hed_peer *p)
+{
+    return p->state == HED_PEER_PREFACE || p->state == HED_PEER_HELLO || p->state == HED_PEER_GATE;
+}
+
+/* If there are too many peers, closes the oldest of the origin that has most of them: whoever
+ * floods the server keeps out himself. */
 static void
 make_room_for_peer(struct hed_server *s)
 {
-    struct hed_peer *p = s->peers;
+    struct hed_peer *worst = NULL;
+    uint32_t most = 0;
 
-    while (p && (p->state == HED_PEER_DEAD || p->state == HED_PEER_PASSING))
-        p = p->next;
-    if (s->peer_count < HED_PEERS_MAX || !p)
+    if (s->peer_count < s->options->startups)
         return;
-    if (p->state == HED_PEER_PREFACE)
-        hed_server_refused(s, p, "too many connections have not said what they want");
-    close_peer(s, p);
+    for (struct hed_peer *p = s->peers; p; p = p->next) {
+        if (p->state == HED_PEER_DEAD || p->state == HED_PEER_PASSING ||
+            hed_origin_count(s, &p->origin) <= most)
+            continue;
+        worst = p;
+        most = hed_origin_count(s, &p->origin);
+    }
+    if (!worst)
+        return;
+    if (is_silent_state(worst))
+        hed_server_refused(s, worst,
+                           "too many connections have not said what they want (--startups)");
+    close_peer(s, worst);
 }
 
 void
-hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const char *name)
+hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
+             const struct sockaddr_storage *at)
 {
     struct hed_peer *p = calloc(1, sizeof *p);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
@@ -351,20 +491,27 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
     make_room_for_peer(s);
     p->source.kind = HED_SOURCE_PEER;
     p->fd = fd;
+    p->gate = -1;
     p->link = link;
     p->user = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
     p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
-    (void)hed_str_copy(p->name, sizeof p->name, name);
+    (void)hed_str_copy(p->name, sizeof p->name, "local");
+    if (link->name_peer)
+        link->name_peer(at, p->name, sizeof p->name);
     for (end = &s->peers; *end; end = &(*end)->next)
         ;
     *end = p;
-    s->peer_count++;
-    if (link->local && !hed_user_may(s->options, fd, &p->user))
+
+    const bool may = !link->local || hed_user_may(s->options, fd, &p->user);
+
+    p->origin = hed_origin_of(at, p->user.uid);
+    hed_origin_arrive(s, &p->origin);
+    if (!may)
         refuse_peer(s, p, "this user may not use the server (--allow-uid, --allow-gid)");
     else
         /* Most clients send the preface as soon as they are connected, so it is often there
          * already. */
-        read_preface(s, p);
+        read_peer(s, p);
 }
 
 /* Tries again to pass the connection on, unless the worker was found behind in this round. */
@@ -375,7 +522,7 @@ pass_again(struct hed_server *s, struct hed_peer *p, uint64_t now_ns)
     int err = HED_ETIME;
 
     /* The worker may be gone, and its place taken by another. */
-    if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
+    if (c->pid == 0 || memcmp(c->session, p->in.preface.session, sizeof c->session) != 0)
         err = HED_ENOTFOUND;
     else if (c->behind_ns != now_ns)
         err = hed_child_pass(c, p);
@@ -396,7 +543,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
         if (p->state == HED_PEER_PASSING)
             pass_again(s, p, now_ns);
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
-            if (p->state == HED_PEER_PREFACE)
+            if (is_silent_state(p))
                 hed_server_refused(s, p, "it did not say in time what it wants (--patience)");
             else if (p->state == HED_PEER_PASSING)
                 hed_server_refused(s, p, "its worker did not take a channel in time (--patience)");
@@ -404,6 +551,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
         }
         if (p->state == HED_PEER_DEAD) {
             *at = p->next;
+            hed_state_forget(p->conn);
             free(p->out);
             free(p);
             continue;

@@ -39,6 +39,8 @@ static const struct field limit_fields[] = {
     FIELD("clients", clients),
     FIELD("channels", channels),
     FIELD("rate", rate),
+    FIELD("per-source", per_source),
+    FIELD("startups", startups),
     FIELD("idle", idle_ms),
     FIELD("session", session_ms),
     FIELD("kernel-time", kernel_ms),
@@ -52,6 +54,11 @@ static const struct field user_fields[] = {
     FIELD("allow-gid", gids),      FIELD("allow-gid", gid_count),
 };
 
+static const struct field certificate_fields[] = {
+    FIELD("tls-ca", tls.ca),        FIELD("tls-cert", tls.cert),     FIELD("tls-key", tls.key),
+    FIELD("token-file", tls.token), FIELD("token-file", token_file), FIELD("tls-deny", deny_file),
+};
+
 /* Those that need a new start. */
 static const struct field fixed_fields[] = {
     FIELD("listen", listen),
@@ -60,6 +67,7 @@ static const struct field fixed_fields[] = {
     FIELD("log", log),
     FIELD("images", images),
     FIELD("mode", mode),
+    FIELD("insecure", tls.insecure),
     FIELD("confine", lets_kernels_roam),
     FIELD("sandbox", sandbox),
     FIELD("sandbox", sandbox_given),
@@ -123,6 +131,22 @@ apply_users(struct hed_server *s, const struct hed_server_options *fresh)
     copy_fields(user_fields, COUNT(user_fields), &s->own, fresh);
 }
 
+/* The files may have changed even if their names have not. */
+static int
+read_certificates(struct hed_server *s, const struct hed_server_options *fresh, struct hed_why *why)
+{
+    return hed_keeper_wanted(s->options) ? hed_keeper_prepare(s, fresh, why) : 0;
+}
+
+static void
+apply_certificates(struct hed_server *s, const struct hed_server_options *fresh)
+{
+    copy_fields(certificate_fields, COUNT(certificate_fields), &s->own, fresh);
+    if (hed_keeper_wanted(s->options))
+        hed_info(SERVER, "SIGHUP: certificates were read again; they hold for new connections");
+    hed_keeper_replace(s);
+}
+
 static const struct part {
     const char *name;
     /* Reads what may fail. NULL if there is nothing to read. */
@@ -131,6 +155,7 @@ static const struct part {
 } parts[] = {
     {"limits", NULL, apply_limits},
     {"users", NULL, apply_users},
+    {"certificates", read_certificates, apply_certificates},
 };
 
 /* ---- SIGHUP ---------------------------------------------------------------------------------- */
@@ -154,6 +179,7 @@ say_changes(const struct hed_server_options *old, const struct hed_server_option
     hed_buf_init(&later, 4096);
     name_changes(limit_fields, COUNT(limit_fields), old, fresh, &changed);
     name_changes(user_fields, COUNT(user_fields), old, fresh, &changed);
+    name_changes(certificate_fields, COUNT(certificate_fields), old, fresh, &changed);
     name_changes(fixed_fields, COUNT(fixed_fields), old, fresh, &later);
     if (!changed.size && !later.size)
         hed_info(SERVER, "SIGHUP: the options have not changed");

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -129,6 +130,8 @@ run_loop(struct hed_server *s)
                 hed_lines_ready(s, (struct hed_lines *)source);
             else if (source->kind == HED_SOURCE_PROBE)
                 hed_probe_ready(s);
+            else if (source->kind == HED_SOURCE_KEEPER)
+                hed_keeper_ready(s);
         }
         if (s->deaf && hed_now_ns() >= s->deaf_until_ns)
             hed_listen_pause(s, false);
@@ -232,12 +235,13 @@ start_serving(struct hed_server *s, struct hed_why *why)
         return HED_ENOMEM;
     }
     s->started_ns = hed_now_ns();
+    (void)getrandom(&s->origin_seed, sizeof s->origin_seed, 0);
     hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
     hed_bucket_init(&s->quiet, QUIET_RATE, s->started_ns);
     s->images = make_folders(s->options->images);
     s->kernels = "";
 
-    const int err = hed_confine_begin(s, why);
+    int err = hed_confine_begin(s, why);
 
     if (err)
         return err;
@@ -245,7 +249,9 @@ start_serving(struct hed_server *s, struct hed_why *why)
     say_memory(s);
     if (s->sandbox.steps)
         s->kernels = make_folders(s->plan.cache);
-    return hed_listen_open(s, why);
+    err = hed_keeper_wanted(s->options) ? hed_keeper_prepare(s, s->options, why) : 0;
+    hed_keeper_replace(s);
+    return err ? err : hed_listen_open(s, why);
 }
 
 int
@@ -260,7 +266,9 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
                              .word_count = count,
                              .epoll = -1,
                              .signals = -1,
-                             .probe = -1};
+                             .probe = -1,
+                             .keeper = -1,
+                             .next_keeper = -1};
 
     const int err = start_serving(s, why);
 
@@ -273,6 +281,7 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
     }
     hed_listen_close(s);
     hed_peers_close(s);
+    hed_keeper_close(s);
     if (s->signals >= 0)
         (void)close(s->signals);
     if (s->epoll >= 0)

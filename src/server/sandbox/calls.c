@@ -15,29 +15,8 @@
 #include <sys/syscall.h>
 
 #include "server/sandbox/filter.h"
+#include "server/sandbox/rows.h"
 #include "server/sandbox/steps.h"
-
-#define ALWAYS(name)         \
-    {                        \
-        .number = SYS_##name \
-    }
-#define AMONG(name, which, list, otherwise)                                                  \
-    {                                                                                        \
-        .number = SYS_##name, .test = HED_CALL_AMONG, .argument = (which), .values = (list), \
-        .count = sizeof(list) / sizeof *(list), .error = (otherwise)                         \
-    }
-#define ON_SELF(name)                                  \
-    {                                                  \
-        .number = SYS_##name, .test = HED_CALL_ON_SELF \
-    }
-#define NEVER(name, otherwise)                                             \
-    {                                                                      \
-        .number = SYS_##name, .test = HED_CALL_NEVER, .error = (otherwise) \
-    }
-#define KILLS(name)                                  \
-    {                                                \
-        .number = SYS_##name, .test = HED_CALL_KILLS \
-    }
 
 static const uint32_t zero[] = {0};
 static const uint32_t thread_flag[] = {CLONE_THREAD};
@@ -316,11 +295,6 @@ static const struct hed_filter_row attacks[] = {
 #endif
 };
 
-#define LIST(list)                            \
-    {                                         \
-        (list), sizeof(list) / sizeof *(list) \
-    }
-
 int
 hed_step_calls(const struct hed_sandbox *s, struct hed_why *why)
 {
@@ -329,5 +303,5 @@ hed_step_calls(const struct hed_sandbox *s, struct hed_why *why)
     static const struct hed_filter_list for_driver[] = {
         LIST(driver_calls), LIST(worker_calls), LIST(attacks), {0}};
 
-    return hed_filter_apply(s->driver ? for_driver : for_heddle);
+    return s->gate ? hed_filter_gate() : hed_filter_apply(s->driver ? for_driver : for_heddle);
 }

@@ -33,3 +33,6 @@ struct hed_filter_list {
 /* Applies the lists, ended by one without rows, to this process. The first row of a call counts.
  * Calls that are in no list do not exist (ENOSYS). Returns 0 or a negative errno. */
 int hed_filter_apply(const struct hed_filter_list *lists);
+
+/* The filter of the processes that do TLS handshakes. */
+int hed_filter_gate(void);

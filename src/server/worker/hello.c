@@ -1,7 +1,7 @@
 /* The beginning of a session: the hello, the backend, and the description of its devices.
  *
- * A hello that does not fit (another version, other calls, no token) is answered with the reason,
- * before anything runs.
+ * A hello that does not fit (another version, other calls) is answered with the reason, before
+ * anything runs. Over TLS the gate has done that already.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,74 +12,14 @@
 #include "base/number.h"
 #include "base/str.h"
 #include "core/session.h"
-#include "gen/cuda_hash.h"
-#include "gen/nvml_hash.h"
 #include "server/desk.h"
+#include "server/hello.h"
 #include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
 #define SLOTS 8192                         /* words in the page of slots */
 #define MADE_UP_BYTES (UINT64_C(80) << 30) /* of a device of the backend that does no work */
-
-/* ---- checks ---------------------------------------------------------------------------------- */
-
-static bool
-ends_in_room(const char *s, size_t room)
-{
-    return memchr(s, 0, room) != NULL;
-}
-
-/* Compares all of the room for a token, which is padded with zeros on both sides. */
-static bool
-same_token(const char *token, const struct hed_hello *h)
-{
-    char padded[sizeof h->token] = {0};
-
-    return hed_str_copy(padded, sizeof padded, token) &&
-           hed_same_secret(padded, h->token, sizeof padded);
-}
-
-int
-hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
-                       struct hed_why *why)
-{
-    const struct hed_transport *t = hed_transport_by_id(h->transport);
-
-    if (h->head.kind != HED_MSG_HELLO || h->head.size != sizeof *h ||
-        !ends_in_room(h->version, sizeof h->version) || !ends_in_room(h->name, sizeof h->name) ||
-        !ends_in_room(h->visible, sizeof h->visible) || !ends_in_room(h->token, sizeof h->token)) {
-        hed_why_set(why, "the client's first message is not a hello");
-        return HED_EFORMAT;
-    }
-    if (h->major != HED_WIRE_MAJOR) {
-        hed_why_set(
-            why,
-            "the client speaks version %u of the protocol, but this server (heddle %s) speaks "
-            "version %u; use the same heddle on both sides",
-            h->major, HED_VERSION, HED_WIRE_MAJOR);
-        return HED_EVERSION;
-    }
-    if (h->cuda_ids != HED_CUDA_HASH || h->nvml_ids != HED_NVML_HASH) {
-        hed_why_set(why,
-                    "the client (heddle %s) and this server (heddle %s) know different calls; "
-                    "use the same version on both sides",
-                    h->version, HED_VERSION);
-        return HED_EVERSION;
-    }
-    if (!t || t->link != w->start->link) {
-        hed_why_set(why, "the client names transport %u, which this connection cannot carry",
-                    h->transport);
-        return HED_EFORMAT;
-    }
-    if (w->start->token && !certified && !same_token(w->start->token, h)) {
-        hed_why_set(why, h->token[0] ? "the token (tls_token) is not the server's"
-                                     : "the client has neither a certificate (tls_cert, tls_key) "
-                                       "nor a token (tls_token)");
-        return HED_EACCESS;
-    }
-    return 0;
-}
 
 /* ---- the backend ----------------------------------------------------------------------------- */
 
@@ -314,7 +254,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
                    struct hed_why *why)
 {
     struct hed_welcome a;
-    int err = hed_worker_check_hello(w, h, hed_conn_who(conn)->certified, why);
+    int err = hed_hello_check(h, w->start->link, why);
 
     memset(&a, 0, sizeof a);
     if (!err) {

@@ -238,13 +238,13 @@ hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32
 /* Accepts a channel that knows the session's secret. Any other is closed, and the session goes
  * on. */
 static int
-attach_channel(struct hed_worker *w, int fd)
+attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
 {
     struct hed_why why = {""};
     struct hed_conn *conn;
     struct hed_channel *channel = NULL;
     struct hed_msg *m;
-    int err = hed_conn_accept(fd, w->start->tls, w->start->hello_ms, &conn, &why);
+    int err = hed_conn_resume(fd, state, &conn, &why);
 
     if (!err) {
         err = hed_channel_accept(conn, w->transport->channel, &channel, &why);
@@ -301,20 +301,20 @@ attach_main(void *arg)
 {
     struct hed_worker_new_channel *d = arg;
 
-    (void)attach_channel(d->worker, d->fd);
+    (void)attach_channel(d->worker, d->fd, &d->state);
     free(d);
     return NULL;
 }
 
 /* Each new channel gets a thread at once, so that a silent one does not keep out others. */
 static void
-accept_channel(struct hed_worker *w, int fd)
+accept_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
 {
     struct hed_worker_new_channel *d = has_all_channels(w) ? NULL : malloc(sizeof *d);
     pthread_t thread;
 
     if (d) {
-        *d = (struct hed_worker_new_channel){w, fd};
+        *d = (struct hed_worker_new_channel){w, fd, *state};
         /* Relaxed: a count that only the control thread reads. */
         atomic_fetch_add_explicit(&w->new_channels, 1, memory_order_relaxed);
         if (pthread_create(&thread, NULL, attach_main, d) == 0) {
@@ -398,12 +398,13 @@ control_thread(void *arg)
             hed_worker_exit(w, 0);
 
         int fd;
-        char mark;
-        const int err = from_listener ? hed_fd_take(w->start->control, &fd, 1, &mark, 1) : HED_ETIME;
+        struct hed_conn_state state;
+        const int err = from_listener ? hed_fd_take(w->start->control, &fd, 1, &state, sizeof state)
+                                      : HED_ETIME;
 
         gone = err == HED_EIO;
         if (!err)
-            accept_channel(w, fd);
+            accept_channel(w, fd, &state);
         send_signs_of_life(w, &sign);
         hed_print_trim(w);
         hed_worker_check_limits(w, &limits);
@@ -420,18 +421,12 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     const struct hed_worker_start *s = w->start;
     struct hed_conn *conn;
     struct hed_channel *channel;
-    struct hed_hello hello;
-    int err = hed_conn_accept(s->conn, s->tls, s->hello_ms, &conn, why);
+    int err = hed_conn_resume(s->conn, s->state, &conn, why);
 
     if (err)
         return err;
     /* The hello says which kind of channel it will be, so it comes before the channel. */
-    err = hed_conn_read(conn, &hello, sizeof hello, s->hello_ms);
-    if (err)
-        hed_why_set(why, "it hung up, or sent nothing, before its hello was complete%s",
-                    !s->link->local && s->tls->insecure ? " (does it use TLS?)" : "");
-    else
-        err = hed_worker_welcome(w, conn, &hello, why);
+    err = hed_worker_welcome(w, conn, s->hello, why);
     if (!err)
         err = hed_channel_accept(conn, w->transport->channel, &channel, why);
     else

@@ -185,10 +185,6 @@ void hed_arena_init_sizes(struct hed_worker *w);
  * fails. Sets w->transport and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
 int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h,
                        struct hed_why *why);
-/* Is the hello acceptable? For hed_worker_welcome and for tests. `certified` means that no token is
- * needed. */
-int hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
-                           struct hed_why *why);
 /* Sends the first messages on the first channel: one struct hed_wire_device per device. */
 int hed_worker_tell_devices(struct hed_worker_channel *ch);
 int hed_worker_start_backend(struct hed_worker *w, struct hed_why *why);
@@ -215,6 +211,7 @@ struct hed_worker_channel *hed_worker_channel_add(struct hed_worker *w, struct h
 struct hed_worker_new_channel { /* a channel whose first message has not come yet */
     struct hed_worker *worker;
     int fd;
+    struct hed_conn_state state;
 };
 /* host.c: takes the client's callback channel. Returns 0 or HED_E... */
 int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel);

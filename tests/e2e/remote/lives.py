@@ -15,11 +15,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
-from serve_case import PATIENCE, until  # noqa: E402
+from serve_case import HELLO, PATIENCE, until  # noqa: E402
 
 LIVES = os.environ.get("HED_LIVES", "")
 TRANSPORTS = ("shm", "unix", "tcp")
-HELLO = 584  # bytes of struct hed_hello
 HELLO_MAJOR, HELLO_IDS = 64, 72  # offsets in it
 
 

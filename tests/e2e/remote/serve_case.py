@@ -1,9 +1,11 @@
 """Shared by the tests of the server: a heddled of their own, and bare sockets as clients."""
 
+import functools
 import json
 import os
 from pathlib import Path
 import re
+import select
 import shutil
 import signal
 import socket
@@ -37,6 +39,40 @@ def clean_environment(**more):
     env["HEDDLE_CONNECT_TIMEOUT"] = str(PATIENCE * 1000)
     env.update(more)
     return env
+
+
+HELLO = 584  # bytes of struct hed_hello
+HELLO_TRANSPORT = 68  # where it names its transport
+UNIX, TCP = 2, 3
+
+
+@functools.cache
+def real_hello():
+    """What a client of this build says first."""
+    with tempfile.TemporaryDirectory(prefix="hed") as folder, socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"{folder}/s")
+        door.listen(1)
+        door.settimeout(PATIENCE)
+        client = subprocess.Popen([HEDDLE, "devices", "--gpu", f"unix:{folder}/s"],
+                                  env=clean_environment(), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        data = b""
+        with door.accept()[0] as s:
+            s.settimeout(PATIENCE)
+            while len(data) < 32 + HELLO:
+                piece = s.recv(4096)
+                assert piece, "the client hung up"
+                data += piece
+        client.wait(PATIENCE)
+    assert len(data) == 32 + HELLO and struct.unpack_from("<I", data, 32)[0] == HELLO
+    return data[32:]
+
+
+def hello(transport=UNIX):
+    """A hello that the server accepts."""
+    words = bytearray(real_hello())
+    struct.pack_into("<I", words, HELLO_TRANSPORT, transport)
+    return bytes(words)
 
 
 class Server:
@@ -118,21 +154,16 @@ class Case(unittest.TestCase):
         shutil.rmtree(self.dir)
 
     def client(self, server, kind=NEW, **options):
-        s = server.connect(preface(kind, **options))
+        """A client that has said its first words and is served, or refused."""
+        s = server.connect(preface(kind, **options) + (hello() if kind == NEW else b""))
         self.sockets.append(s)
         return s
 
     def ended(self, s):
         """Has the server ended this connection?"""
-        s.setblocking(False)
-        try:
-            return s.recv(1, socket.MSG_PEEK) == b""
-        except BlockingIOError:
-            return False
-        except ConnectionResetError:
-            return True
-        finally:
-            s.settimeout(PATIENCE)
+        poll = select.poll()
+        poll.register(s, select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def refusal(self, s):
         """The reason in the welcome, or None if the socket just ends."""

@@ -15,7 +15,8 @@ import time
 import unittest
 
 from serve_case import (
-    CHANNEL, HEDDLE, MAGIC, NEW, NOBODY, PATIENCE, ROOT, STATUS, Case, Server, preface, until)
+    CHANNEL, HEDDLE, MAGIC, NEW, NOBODY, PATIENCE, ROOT, STATUS, TCP, Case, Server, hello, preface,
+    until)
 
 
 class Doors(Case):
@@ -197,9 +198,9 @@ class Limits(Case):
         for _ in range(2):
             s = socket.create_connection(("127.0.0.1", server.port()), timeout=PATIENCE)
             self.sockets.append(s)
-            s.sendall(preface(NEW))
+            s.sendall(preface(NEW) + hello(TCP))
             until(lambda: server.workers())
-        # The server discards the hello, and the reason can still be read.
+        # The server discards what else comes, and the reason can still be read.
         s.sendall(bytes(700))
         self.assertIn("--clients", self.refusal(s))
         client = server.status()["clients"][0]

@@ -62,15 +62,12 @@ class Words(Case):
         self.expect("leave out one of the two", "--listen", "tcp://", "--insecure", "--tls-cert",
                     "/x")
 
-    def test_tokens_are_secret_and_long(self):
+    def test_tokens_are_secret(self):
         path = os.path.join(self.dir, "token")
-        for text, mode, says in (("x" * 15, 0o600, "16 to 127"), ("x" * 128, 0o600, "16 to 127"),
-                                 ("", 0o600, "16 to 127"),
-                                 ("x" * 32, 0o644, "other users may read")):
-            with open(path, "w") as f:
-                f.write(text)
-            os.chmod(path, mode)
-            self.expect(says, "--token-file", path)
+        with open(path, "w", encoding="ascii") as f:
+            f.write("x" * 32)
+        os.chmod(path, 0o644)
+        self.expect("other users may read", "--token-file", path)
 
     def test_a_token_in_the_clear_is_refused(self):
         path = os.path.join(self.dir, "token")
@@ -225,14 +222,14 @@ class Status(Case):
     def test_people_get_a_table(self):
         server = Server(self, "--session", "7200", "--memory", "3G")
         self.client(server)
-        until(lambda: server.status()["clients"])
+        server.until_logged(") begins")
         r = self.heddle("serve", "--status", "--listen", f"shm:{server.path}")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         for words in (f"process {server.process.pid}, serves --gpu null for ",
                       f"listens at   shm:{server.path}\n", "1 of 256 (--clients)",
                       "devices 3.0 GiB (--memory)", "session 7200 s (--session)",
                       "silence no limit (--idle)", "(--total-memory)", "(--compile-time)",
-                      f"{server.workers()[0]}  ?  "):
+                      f"{server.workers()[0]}  heddle  "):
             self.assertIn(words, r.stdout)
         self.assertLessEqual(max(map(len, r.stdout.splitlines())), 105, r.stdout)
         # Both print the same table.
@@ -290,8 +287,7 @@ class Reload(Case):
         server.until_logged("--mode will change with the next start")
         self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o600)
         # It holds for new clients; the one that is there stays.
-        with server.connect(preface(1)) as s:
-            self.assertIn("(--clients)", self.refusal(s))
+        self.assertIn("(--clients)", self.refusal(self.client(server)))
         self.assertEqual(len(server.workers()), 1)
         self.assertFalse(self.ended(first))
 
@@ -342,13 +338,12 @@ class Ends(Case):
     def test_a_worker_ends_with_its_client(self):
         server = Server(self)
         s = self.client(server)
-        until(lambda: len(server.workers()) == 1)
+        server.until_logged(") begins")
         worker = server.workers()[0]
         s.close()
         until(lambda: not server.workers())
         self.assertFalse(self.alive(worker))
-        server.until_logged("] warn server: a client (local) was not served")
-        self.assertRegex(server.log(), rf"heddle\[{worker}/[0-9a-f]{{8}}\] warn server: a client")
+        self.assertRegex(server.log(), rf"heddle\[{worker}/[0-9a-f]{{8}}\] info server: heddle \(")
 
     def test_a_killed_worker_affects_one_client(self):
         server = Server(self)
@@ -437,7 +432,7 @@ class Ends(Case):
         self.assertEqual(server.stop(), 0)
         self.assertFalse(self.alive(worker))
 
-    def test_sighup_is_ignored(self):
+    def test_sighup_without_files_changes_nothing(self):
         server = Server(self)
         server.process.send_signal(signal.SIGHUP)
         self.assertEqual(server.status()["pid"], server.process.pid)

@@ -32,7 +32,7 @@ setup(void **state)
     int control[2];
     int conns[2];
 
-    if (!b || socketpair(AF_UNIX, SOCK_STREAM, 0, control) != 0 ||
+    if (!b || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, control) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM, 0, conns) != 0)
         return -1;
     b->server.options = &options;
@@ -49,7 +49,7 @@ setup(void **state)
     b->peer.fd = conns[0];
     b->peer.link = &hed_link_unix;
     b->peer.user.uid = 7;
-    memcpy(b->peer.preface.session, "fifteen letters", 16);
+    memcpy(b->peer.in.preface.session, "fifteen letters", 16);
     *state = b;
     return 0;
 }
@@ -124,13 +124,13 @@ channel_of_no_session_is_refused(void **state)
 {
     struct bench *b = *state;
 
-    b->peer.preface.session[15] ^= 1;
+    b->peer.in.preface.session[15] ^= 1;
     assert_int_equal(pass(b), HED_ENOTFOUND);
     /* A worker that is gone has left its session number behind. */
-    b->peer.preface.session[15] ^= 1;
+    b->peer.in.preface.session[15] ^= 1;
     b->server.children[0].pid = 0;
     assert_int_equal(pass(b), HED_ENOTFOUND);
-    memset(b->peer.preface.session, 0, 16);
+    memset(b->peer.in.preface.session, 0, 16);
     assert_int_equal(pass(b), HED_ENOTFOUND);
     assert_int_equal(take_fd(b->control), -1);
 }
