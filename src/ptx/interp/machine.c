@@ -45,7 +45,7 @@ hed_interp_take_local(struct interp_warp *w, size_t bytes)
 {
     unsigned char *at = w->local;
 
-    if (!at)
+    if (w->pen_outer == 0)
         return hed_interp_take(w, bytes);
     bytes = hed_round_up(bytes, ALIGN);
     if (bytes > (size_t)(w->local_end - at))

@@ -5,6 +5,7 @@
 #include "backends/cpu/pen.h"
 #include "driver/memory/array.h"
 #include "unit/cpu/compiled.h"
+#include "unit/fatbin/make.h"
 
 /* The kernel gets the address to attack, and memory of the device. */
 static const char head[] =
@@ -180,6 +181,7 @@ static const struct attack attacks[] = {
 static unsigned char *heap;   /* a page of secrets */
 static uint64_t device;       /* memory of the device */
 static struct hed_why reason; /* of the last launch */
+static bool was_compiled;     /* the kernel of the last launch */
 
 #define DEVICE_BYTES ((size_t)1 << 20)
 
@@ -310,6 +312,7 @@ launch_code(const char *code, uint64_t target, bool in_baseline)
     hed_cpu_fill_vars(&cpu, l.code, variables);
     reason.text[0] = 0;
     r = prepare_and_launch(&l, &reason);
+    was_compiled = hed_cpu_kernel_of(&cpu, l.code, 0, l.block)->program == NULL;
     hed_cpu_close(&cpu, l.code);
     return r;
 }
@@ -318,6 +321,13 @@ static uint32_t
 engine_word(void)
 {
     return cpu.engine->threads;
+}
+
+/* The compiler refuses these. */
+static bool
+is_left_to_baseline(const struct attack *a)
+{
+    return strcmp(a->name, "call") == 0 || strcmp(a->name, "very far from a local array") == 0;
 }
 
 static void
@@ -349,6 +359,7 @@ attacks_fail_in_the_pen(void **state)
                 print_error("%s, target %zu, %s: %d %s\n", a->name, t / 2,
                             in_baseline ? "baseline" : "compiled", r, reason.text);
             assert_int_equal(r, a->result);
+            assert_int_equal(was_compiled, !in_baseline && !is_left_to_baseline(a));
             assert_false(was_read());
             assert_false(was_written());
             assert_int_equal(before, engine_word());
@@ -374,6 +385,66 @@ attacks_succeed_without_it(void **state)
             assert_int_equal(r, CUDA_SUCCESS);
             assert_true(a->outcome == READS ? was_read() : was_written());
         }
+    }
+}
+
+/* `sum` of machine_code.cu writes to an address. */
+static CUresult
+launch_machine_code(uint64_t to, bool in_baseline)
+{
+    const struct hed_bytes cubin = fixture("cubin/sm_80");
+    const struct hed_code_source source = {
+        .kind = HED_CODE_CUBIN, .data = cubin.data, .size = cubin.size, .device = 80, .arch = 80};
+    const struct {
+        uint64_t out;
+        int n;
+    } params = {to, 64};
+    uint64_t variables[16] = {0};
+    struct hed_launch l = {.variables = variables,
+                           .grid = {1, 1, 1},
+                           .block = {64, 1, 1},
+                           .param_bytes = 12,
+                           .params = (const unsigned char *)&params};
+    CUresult r;
+
+    cpu.baseline = in_baseline;
+    l.code = open_source(&source);
+    assert_true(l.code->var_count <= 16);
+    for (uint32_t i = 0; i < l.code->var_count; i++)
+        variables[i] = l.code->vars[i].part_of
+                           ? variables[l.code->vars[i].part_of - 1] + l.code->vars[i].at
+                           : device + 65536 + i * UINT64_C(4096);
+    hed_cpu_fill_vars(&cpu, l.code, variables);
+    while (strcmp(l.code->kernels[l.kernel].name, "sum") != 0)
+        l.kernel++;
+    r = prepare_and_launch(&l, &reason);
+    hed_cpu_close(&cpu, l.code);
+    return r;
+}
+
+static void
+machine_code_stays_in_the_pen(void **state)
+{
+    for (int in_baseline = 0; in_baseline < 2; in_baseline++) {
+        const int *out = (const int *)(uintptr_t)device;
+
+        hide_secrets(0);
+        assert_int_equal(launch_machine_code((uintptr_t)heap, in_baseline), ILLEGAL);
+        assert_false(was_written());
+        assert_int_equal(launch_machine_code(0, in_baseline), ILLEGAL);
+        assert_int_equal(launch_machine_code(device, in_baseline), CUDA_SUCCESS);
+        assert_int_equal(out[0], 10 * 4 + 30 + 3 + 5);
+        assert_int_equal(out[63], 40 * 4 + 30 + 3 + 5);
+    }
+}
+
+static void
+machine_code_leaves_without_it(void **state)
+{
+    for (int in_baseline = 0; in_baseline < 2; in_baseline++) {
+        hide_secrets(0);
+        assert_int_equal(launch_machine_code((uintptr_t)heap, in_baseline), CUDA_SUCCESS);
+        assert_true(was_written());
     }
 }
 
@@ -454,6 +525,8 @@ memory_of_malloc_is_in_the_pen(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(attacks_succeed_without_it, setup_free, teardown_pen),
     cmocka_unit_test_setup_teardown(attacks_fail_in_the_pen, setup_confined, teardown_pen),
+    cmocka_unit_test_setup_teardown(machine_code_leaves_without_it, setup_free, teardown_pen),
+    cmocka_unit_test_setup_teardown(machine_code_stays_in_the_pen, setup_confined, teardown_pen),
     cmocka_unit_test_setup_teardown(code_of_the_other_kind_is_refused, setup_confined,
                                     teardown_pen),
     cmocka_unit_test_setup_teardown(large_frames_cannot_skip_the_guard, setup_confined,
