@@ -189,7 +189,7 @@ _heddle_serve() {
     --tls-ca | --tls-cert | --tls-key | --tls-deny | --token-file | --config) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
-    --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-uids | --clients | --channels | \
+    --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-cpus | --worker-uids | --clients | --channels | \
         --rate | --per-source | --startups | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
         --evict) COMPREPLY=() ;;
     *)
@@ -197,7 +197,7 @@ _heddle_serve() {
             --allow-gid --memory --host-memory --total-memory --clients --channels --rate --per-source
             --startups --idle --session
             --kernel-time --compile-time --patience --grace --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --images --sandbox
-            --confine --worker-uids --worker-memory --config --log --list --status --json --evict --help" "$cur"
+            --confine --worker-uids --worker-memory --worker-cpus --config --log --list --status --json --evict --help" "$cur"
         ;;
     esac
 }

@@ -88,6 +88,8 @@ static const char usage[] =
     "  --worker-memory SIZE\n"
     "                      limit the private memory of each of these processes\n"
     "                      (default: the memory of this machine, at least 16G)\n"
+    "  --worker-cpus N     let each of these processes use at most N processors;\n"
+    "                      needs control groups (default: no limit)\n"
     "  --config FILE       read options from this file first: lines `name = value`;\n"
     "                      SIGHUP reads it again. -FILE: it may be missing\n"
     "  --log SPEC          what to log: level[,component=level...] (default:\n"
@@ -142,6 +144,7 @@ static const struct hed_cli_opt options[] = {
     {"confine", true},
     {"worker-uids", true},
     {"worker-memory", true},
+    {"worker-cpus", true},
     {"config", true},
     {NULL, false},
 };

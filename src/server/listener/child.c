@@ -231,9 +231,15 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
                             .started_wall_ns = hed_wall_ns()};
     (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
 
-    const pid_t pid = fork_worker(s, p, c);
+    pid_t pid = -1;
+    struct hed_why reason = {""};
 
+    if (hed_confine_group(s, (uint32_t)(c - s->children), &reason) != 0)
+        hed_error(SERVER, "cannot make a control group for a worker: %s", reason.text);
+    else
+        pid = fork_worker(s, p, c);
     if (pid < 0) {
+        (void)hed_confine_ended(s, (uint32_t)(c - s->children));
         /* The reason concerns the server's administrator. The client only learns that it is not at
          * fault. */
         hed_why_set(why, "the server could not start a worker for this client; its log says why");
@@ -330,6 +336,9 @@ hed_child_reap(struct hed_server *s)
                 continue;
             hed_lines_end(s, &c->lines);
             log_worker_end(s, c, how);
+            if (hed_confine_ended(s, (uint32_t)i))
+                hed_warn(SERVER, "worker %d took more memory than its control group allows",
+                         (int)c->pid);
             (void)close(c->control);
             hed_desk_close(s, c);
             hed_ledger_clear(&s->ledger, (uint32_t)i);

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
 #include "server/start.h"
@@ -131,8 +132,11 @@ judge_steps(const struct hed_server *s, enum hed_sandbox_mode mode, uint32_t wan
                         hed_sandbox_step_name(i), missing[i].text);
             return HED_ENOTSUP;
         }
-        hed_warn(SERVER, "sandbox: '%s' is not possible here: %s", hed_sandbox_step_name(i),
-                 missing[i].text);
+        if (i == HED_STEP_CGROUP) /* it is an addition to what limits the machine's use */
+            hed_info(SERVER, "there are no control groups for workers: %s", missing[i].text);
+        else
+            hed_warn(SERVER, "sandbox: '%s' is not possible here: %s", hed_sandbox_step_name(i),
+                     missing[i].text);
     }
     return 0;
 }
@@ -146,6 +150,86 @@ hed_confine_limits(struct hed_server *s)
     /* NVIDIA's driver reserves far more than it uses. */
     s->sandbox.memory =
         s->plan.driver && !s->options->worker_memory_given ? 0 : s->options->worker_memory;
+}
+
+/* ---- control groups -------------------------------------------------------------------------- */
+
+/* What one worker may take of this machine's memory in all. */
+static uint64_t
+memory_of_worker(const struct hed_server *s)
+{
+    const struct hed_server_options *o = s->options;
+    const uint64_t most = o->total_memory ? o->total_memory : UINT64_MAX;
+    uint64_t sum = o->host_memory && s->sandbox.memory ? o->host_memory + s->sandbox.memory : most;
+
+    /* The memory of devices is that of the machine. */
+    for (int i = 0; s->plan.cpu && i < HED_DESK_DEVICES && sum < most; i++) {
+        if (s->ledger.total[i] || i == 0)
+            sum = o->memory ? sum + o->memory : most;
+    }
+    sum = hed_min(sum, most);
+    return sum == UINT64_MAX ? 0 : sum;
+}
+
+static void
+group_name(uint32_t place, char out[32])
+{
+    (void)snprintf(out, 32, "worker-%u", place);
+}
+
+int
+hed_confine_group(struct hed_server *s, uint32_t place, struct hed_why *why)
+{
+    const struct hed_group_limits limits = {.memory = memory_of_worker(s),
+                                            .threads = s->sandbox.threads,
+                                            .cpus = s->options->worker_cpus};
+    char name[32], path[HED_GROUP_PATH];
+
+    if (!hed_confine_has(s, HED_STEP_CGROUP))
+        return 0;
+    group_name(place, name);
+    return hed_group_make(s->groups, name, &limits, path, why);
+}
+
+bool
+hed_confine_ended(struct hed_server *s, uint32_t place)
+{
+    char name[32], path[HED_GROUP_PATH + 32];
+
+    if (!hed_confine_has(s, HED_STEP_CGROUP))
+        return false;
+    group_name(place, name);
+    (void)snprintf(path, sizeof path, "%s/%s", s->groups, name);
+
+    const bool killed = hed_group_kills(path) > 0;
+
+    if (!hed_group_remove(path))
+        hed_warn(SERVER, "cannot remove the control group %s: %m", path);
+    return killed;
+}
+
+/* Control groups for workers, and one to try it with. */
+static void
+begin_groups(struct hed_server *s, struct hed_why *missing)
+{
+    static char probe[HED_GROUP_PATH];
+    const struct hed_group_limits none = {0};
+
+    if (hed_groups_begin("", s->groups, missing) == 0 &&
+        hed_group_make(s->groups, "worker-probe", &none, probe, missing) == 0)
+        s->sandbox.group = probe;
+    else
+        s->sandbox.steps &= ~(UINT32_C(1) << HED_STEP_CGROUP);
+}
+
+static void
+end_probe_group(struct hed_server *s)
+{
+    if (s->sandbox.group)
+        (void)hed_group_remove(s->sandbox.group);
+    s->sandbox.group = NULL;
+    if (s->options->worker_cpus && !hed_confine_has(s, HED_STEP_CGROUP))
+        hed_warn(SERVER, "--worker-cpus has no effect without control groups");
 }
 
 int
@@ -179,8 +263,11 @@ hed_confine_begin(struct hed_server *s, struct hed_why *why)
 
     int err = find_libraries(libraries, sizeof libraries);
 
-    if (!err)
+    if (!err) {
+        begin_groups(s, &missing[HED_STEP_CGROUP]);
         err = hed_sandbox_probe(&s->sandbox, missing);
+        end_probe_group(s);
+    }
     if (err) {
         hed_why_set(why, "cannot find out how to confine workers: %s", hed_err_text(err));
         return err;
@@ -270,12 +357,15 @@ hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_
 {
     static char images[32], cache[32], variable[64]; /* as long as the process */
     struct hed_sandbox box = s->sandbox;
-    char client[64];
+    char client[64], name[32], group[HED_GROUP_PATH + 32];
 
     if (!box.steps)
         return hed_worker_prepare(start, why);
     name_client(p, client, sizeof client);
     box.uid = s->options->worker_uids[0] + place;
+    group_name(place, name);
+    (void)snprintf(group, sizeof group, "%s/%s", s->groups, name);
+    box.group = group;
     box.folders[0] = open_clients_folder(s->images, client, &box);
     box.folders[1] = open_clients_folder(s->kernels, client, &box);
     start->images = folder_path(box.folders[0], images, sizeof images);

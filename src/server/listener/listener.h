@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "server/listener/ledger.h"
+#include "server/sandbox/group.h"
 #include "server/sandbox/sandbox.h"
 #include "server/start.h"
 #include "wire/conn.h"
@@ -74,6 +75,7 @@ struct hed_server_options {
     bool sandbox_given;      /* else it depends on the addresses and the GPU */
     bool lets_kernels_roam;  /* on the CPU GPU they are not confined to its memory */
     uint32_t worker_uids[2]; /* the first and the last user of workers; the first is their group */
+    uint32_t worker_cpus;    /* processors of one worker; 0 for no limit */
     uint64_t worker_memory;  /* bytes of private memory of one worker; 0 for no limit */
     bool worker_memory_given;
     char config[1024]; /* the file with options, perhaps after '-'; "" for none */
@@ -258,7 +260,8 @@ struct hed_server {
     const char *images;  /* the folder if it exists, else "" */
     const char *kernels; /* the same, for compiled kernels; only if there is a sandbox */
     struct hed_worker_plan plan;
-    struct hed_sandbox sandbox; /* of all workers; no steps: they have none */
+    struct hed_sandbox sandbox;  /* of all workers; no steps: they have none */
+    char groups[HED_GROUP_PATH]; /* the folder of workers' control groups; "" for none */
     struct hed_ledger ledger;
     int probe; /* -1 when it is known what there is to lease */
     struct hed_source probe_source;
@@ -381,6 +384,11 @@ int hed_confine_begin(struct hed_server *s, struct hed_why *why);
 void hed_confine_limits(struct hed_server *s);
 bool hed_confine_has(const struct hed_server *s, enum hed_sandbox_step step);
 void hed_confine_write(const struct hed_server *s, struct hed_buf *b); /* for the status */
+/* Makes the control group of the worker that is about to start at this place. */
+int hed_confine_group(struct hed_server *s, uint32_t place, struct hed_why *why);
+/* The worker at this place has ended: removes its group. True if the kernel killed it because of
+ * its memory. */
+bool hed_confine_ended(struct hed_server *s, uint32_t place);
 /* In a new worker with one thread: loads what it needs, and enters the sandbox. `place` is its
  * index among the children. After an error the process must end. */
 int hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,

@@ -18,6 +18,7 @@
 #define CHANNELS_MAX 65536
 #define RATE_MAX 1000000
 #define STARTUPS_MAX 4096
+#define CPUS_MAX 65536
 #define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
@@ -375,6 +376,12 @@ take_worker_memory(struct hed_server_options *o, const char *value, struct hed_w
 }
 
 static int
+take_worker_cpus(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 0, CPUS_MAX, &o->worker_cpus, why);
+}
+
+static int
 take_log(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_text(value, o->log, sizeof o->log, why);
@@ -429,6 +436,7 @@ static const struct option {
     {"confine", true, take_confine},
     {"worker-uids", true, take_worker_uids},
     {"worker-memory", true, take_worker_memory},
+    {"worker-cpus", true, take_worker_cpus},
     {"log", true, take_log},
     {"config", true, take_options_file},
     {"help", false, take_help},

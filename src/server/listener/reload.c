@@ -36,6 +36,7 @@ static const struct field limit_fields[] = {
     FIELD("total-memory", total_memory),
     FIELD("worker-memory", worker_memory),
     FIELD("worker-memory", worker_memory_given),
+    FIELD("worker-cpus", worker_cpus),
     FIELD("clients", clients),
     FIELD("channels", channels),
     FIELD("rate", rate),

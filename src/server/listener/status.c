@@ -56,6 +56,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "host_memory", o->host_memory);
     put_number(b, "total_memory", o->total_memory);
     put_number(b, "worker_memory", s->sandbox.memory);
+    put_number(b, "worker_cpus", o->worker_cpus);
     put_number(b, "idle_seconds", o->idle_ms / 1000);
     put_number(b, "session_seconds", o->session_ms / 1000);
     put_number(b, "kernel_seconds", o->kernel_ms / 1000);

@@ -27,6 +27,7 @@ enum hed_sandbox_mode { HED_SANDBOX_AUTO, HED_SANDBOX_REQUIRE, HED_SANDBOX_OFF }
  *   step         file          takes away
  *   environment  process.c     variables that the worker does not need
  *   session      process.c     the terminal, standard input, the current folder
+ *   cgroup       group.c       memory, threads and processors without end (a control group)
  *   processes    process.c     the sight of other processes (a PID namespace, made by the fork)
  *   namespaces   spaces.c      the network, System V IPC, the host's name
  *   keyring      process.c     the keys of the server's session
@@ -40,6 +41,7 @@ enum hed_sandbox_mode { HED_SANDBOX_AUTO, HED_SANDBOX_REQUIRE, HED_SANDBOX_OFF }
 #define HED_SANDBOX_STEPS(X)          \
     X(ENVIRONMENT, environment, true) \
     X(SESSION, session, true)         \
+    X(CGROUP, cgroup, false)          \
     X(PROCESSES, processes, false)    \
     X(NAMESPACES, namespaces, false)  \
     X(KEYRING, keyring, false)        \
@@ -67,6 +69,7 @@ struct hed_sandbox {
     gid_t gid;                        /* the group of all workers; used if uid is not 0 */
     uint32_t threads;                 /* the most that it may have */
     uint64_t memory;                  /* bytes of private memory; 0 for no limit */
+    const char *group;                /* folder of its control group, or NULL */
     const char *libraries;            /* heddle's folder of libraries */
     char *variable;                   /* that its environment gets, "NAME=value", or NULL */
     int folders[HED_SANDBOX_FOLDERS]; /* that it may write to: descriptors, or -1 */

@@ -45,6 +45,7 @@ class Words(Case):
         self.expect("--allow-uid", "--allow-uid", ",".join(["1"] * 65))
         self.expect("--memory", "--memory", "20X")
         self.expect("--total-memory", "--total-memory", "all")
+        self.expect("--worker-cpus", "--worker-cpus", "half")
         for value in ("0", "1025", "x", "-1"):
             self.expect("--clients", "--clients", value)
         self.expect("--channels", "--channels", "0")
@@ -206,7 +207,7 @@ class Status(Case):
         self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
                                             "memory": 1 << 30, "host_memory": 3 << 30,
                                             "total_memory": 4 << 30,
-                                            "worker_memory": 5 << 30,
+                                            "worker_memory": 5 << 30, "worker_cpus": 0,
                                             "idle_seconds": 100000, "session_seconds": 0,
                                             "kernel_seconds": 0, "compile_seconds": 600})
         client = status["clients"][0]
