@@ -45,6 +45,8 @@ bool hed_ptx_is_fragment_shape(unsigned rows, unsigned columns);
 /* Describes mma and wmma.mma of this form. Returns why they cannot be done, or NULL. */
 const char *hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m);
 uint64_t hed_ptx_mma_pack(const struct hed_ptx_mma *m);
+/* The words of a lane that hed_ptx_mma() takes and gives. Whoever calls it must have as many. */
+void hed_ptx_mma_words(const struct hed_ptx_mma *m, unsigned *in, unsigned *out);
 
 /* Operands: the words of a, b and c. Results: those of d. */
 void hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);

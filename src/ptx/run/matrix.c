@@ -324,6 +324,14 @@ fragment_of(enum part part, const struct hed_ptx_mma *m, enum hed_ptx_type t)
     return f;
 }
 
+void
+hed_ptx_mma_words(const struct hed_ptx_mma *m, unsigned *in, unsigned *out)
+{
+    *in = fragment_of(PART_A, m, m->a).words + fragment_of(PART_B, m, m->b).words +
+          fragment_of(PART_C, m, m->c).words;
+    *out = fragment_of(PART_C, m, m->d).words;
+}
+
 /* ---- mma ------------------------------------------------------------------------------------- */
 
 /* It lies on the stack of a strand, so each array is only as large as it must be. */

@@ -247,6 +247,40 @@ shapes_that_no_gpu_has_are_refused(void **state)
 }
 
 static void
+expect_refusal(const char *instruction)
+{
+    for (int tier = EXEC_BASELINE; tier <= EXEC_COMPILED; tier++) {
+        const struct exec_launch launch = {.threads = 32};
+        struct exec e;
+        char text[4096];
+
+        snprintf(text, sizeof(text),
+                 ".version 8.7\n.target sm_120a\n.address_size 64\n.visible .entry k() {\n"
+                 ".reg .b32 %%r<16>; .reg .f32 %%f<16>; .reg .f64 %%d<129>; .reg .b64 %%a;\n"
+                 "mov.u64 %%a, 0;\n%s\nret;\n}\n",
+                 instruction);
+        exec_open(&e, text, (enum exec_tier)tier);
+        assert_int_equal(exec_run(&e, "k", &launch), HED_ENOTSUP);
+        exec_close(&e);
+    }
+}
+
+/* Functions in C move as many words as the shape says, whatever the instruction has. */
+static void
+registers_that_do_not_fit_the_shape_are_refused(void **state)
+{
+    char load[2048] = "wmma.load.a.sync.aligned.row.m32n8k128.f64 {%d0";
+
+    (void)state;
+    expect_refusal("mma.sync.aligned.m16n8k16.row.col.kind::f8f6f4.f32.f16.f16.f32 "
+                   "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2}, {%f4, %f5, %f6, %f7};");
+    for (unsigned i = 1; i < 128; i++)
+        snprintf(load + strlen(load), sizeof(load) - strlen(load), ", %%d%u", i);
+    snprintf(load + strlen(load), sizeof(load) - strlen(load), "}, [%%a];");
+    expect_refusal(load);
+}
+
+static void
 mma_multiplies_doubles(void **state)
 {
     double in[LANES][8] ALIGNED = {{0}}, out[LANES][8] ALIGNED;
@@ -409,6 +443,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mma_counts_bits),
     cmocka_unit_test(mma_of_bits_is_said_in_full),
     cmocka_unit_test(shapes_that_no_gpu_has_are_refused),
+    cmocka_unit_test(registers_that_do_not_fit_the_shape_are_refused),
     cmocka_unit_test(mma_multiplies_doubles),
     cmocka_unit_test(ldmatrix_and_stmatrix_move_rows),
     cmocka_unit_test(wmma_multiplies_what_it_loads),

@@ -127,6 +127,7 @@ hed_interp_op_mma(struct interp_decoder *d)
     struct hed_ptx_mma m;
     struct matrix_call *c = hed_interp_alloc(d, sizeof(*c));
     const char *why = hed_ptx_mma_describe(f, &m);
+    unsigned nin, nout;
 
     if (why)
         hed_interp_refuse(d, "%s", why);
@@ -136,6 +137,11 @@ hed_interp_op_mma(struct interp_decoder *d)
     add_registers(d, c, &o[2], m.b, false);
     add_registers(d, c, &o[3], m.c, false);
     add_registers(d, c, &o[0], m.d, true);
+    hed_ptx_mma_words(&m, &nin, &nout);
+    if (c->nin != nin || c->nout != nout) {
+        hed_interp_refuse(d, "the registers do not hold such matrices");
+        return;
+    }
     emit_matrix(d, c, hed_ptx_mma, hed_ptx_mma_pack(&m));
 }
 
@@ -199,7 +205,7 @@ hed_interp_op_wmma_move(struct interp_decoder *d)
     };
     struct matrix_call *c = hed_interp_alloc(d, sizeof(*c));
 
-    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128 ||
+    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128 || words > WORDS_MAX ||
         !hed_ptx_is_fragment_shape(move.rows, move.columns)) {
         hed_interp_refuse(d, "fragments of this type or shape are not supported");
         return;

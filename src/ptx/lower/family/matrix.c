@@ -101,6 +101,7 @@ hed_op_mma(struct hed_lower *l)
     struct hed_ptx_mma m;
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
+    unsigned nin, nout;
     const char *why = hed_ptx_mma_describe(f, &m);
 
     if (why) {
@@ -110,6 +111,11 @@ hed_op_mma(struct hed_lower *l)
     add_fragment(l, &in, &o[1], m.a);
     add_fragment(l, &in, &o[2], m.b);
     add_fragment(l, &in, &o[3], m.c);
+    hed_ptx_mma_words(&m, &nin, &nout);
+    if (in.count != nin || fragment_words(&o[0], m.d) != nout) {
+        hed_lower_refuse(l, "the registers do not hold such matrices");
+        return;
+    }
     run_together(l, "hed_ptx_mma", hed_ptx_mma_pack(&m), &in, out, fragment_words(&o[0], m.d));
     if (!l->err)
         set_fragment(l, out, &o[0], m.d);
@@ -182,7 +188,7 @@ hed_op_wmma_move(struct hed_lower *l)
     LLVMValueRef out[WORDS_MAX];
 
     if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128 ||
-        !hed_ptx_is_fragment_shape(w.rows, w.columns)) {
+        fragment_words(fragment, t) > WORDS_MAX || !hed_ptx_is_fragment_shape(w.rows, w.columns)) {
         hed_lower_refuse(l, "fragments of this type or shape are not supported");
         return;
     }
