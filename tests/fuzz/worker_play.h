@@ -1,4 +1,5 @@
-/* A worker on the null backend whose client is the fuzzer. Its channel is memory.
+/* A worker whose client is the fuzzer. Its channel is memory. It runs on the null backend
+ * (worker_null.c), which accepts every address, or on the CPU GPU (worker_cpu.c).
  *
  * What the worker sends is checked and discarded. Bulk data that it reads comes from the input, and
  * ends with it. The process has one worker, and keeps what an input leaves behind, as in a long
@@ -32,6 +33,12 @@ play_name(unsigned kind)
 
 /* Prepares for an input. A message in it may have up to HED_MSG_MAX bytes. */
 struct hed_worker_channel *play_begin(const uint8_t *bulk, size_t size);
+
+/* What depends on the backend: starts it, with all that the worker needs of it; binds names before
+ * an input; says whether a message can be performed without a client that answers. */
+void play_backend_start(struct hed_worker_channel *ch);
+void play_backend_names(struct hed_worker *w);
+bool play_backend_takes(const struct hed_msg *m);
 
 extern int play_result; /* of the last answer */
 
