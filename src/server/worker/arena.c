@@ -161,6 +161,8 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
         err = hed_worker_code_init(w, &why);
     if (!err)
         err = hed_worker_host_init(w, &why);
+    if (!err)
+        err = hed_worker_progress_init(w);
     fds[1] = w->heap;
     if (!err && shared && w->heap < 0)
         err = HED_ENOMEM;

@@ -296,6 +296,8 @@ perform_call(struct hed_worker_channel *ch, const struct hed_msg *m, void *args,
         return r;
     }
     note_contexts(ch->worker, id, m->context);
+    if (m->number) /* it is work on a stream, such as a graph */
+        hed_progress_put(ch, m);
     if (!hed_cuda_rooms_fit(id, args, rooms)) {
         hed_warn(SERVER, "%s returned more than there was room for", hed_cuda_info[id].name);
         d->done = false;

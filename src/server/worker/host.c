@@ -43,7 +43,7 @@ struct hed_worker_host {
     bool ended;                  /* the callback channel has come and is gone */
     uint64_t tokens;
     struct hed_host_call *waiting;
-    CUdeviceptr slots_at; /* their device address; 0 if they are not registered */
+    struct hed_words slots; /* for devices; for the thread that holds the current ticket */
 };
 
 /* ---- running in the client ------------------------------------------------------------------- */
@@ -318,14 +318,14 @@ mark_by_host(struct hed_worker *w, CUstream stream, _Atomic uint64_t *slot, uint
     return r;
 }
 
-/* Lets devices write the slots. The registration ends with the context that is current now. */
+/* Lets devices write the words. The registration ends with the context that is current now. */
 static CUdeviceptr
-register_slots(struct hed_worker *w)
+register_words(struct hed_worker *w, const struct hed_words *words)
 {
-    void *page = (void *)(uintptr_t)w->slots;
+    void *page = (void *)(uintptr_t)words->first;
     CUdeviceptr at = 0;
     const CUresult r = hed_worker_do(
-        w, cuMemHostRegister_v2, .p = page, .bytesize = w->slot_count * sizeof *w->slots,
+        w, cuMemHostRegister_v2, .p = page, .bytesize = words->count * sizeof *words->first,
         .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 
     if ((r != CUDA_SUCCESS && r != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) ||
@@ -334,20 +334,19 @@ register_slots(struct hed_worker *w)
     return at;
 }
 
-/* Lets the device write the mark. If the context of the registration is gone, the page is
- * registered once more. */
-static CUresult
-mark_by_device(struct hed_worker *w, CUstream stream, uint32_t slot, uint64_t number)
+/* If the context of the registration is gone, the words are registered once more. */
+CUresult
+hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
+                uint64_t number)
 {
-    struct hed_worker_host *h = w->host;
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
 
-    for (int i = 0; i < 2 && r != CUDA_SUCCESS; i++) {
-        if (!h->slots_at || i > 0)
-            h->slots_at = register_slots(w);
-        if (h->slots_at)
+    for (int round = 0; round < 2 && r != CUDA_SUCCESS; round++) {
+        if (!words->at || round > 0)
+            words->at = register_words(w, words);
+        if (words->at)
             r = hed_worker_do(w, cuStreamWriteValue64_v2, .stream = stream,
-                              .addr = h->slots_at + slot * sizeof *w->slots, .value = number);
+                              .addr = words->at + i * sizeof *words->first, .value = number);
         if (r != CUDA_ERROR_INVALID_VALUE)
             break;
     }
@@ -375,7 +374,9 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
     }
     /* Only the thread that holds the current ticket comes here. */
     if (w->memops) {
-        r = mark_by_device(w, stream, (uint32_t)slot, m->number);
+        w->host->slots.first = w->slots;
+        w->host->slots.count = w->slot_count;
+        r = hed_words_write(w, &w->host->slots, stream, slot, m->number);
         w->memops = r != CUDA_ERROR_NOT_SUPPORTED && r != CUDA_ERROR_INVALID_VALUE;
         if (!w->memops)
             hed_info(SERVER, "devices cannot write values (error %d), so the host writes marks",

@@ -101,5 +101,7 @@ hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m)
 
     if (r != CUDA_SUCCESS)
         hed_worker_failed(w, m->context, r);
+    else
+        hed_progress_put(ch, m);
     return 0;
 }

@@ -89,6 +89,8 @@ hed_worker_check_limits(struct hed_worker *w, struct hed_worker_limits *l)
         hed_why_set(&why, "the client uses more host memory than --host-memory allows");
     else if (is_idle(w, l))
         hed_why_set(&why, "no message came for %u s (--idle)", s->idle_ms / 1000);
+    else if (hed_progress_is_overdue(w, hed_now_ns()))
+        hed_why_set(&why, "a kernel ran for longer than %u s (--kernel-time)", s->kernel_ms / 1000);
     else if (has_passed(l->begin_ns, s->session_ms))
         hed_why_set(&why, "the client was served for %u s (--session)", s->session_ms / 1000);
     if (why.text[0])

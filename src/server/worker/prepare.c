@@ -80,7 +80,9 @@ hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
     if (start->memory_limit)
         override_number("mem", start->memory_limit + start->memory_room);
     override_number("sched_family", client_family(start));
-    override_number("kernel_time", start->kernel_ms / 1000);
+    hed_progress_prepare();
+    override_number("kernel_time",
+                    hed_progress_is_used(start, false) ? 0 : start->kernel_ms / 1000);
     override_number("compile_time", start->compile_ms / 1000);
     (void)hed_top(); /* what is wrong with it is in the log, and the client will be told */
     return 0;

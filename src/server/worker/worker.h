@@ -13,7 +13,7 @@
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
  *   launch.c  launches                       host.c    functions that run in the client, marks
  *   print.c   what kernels print             arena.c   addresses that both sides have
- *   limits.c  sessions that take too much
+ *   limits.c  sessions that take too much    progress.c  kernels that take too long
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -97,9 +97,10 @@ struct hed_worker {
     struct hed_worker_code *code;
     struct hed_worker_host *host;
     struct hed_worker_print *print;
-    struct hed_worker_arrays *arrays;   /* array.c; NULL if there are none yet */
-    struct hed_kept_graph *kept_graphs; /* condition.c; NULL if there are none */
-    _Atomic int nvml;                   /* nvml.c: 1 when NVML has been initialised */
+    struct hed_worker_progress *progress; /* NULL: kernels may take any time */
+    struct hed_worker_arrays *arrays;     /* array.c; NULL if there are none yet */
+    struct hed_kept_graph *kept_graphs;   /* condition.c; NULL if there are none */
+    _Atomic int nvml;                     /* nvml.c: 1 when NVML has been initialised */
 };
 
 /* Handles one kind of message. Returns 0, or HED_E... to end the session. The message is in private
@@ -268,6 +269,28 @@ uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces on all channels,
 int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
 void hed_print_trim(struct hed_worker *w);
+
+/* host.c: words of this process that devices write in the order of streams. */
+struct hed_words {
+    _Atomic uint64_t *first;
+    size_t count;
+    CUdeviceptr at; /* their device address; 0 if they are not registered */
+};
+/* Makes the device write a number into word i when the stream comes to it. NOT_SUPPORTED. */
+CUresult hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
+                         uint64_t number);
+
+/* ---- progress.c: --kernel-time with NVIDIA's driver ------------------------------------------ */
+
+void hed_progress_prepare(void); /* before the sandbox */
+bool hed_progress_is_used(const struct hed_worker_start *start, bool driver);
+int hed_worker_progress_init(struct hed_worker *w); /* when the backend is known */
+/* The work of a message was put on its stream. Its context is current, and the thread holds the
+ * current ticket. */
+void hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m);
+void hed_progress_context_ended(struct hed_worker *w, uint64_t context);
+/* Has a stream done nothing for too long though it has work? For the control thread. */
+bool hed_progress_is_overdue(struct hed_worker *w, uint64_t now_ns);
 
 /* guard.c: may the call be made with these addresses? The thread must hold the current ticket.
  * INVALID_VALUE, NOT_SUPPORTED. */

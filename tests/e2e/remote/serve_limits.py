@@ -58,6 +58,29 @@ class Limits(ClientCase):
         self.assertEqual(c.do("say(load(endless), launch(), cuda.cuCtxSynchronize())"),
                          f"0 0 {LAUNCH_TIMEOUT}", server.log())
 
+    @unittest.skipUnless(os.environ.get("HED_DEBUG_BUILD") == "1", "needs a debug build")
+    def test_a_device_without_a_limit_of_its_own_costs_the_session(self):
+        # As with NVIDIA's driver: the worker looks whether the device gets on.
+        server = Server(self, "--kernel-time", "2", gpu="cpu",
+                        env=clean_environment(HED_TEST_PROGRESS="1"))
+        c, other = self.begin(server), self.begin(server)
+        # Many launches, each in time, on several streams.
+        self.assertEqual(other.do(
+            "s = [ctypes.c_void_p() for _ in range(3)]; "
+            "[cuda.cuStreamCreate(ctypes.byref(x), 1) for x in s]; say(load(brief))"), "0")
+        for _ in range(3):
+            self.assertEqual(other.do(
+                "say({cuda.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s[i % 3], None, None) "
+                "for i in range(300)}, cuda.cuCtxSynchronize())"), "{0} 0")
+        c.tell("say(load(endless), load(brief) or launch(), load(endless) or launch()); "
+               "cuda.cuCtxSynchronize()")
+        self.assertEqual(c.hear(), "0 0 0")
+        server.until_logged("a kernel ran for longer than 2 s (--kernel-time), so the session ends")
+        until(lambda: len(server.workers()) == 1)
+        self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
+        self.assertIn("the server ended the session: a kernel ran for longer than 2 s", c.log())
+        self.assertEqual(other.do("say(launch(), cuda.cuCtxSynchronize())"), "0 0")
+
     def test_code_that_takes_too_long_to_compile_ends_the_session(self):
         server = self.serve("--compile-time", "1")
         self.assertEqual(server.status()["limits"]["compile_seconds"], 1)
