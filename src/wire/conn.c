@@ -447,6 +447,14 @@ hed_conn_who(const struct hed_conn *c)
     return c->tls ? hed_tls_who(c->tls) : &nobody;
 }
 
+void
+hed_conn_show_name(char *name)
+{
+    for (char *p = name; *p; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
+            *p = '?';
+}
+
 int
 hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid)
 {

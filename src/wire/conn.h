@@ -54,10 +54,12 @@ int hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct he
 
 struct hed_conn_who {        /* whom a certificate names that our authority has signed */
     bool certified;          /* else the rest is zero */
-    char name[64];           /* CN, for people; "" for none */
+    char name[65];           /* CN, for people: what X.509 allows, printable; "" for none */
     uint8_t subject[32];     /* the same for all certificates of one client of one authority */
     uint8_t fingerprint[32]; /* SHA-256 of the certificate */
 };
+
+void hed_conn_show_name(char *name); /* makes it printable */
 
 struct hed_conn_secret { /* of one direction */
     uint8_t bytes[48];

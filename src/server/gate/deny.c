@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "server/gate/gate.h"
 
 #define DENY_MAX (1 << 20) /* bytes of the file */
@@ -28,7 +29,8 @@ hed_deny_read(const char *path, struct hed_deny_list *out, struct hed_why *why)
         n = read(fd, text, (size_t)st.st_size);
     if (fd >= 0)
         (void)close(fd);
-    if (n < 0 || n != st.st_size) {
+    /* What followed a zero would not count, and whoever it names would be let in. */
+    if (n < 0 || n != st.st_size || memchr(text, 0, (size_t)n)) {
         hed_why_set(why, "%.300s: the list of refused certificates cannot be read", path);
         free(text);
         return HED_EIO;
@@ -74,6 +76,17 @@ is_fingerprint(const char *line, const uint8_t fingerprint[32])
     return *line == '\0';
 }
 
+/* The name of a certificate is shown as printable characters, and cut. So is the line. */
+static bool
+is_shown_name(const char *line, const struct hed_conn_who *who)
+{
+    char shown[sizeof who->name];
+
+    (void)hed_str_copy(shown, sizeof shown, line);
+    hed_conn_show_name(shown);
+    return strcmp(shown, who->name) == 0;
+}
+
 bool
 hed_deny_has(const struct hed_deny_list *l, const struct hed_conn_who *who)
 {
@@ -82,7 +95,7 @@ hed_deny_has(const struct hed_deny_list *l, const struct hed_conn_who *who)
     if (!l->text || !who->certified)
         return false;
     for (const char *at = l->text; (at = next_line(at, line, sizeof line)) != NULL;)
-        if (line[0] && (strcmp(line, who->name) == 0 || is_fingerprint(line, who->fingerprint)))
+        if (line[0] && (is_shown_name(line, who) || is_fingerprint(line, who->fingerprint)))
             return true;
     return false;
 }

@@ -505,20 +505,25 @@ note_subject(X509 *peer, struct hed_conn_who *who)
            EVP_Digest(names, sizeof names, who->subject, &n, EVP_sha256(), NULL);
 }
 
-static void
-note_peer(struct handshake *t)
+/* Fails rather than take a client with a certificate for one without: such a one may be let in for
+ * another reason. */
+static int
+note_peer(struct handshake *t, struct hed_why *why)
 {
     struct hed_conn_who *who = &t->done.who;
     X509 *peer = SSL_get0_peer_certificate(t->ssl);
 
-    who->certified = peer && SSL_get_verify_mode(t->ssl) & SSL_VERIFY_PEER &&
-                     SSL_get_verify_result(t->ssl) == X509_V_OK && note_subject(peer, who);
-    if (who->certified)
-        (void)X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, who->name,
-                                        sizeof who->name);
-    for (char *p = who->name; *p; p++)
-        if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
-            *p = '?';
+    if (!peer || !(SSL_get_verify_mode(t->ssl) & SSL_VERIFY_PEER))
+        return 0;
+    if (SSL_get_verify_result(t->ssl) != X509_V_OK || !note_subject(peer, who)) {
+        hed_why_set(why, "the %s's certificate cannot be read", t->client ? "server" : "client");
+        return HED_EACCESS;
+    }
+    (void)X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, who->name,
+                                    sizeof who->name);
+    hed_conn_show_name(who->name);
+    who->certified = true;
+    return 0;
 }
 
 /* The server refuses a client in answer to what the client sent last, so the client waits for the
@@ -566,8 +571,9 @@ hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, co
         err = explain_broken(&t, err, host, why);
     if (!err && t.client)
         err = await_ready(&t, end, why);
+    if (!err)
+        err = note_peer(&t, why);
     if (!err) {
-        note_peer(&t);
         t.done.cipher = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(t.ssl));
         /* What comes now may be for another process. */
         err = hed_tls_resume(fd, link, &t.done, !t.client, out);
