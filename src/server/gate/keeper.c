@@ -79,12 +79,21 @@ prepare_keeper(struct hed_keeper *k, struct hed_why *why)
     return err;
 }
 
+/* Has the listener closed the answer socket? Then nobody wants to know any more. */
+static bool
+is_given_up(int answer)
+{
+    char byte;
+
+    return recv(answer, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* Takes both descriptors. */
 static void
 start_gate(const struct hed_keeper *k, int socket, const struct hed_gate_ask *ask, const int fds[2])
 {
     const pid_t keeper = getpid();
-    const pid_t pid = fork();
+    const pid_t pid = is_given_up(fds[1]) ? -1 : fork();
 
     if (pid == 0) {
         (void)close(socket);
@@ -93,7 +102,7 @@ start_gate(const struct hed_keeper *k, int socket, const struct hed_gate_ask *as
             hed_gate_run(k, ask->kind, fds[0], fds[1]);
         _exit(0);
     }
-    /* If there is no process for it, the listener finds its answer socket closed. */
+    /* If there can be no process for it, the listener finds its answer socket closed. */
     (void)close(fds[0]);
     (void)close(fds[1]);
 }

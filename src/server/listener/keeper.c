@@ -50,7 +50,7 @@ be_keeper(const struct hed_server *s, const struct hed_server_options *o, int so
     box.gate = true;
     box.driver = false;
     box.memory = 0;
-    box.uid = o->worker_uids[1]; /* no worker's; see hed_child_start() */
+    box.uid = s->options->worker_uids[1]; /* no worker's, now; see hed_child_start() */
     _exit(hed_keeper_run(socket, &plan));
 }
 
@@ -132,10 +132,15 @@ hed_keeper_close(struct hed_server *s)
     s->keeper = -1;
 }
 
-/* A keeper says nothing after its first words. */
+/* A keeper says nothing after its first words. An event of this round may be of one that has been
+ * replaced. */
 void
 hed_keeper_ready(struct hed_server *s)
 {
+    struct pollfd keeper = {.fd = s->keeper, .events = POLLIN};
+
+    if (poll(&keeper, 1, 0) <= 0)
+        return;
     hed_error(SERVER, "the process for TLS handshakes has ended; it is started again");
     hed_keeper_close(s);
 }

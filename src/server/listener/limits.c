@@ -1,5 +1,5 @@
-/* Which users are let in, how many clients per second, and who has how many connections. See
- * listener.h. */
+/* Which users are let in, how many clients per second, who has how many connections, and how often
+ * the log says that one was refused. See listener.h. */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/listener/listener.h"
+#include "wire/link/link.h"
 
 #define GROUPS_MAX 4096 /* bytes; the peer's supplementary groups beyond that are ignored */
 
@@ -70,6 +72,25 @@ hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *o
         return false;
     return out->uid == 0 || out->uid == geteuid() || o->allow_all ||
            is_among(o->uids, o->uid_count, out->uid) || is_group_allowed(o, fd, out->gid);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+void
+hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
+{
+    s->refused++;
+    if (!hed_bucket_take(&s->quiet, hed_now_ns())) {
+        s->unsaid++;
+        return;
+    }
+    if (s->unsaid)
+        hed_warn(SERVER, "%llu more clients were refused", (unsigned long long)s->unsaid);
+    s->unsaid = 0;
+    if (p->link->local)
+        hed_warn(SERVER, "refused process %d of user %u: %s", (int)p->user.pid, p->user.uid, text);
+    else
+        hed_warn(SERVER, "refused %s: %s", p->name, text);
 }
 
 /* ---- origins --------------------------------------------------------------------------------- */

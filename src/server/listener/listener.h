@@ -144,6 +144,10 @@ struct hed_peer_user { /* the process at the other end of a unix socket */
 /* Finds out which user is at the other end, and returns whether the options let that user in. */
 bool hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *out);
 
+struct hed_peer;
+/* Logs that a client was refused, unless there have been too many such lines. */
+void hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text);
+
 /* ---- the server ------------------------------------------------------------------------------ */
 
 enum hed_source_kind {
@@ -304,8 +308,6 @@ void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
  * when the next peer will be late, or UINT64_MAX. */
 uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
-/* Logs that a client was refused, unless there have been too many such lines. */
-void hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text);
 
 /* ---- keeper.c -------------------------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@
 
 #define DRAIN_MAX 64              /* reads in one round */
 #define GATE_MORE_NS HED_NS_PER_S /* the gate itself notices first that a client is late */
-/* A worker that is behind is asked again so often. Nothing tells when it has taken a connection. */
+/* A worker, or the keeper, that is behind is asked again so often. Nothing tells when it has taken
+ * a connection. */
 #define PASS_AGAIN_NS (2 * HED_NS_PER_MS)
 
 static void read_peer(struct hed_server *s, struct hed_peer *p);
@@ -48,21 +49,14 @@ needs_gate(const struct hed_server *s, const struct hed_peer *p)
     return !p->link->local && !s->options->tls.insecure;
 }
 
-void
-hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
+static void
+leave_gate(struct hed_server *s, struct hed_peer *p)
 {
-    s->refused++;
-    if (!hed_bucket_take(&s->quiet, hed_now_ns())) {
-        s->unsaid++;
+    if (p->gate < 0)
         return;
-    }
-    if (s->unsaid)
-        hed_warn(SERVER, "%llu more clients were refused", (unsigned long long)s->unsaid);
-    s->unsaid = 0;
-    if (p->link->local)
-        hed_warn(SERVER, "refused process %d of user %u: %s", (int)p->user.pid, p->user.uid, text);
-    else
-        hed_warn(SERVER, "refused %s: %s", p->name, text);
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->gate, NULL);
+    (void)close(p->gate);
+    p->gate = -1;
 }
 
 static void
@@ -70,11 +64,10 @@ close_peer(struct hed_server *s, struct hed_peer *p)
 {
     if (p->state == HED_PEER_DEAD)
         return;
-    if (p->gate >= 0) {
-        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->gate, NULL);
-        (void)close(p->gate);
-        p->gate = -1;
-    }
+    /* The gate has the connection, too. It ends with it. */
+    if (p->state == HED_PEER_GATE)
+        (void)shutdown(p->fd, SHUT_RDWR);
+    leave_gate(s, p);
     /* Closing is not enough: a worker may hold the same connection, and epoll would go on reporting
      * it. */
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
@@ -216,6 +209,7 @@ await_worker(struct hed_server *s, struct hed_peer *p, struct hed_child *c)
     p->child = c;
     hed_origin_leave(s, &p->origin);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+    leave_gate(s, p); /* its end would be reported again and again */
 }
 
 static void
@@ -287,25 +281,38 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
 
 /* ---- at the gate ----------------------------------------------------------------------------- */
 
+/* Asks the keeper for a gate. If the keeper is behind, the connection waits and asks again. */
 static void
-begin_gate(struct hed_server *s, struct hed_peer *p)
+ask_for_gate(struct hed_server *s, struct hed_peer *p)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
     const int gate = hed_keeper_ask(s, p);
 
+    if (gate == HED_ETIME)
+        return;
     if (gate < 0) {
-        hed_server_refused(s, p,
-                           gate == HED_ETIME ? "too many TLS handshakes at once"
-                                             : "the server cannot do TLS handshakes now");
+        hed_server_refused(s, p, "the server cannot do TLS handshakes now");
         close_peer(s, p);
         return;
     }
     p->gate = gate;
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->gate, &e) != 0)
+        close_peer(s, p);
+}
+
+static void
+begin_gate(struct hed_server *s, struct hed_peer *p)
+{
     p->state = HED_PEER_GATE;
     p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS * 2 + GATE_MORE_NS;
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
-    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->gate, &e) != 0)
-        close_peer(s, p);
+    ask_for_gate(s, p);
+}
+
+static bool
+has_no_gate(const struct hed_peer *p)
+{
+    return p->state == HED_PEER_GATE && p->gate < 0;
 }
 
 /* The gate runs no code of the client's, but it has read what the client sent. So what it says is
@@ -323,6 +330,7 @@ hear_gate(struct hed_server *s, struct hed_peer *p)
                            n == (ssize_t)sizeof answer && answer.refused[0]
                                ? answer.refused
                                : "its TLS handshake came to no end");
+    p->state = HED_PEER_HELLO; /* the gate is done with it */
     answer.refused[sizeof answer.refused - 1] = '\0';
     answer.state.who.name[sizeof answer.state.who.name - 1] = '\0';
     if (answer.refused[0]) {
@@ -330,7 +338,6 @@ hear_gate(struct hed_server *s, struct hed_peer *p)
         close_peer(s, p);
         return;
     }
-    p->state = HED_PEER_HELLO;
     p->who = answer.state.who;
     p->in.hello = answer.hello;
     p->conn = hed_state_keep(&answer.state);
@@ -536,10 +543,15 @@ uint64_t
 hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
 {
     uint64_t next = UINT64_MAX;
+    bool behind = false; /* the keeper */
 
     for (struct hed_peer **at = &s->peers; *at;) {
         struct hed_peer *p = *at;
 
+        if (has_no_gate(p) && !behind) {
+            ask_for_gate(s, p);
+            behind = has_no_gate(p);
+        }
         if (p->state == HED_PEER_PASSING)
             pass_again(s, p, now_ns);
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
@@ -557,7 +569,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
             continue;
         }
         next = hed_min(next, p->deadline_ns);
-        if (p->state == HED_PEER_PASSING)
+        if (p->state == HED_PEER_PASSING || has_no_gate(p))
             next = hed_min(next, now_ns + PASS_AGAIN_NS);
         at = &p->next;
     }

@@ -36,6 +36,11 @@ def name_of(pid):
         return "gone"
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 def memory_has(pid, secrets):
     """Which of the secrets are in the memory of a process?"""
     found = set()
@@ -129,6 +134,27 @@ class Gate(TlsCase):
         self.assertEqual((r.returncode, r.stderr), (0, ""), log())
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
 
+    def test_gates_end_with_their_connections(self):
+        at, log = self.serve_tls("--startups", "8", "--patience", "1000")
+        self.silent(at, 60)
+        self.wait_for(log, "--startups")
+        # The keeper takes one after the other.
+        self.assertEqual(self.devices(at, "alice").returncode, 0, log())
+        keeper = self.pids("heddled-gate")[0]
+        until(lambda: len(children(keeper)) <= 8, lambda: f"{len(children(keeper))} gates")
+
+    def test_clients_wait_for_a_keeper_that_is_behind(self):
+        at, log = self.serve_tls("--startups", "4096", "--patience", "1000")
+        keeper, listener = self.pids("heddled-gate")[0], self.servers[-1][0].pid
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            self.silent(at, 400)
+            until(lambda: len(os.listdir(f"/proc/{listener}/fd")) > 400 or "refused" in log(), log)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        self.assertEqual(self.devices(at, "alice").returncode, 0, log())
+        self.assertNotIn("refused", log())
+
     def test_late_clients_are_told_from_silent_ones(self):
         at, log = self.serve_tls("--patience", "1")
         self.silent(at, 3)
@@ -211,6 +237,36 @@ class Gate(TlsCase):
         os.kill(self.pids("heddled-gate")[0], signal.SIGKILL)
         self.wait_for(log, "the process for TLS handshakes has ended")
         until(lambda: self.devices(at, "alice").returncode == 0, log)
+
+    def test_the_end_of_a_keeper_that_was_replaced_is_no_news(self):
+        at, log = self.serve_tls()
+        listener = self.servers[-1][0]
+        # The listener finds both at once.
+        listener.send_signal(signal.SIGSTOP)
+        until(lambda: state_of(listener.pid) == "T")
+        listener.send_signal(signal.SIGHUP)
+        keeper = self.pids("heddled-gate")[0]
+        os.kill(keeper, signal.SIGKILL)
+        until(lambda: state_of(keeper) == "Z")
+        listener.send_signal(signal.SIGCONT)
+        self.wait_for(log, "certificates were read again")
+        self.assertEqual(self.devices(at, "alice").returncode, 0, log())
+        self.assertNotIn("has ended", log())
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_new_keeper_has_no_worker_s_user(self):
+        config = self.file("serve.conf")
+        with open(config, "w", encoding="ascii") as f:
+            f.write("worker-uids = 70000-70010\n")
+        _, log = self.serve_tls("--config", config)
+        if "sandbox: off" in log():
+            self.skipTest("no sandbox here")
+        with open(config, "w", encoding="ascii") as f:
+            f.write("worker-uids = 70000-70003\n")
+        self.reload("will change with the next start")
+        until(lambda: len(self.pids("heddled-gate")) == 1)
+        with open(f"/proc/{self.pids('heddled-gate')[0]}/status", encoding="ascii") as f:
+            self.assertIn("Uid:\t70010\t", f.read())
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_no_worker_has_the_key_or_the_token(self):

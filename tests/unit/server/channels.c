@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/gate/gate.h"
 #include "server/listener/listener.h"
 #include "server/status.h"
 #include "wire/link/link.h"
@@ -168,6 +169,109 @@ channel_to_a_busy_worker_does_not_block(void **state)
     assert_int_equal(pass(b), HED_EIO);
 }
 
+/* ---- from the gate --------------------------------------------------------------------------- */
+
+/* A peer that is at a gate, of which the test has the other end. */
+static struct hed_peer *
+put_at_gate(struct bench *b, int *gate)
+{
+    struct hed_peer *p = calloc(1, sizeof *p);
+    int ends[2];
+    int conns[2];
+
+    assert_non_null(p);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, conns), 0);
+    *p = b->peer;
+    p->state = HED_PEER_GATE;
+    p->deadline_ns = UINT64_MAX;
+    p->fd = conns[0];
+    p->gate = ends[0];
+    p->in.preface.kind = HED_PREFACE_CHANNEL;
+    (void)close(b->far);
+    b->far = conns[1];
+    *gate = ends[1];
+    hed_origin_arrive(&b->server, &p->origin);
+    b->server.peers = p;
+    return p;
+}
+
+static bool
+is_closed(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/* Its worker is behind, but the gate has nothing more to do for it. */
+static void
+channel_that_waits_has_left_its_gate(void **state)
+{
+    const struct hed_gate_answer answer = {.state.cipher = 0x1301};
+    struct bench *b = *state;
+    int gate;
+
+    options.channels = 1;
+    while (pass(b) == 0)
+        ;
+
+    struct hed_peer *p = put_at_gate(b, &gate);
+
+    assert_int_equal(send(gate, &answer, sizeof answer, 0), sizeof answer);
+    hed_peer_ready(&b->server, p);
+    assert_int_equal(p->state, HED_PEER_PASSING);
+    assert_int_equal(p->gate, -1);
+    assert_true(is_closed(gate));
+    assert_false(is_closed(b->far));
+    hed_peers_close(&b->server);
+    (void)close(gate);
+}
+
+/* What a gate says that somebody has taken over is refused, or is what any client may say. */
+static void
+wrong_answers_of_a_gate_are_refused(void **state)
+{
+    static const size_t sizes[] = {1, sizeof(struct hed_gate_answer) - 1,
+                                   sizeof(struct hed_gate_answer)};
+    static struct hed_gate_answer answer;
+    struct bench *b = *state;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int fill = 0; fill < 2; fill++) {
+            int gate;
+            struct hed_peer *p = put_at_gate(b, &gate);
+
+            memset(&answer, fill ? 'x' : 0, sizeof answer);
+            answer.state.who.certified = true;
+            assert_int_equal(send(gate, &answer, sizes[i], 0), sizes[i]);
+            hed_peer_ready(&b->server, p);
+            assert_int_equal(p->state, HED_PEER_DEAD);
+            assert_true(is_closed(b->far));
+            assert_int_equal(b->server.peer_count, 0);
+            (void)hed_peers_sweep(&b->server, 0);
+            (void)close(gate);
+        }
+    }
+    assert_int_equal(take_fd(b->control), -1);
+}
+
+/* As when too many others have come. The gate has the connection, too, and must notice. */
+static void
+a_gate_ends_with_the_peer(void **state)
+{
+    struct bench *b = *state;
+    int gate;
+    struct hed_peer *p = put_at_gate(b, &gate);
+    const int copy = dup(p->fd);
+
+    hed_peers_close(&b->server);
+    assert_true(is_closed(copy));
+    assert_true(is_closed(gate));
+    (void)close(copy);
+    (void)close(gate);
+}
+
 /* A worker copies text of its client into its line. */
 static void
 status_quotes_what_workers_write(void **state)
@@ -195,6 +299,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(channel_of_no_session_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(channel_of_somebody_else_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(channel_to_a_busy_worker_does_not_block, setup, teardown),
+    cmocka_unit_test_setup_teardown(channel_that_waits_has_left_its_gate, setup, teardown),
+    cmocka_unit_test_setup_teardown(wrong_answers_of_a_gate_are_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_gate_ends_with_the_peer, setup, teardown),
     cmocka_unit_test_setup_teardown(status_quotes_what_workers_write, setup, teardown),
 };
 
