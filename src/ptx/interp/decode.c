@@ -137,6 +137,10 @@ hed_interp_temp(struct interp_decoder *d, unsigned bytes)
     /* An instruction with many operands gets registers of its own. */
     at = d->most;
     d->most += hed_round_up(size, 32);
+    if (d->most > REGISTERS_MAX) {
+        hed_interp_refuse(d, "function %s has too many registers", d->func->ptx->name);
+        d->most = at;
+    }
     return at;
 }
 
