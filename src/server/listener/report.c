@@ -49,6 +49,22 @@ put_server(const struct hed_server *s, struct hed_buf *b)
     put_sandbox(s, b);
 }
 
+/* How many clients may come. */
+static void
+put_arrivals(const struct hed_server *s, struct hed_buf *b)
+{
+    const struct hed_server_options *o = s->options;
+    char rate[16] = "any number", source[16] = "any number";
+
+    if (o->rate)
+        (void)snprintf(rate, sizeof rate, "%u", o->rate);
+    if (o->per_source)
+        (void)snprintf(source, sizeof source, "%u", o->per_source);
+    hed_buf_addf(b, LINE "%s a second (--rate), %s of one source (--per-source),\n", "arrivals",
+                 rate, source);
+    hed_buf_addf(b, LINE "%u at a time that have not begun (--startups)\n", "", o->startups);
+}
+
 static const char *
 bytes_text(uint64_t bytes, char out[HED_SIZE_TEXT])
 {
@@ -72,6 +88,8 @@ put_memory(const struct hed_server *s, struct hed_buf *b)
                  bytes_text(o->host_memory, host));
     hed_buf_addf(b, LINE "private %s (--worker-memory), %u channels (--channels)\n", "",
                  bytes_text(s->sandbox.memory, own), o->channels);
+    if (o->worker_cpus)
+        hed_buf_addf(b, LINE "%u processors (--worker-cpus)\n", "", o->worker_cpus);
 }
 
 /* " session 3600 s (--session)," if there is such a limit. */
@@ -122,6 +140,7 @@ hed_status_report(const struct hed_server *s, struct hed_buf *out)
     hed_buf_addf(out, LINE "%u of %u (--clients); %llu since the start; %llu connections refused\n",
                  "clients", s->child_count, s->options->clients, (unsigned long long)s->served,
                  (unsigned long long)s->refused);
+    put_arrivals(s, out);
     put_memory(s, out);
     put_times(s, out);
     put_device_rows(s, out);

@@ -52,6 +52,8 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     hed_buf_addf(b, ",\"limits\":{\"clients\":%u", o->clients);
     put_number(b, "channels", o->channels);
     put_number(b, "rate", o->rate);
+    put_number(b, "per_source", o->per_source);
+    put_number(b, "startups", o->startups);
     put_number(b, "memory", o->memory);
     put_number(b, "host_memory", o->host_memory);
     put_number(b, "total_memory", o->total_memory);

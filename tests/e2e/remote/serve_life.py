@@ -203,8 +203,11 @@ class Status(Case):
         self.client(server)
         until(lambda: server.status()["clients"])
         status = server.status()
+        server_limits = status["limits"]
         self.assertEqual(set(status), self.KEYS)
         self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
+                                            "per_source": server_limits["per_source"],
+                                            "startups": server_limits["startups"],
                                             "memory": 1 << 30, "host_memory": 3 << 30,
                                             "total_memory": 4 << 30,
                                             "worker_memory": 5 << 30, "worker_cpus": 0,
@@ -229,7 +232,8 @@ class Status(Case):
         for words in (f"process {server.process.pid}, serves --gpu null for ",
                       f"listens at   shm:{server.path}\n", "1 of 256 (--clients)",
                       "devices 3.0 GiB (--memory)", "session 7200 s (--session)",
-                      "silence no limit (--idle)", "(--total-memory)", "(--compile-time)",
+                      "silence no limit (--idle)", "(--total-memory)",
+                      "(--per-source)", "(--compile-time)",
                       f"{server.workers()[0]}  heddle  "):
             self.assertIn(words, r.stdout)
         self.assertLessEqual(max(map(len, r.stdout.splitlines())), 105, r.stdout)

@@ -15,7 +15,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import HEDDLED, PATIENCE, ROOT, Case, Server, clean_environment  # noqa: E402
+from serve_case import (  # noqa: E402
+    HEDDLE, HEDDLED, PATIENCE, ROOT, Case, Server, clean_environment)
 
 UNIT = os.environ.get("HED_UNIT", "")
 ANALYZE = shutil.which("systemd-analyze")
@@ -118,12 +119,23 @@ class Unit(Case):
                   "import os, sys; sys.path.insert(0, sys.argv[1]); import unit; "
                   "unit.filter_calls(unit.allowed_calls()); os.execv(sys.argv[2], sys.argv[2:])",
                   os.path.dirname(os.path.abspath(__file__))]
-        server = Server(self, "--sandbox", "require", gpu="cpu", before=limits)
+        certs = os.path.join(self.dir, "certs")
+        for words in (("ca", certs), ("server", certs, "--host", "127.0.0.1"),
+                      ("client", certs, "--name", "a")):
+            self.assertEqual(run(HEDDLE, "cert", *words).returncode, 0)
+        server = Server(self, "--sandbox", "require", "--tls-ca", f"{certs}/ca.pem",
+                        "--tls-cert", f"{certs}/server-127.0.0.1.pem",
+                        "--tls-key", f"{certs}/server-127.0.0.1.key", gpu="cpu", before=limits,
+                        listen=[f"shm:{self.dir}/s", "tcp://127.0.0.1:0"])
         self.assertIn(f"sandbox: {steps}\n", server.log() + "\n")
+        r = subprocess.run([HEDDLE, "devices", "--gpu", f"shm:{server.path}"], capture_output=True,
+                           text=True, timeout=PATIENCE, env=clean_environment())
+        self.assertEqual((r.returncode, r.stderr), (0, ""), server.log())
         r = subprocess.run(
-            [os.path.join(os.environ["HED_BUILD"], "bin", "heddle"), "devices", "--gpu",
-             f"shm:{server.path}"], env=clean_environment(), capture_output=True, text=True,
-            timeout=PATIENCE)
+            [HEDDLE, "devices", "--gpu", f"tcp://127.0.0.1:{server.port()}"], capture_output=True,
+            text=True, timeout=PATIENCE, env=clean_environment(
+                HEDDLE_TLS_CA=f"{certs}/ca.pem", HEDDLE_TLS_CERT=f"{certs}/client-a.pem",
+                HEDDLE_TLS_KEY=f"{certs}/client-a.key"))
         self.assertEqual((r.returncode, r.stderr), (0, ""), server.log())
         self.assertEqual(server.stop(), 0)
         self.assertNotIn(" error ", server.log())
