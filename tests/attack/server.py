@@ -94,6 +94,11 @@ class Workers(Case):
         self.assertEqual(lines["Seccomp"], "0")
         server.until_logged("sandbox: off (--sandbox off)")
 
+    def test_the_log_says_if_kernels_are_not_confined(self):
+        text = "kernels are not confined"
+        self.assertNotIn(text, Server(self, gpu="cpu").log())
+        Server(self, "--confine", "no", gpu="cpu", listen=[f"shm:{self.dir}/n"]).until_logged(text)
+
     def test_a_layer_that_shares_turns_it_off_and_require_refuses_it(self):
         env = clean_environment(HEDDLE_TRACE=os.path.join(self.dir, "t.trace"))
         server, told, _ = self.worker(env=env)
