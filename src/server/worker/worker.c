@@ -31,7 +31,8 @@
 #include "wire/link/link.h"
 
 #define ARENA_MAX ((size_t)64 << 20) /* bytes that decoding one message may take */
-#define BEATS_IDLE 100               /* signs of life on a channel over which nothing comes */
+#define NO_ROOM "it has no memory or no thread for one more channel of the client"
+#define BEATS_IDLE 100 /* signs of life on a channel over which nothing comes */
 
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
@@ -273,12 +274,10 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
         (void)pthread_detach(thread);
         return 0;
     }
-    hed_warn(SERVER, "a channel was refused: %s",
-             err ? hed_err_text(err) : "cannot start a thread for it");
-    /* The client has been promised that its thread is served; messages of its other threads may
-     * already wait for those of this one. */
-    if (ch)
-        hed_worker_end(w, "it has no thread for one more channel of the client");
+    /* Messages of the client's other threads may already wait for those of this one. */
+    if (!err || err == HED_ENOMEM)
+        hed_worker_end(w, NO_ROOM);
+    hed_warn(SERVER, "a channel was refused: %s", hed_err_text(err));
     hed_channel_free(channel);
     return err;
 }
@@ -310,7 +309,8 @@ attach_main(void *arg)
 static void
 accept_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
 {
-    struct hed_worker_new_channel *d = has_all_channels(w) ? NULL : malloc(sizeof *d);
+    const bool full = has_all_channels(w);
+    struct hed_worker_new_channel *d = full ? NULL : malloc(sizeof *d);
     pthread_t thread;
 
     if (d) {
@@ -321,9 +321,10 @@ accept_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
             (void)pthread_detach(thread);
             return;
         }
-        atomic_fetch_sub_explicit(&w->new_channels, 1, memory_order_relaxed);
         free(d);
     }
+    if (!full)
+        hed_worker_end(w, NO_ROOM);
     hed_warn(SERVER, "closed a connection: its client has %u channels already (--channels)",
              w->start->channel_limit);
     (void)close(fd);
