@@ -10,7 +10,8 @@
 #       for a test that needs more than heddle_test_patience.
 #   heddle_fuzz_target(base_str SOURCES base_str.c LIBS heddle_base CORPUS corpus/base_str)
 #       A program around LLVMFuzzerTestOneInput (tests/harness/fuzz.h); CTest case
-#       `fuzz.base_str`, label `fuzz`. Uses libFuzzer with HEDDLE_FUZZ, otherwise our own driver.
+#       `fuzz.base_str`, label `fuzz`. Uses libFuzzer with HEDDLE_FUZZ, otherwise our own driver,
+#       with RUNS mutants if a target is slow.
 #
 # Under AddressSanitizer the cases run without LeakSanitizer, which takes seconds at each exit on
 # some machines; one case `<case>.leaks` (label `slow`) runs the whole program with it.
@@ -146,8 +147,12 @@ endfunction()
 add_custom_target(fuzz_targets)
 
 function(heddle_fuzz_target name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;LIBS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS;RUNS" "SOURCES;LIBS")
     set(corpus "")
+    set(runs "")
+    if(arg_RUNS)
+        set(runs -n ${arg_RUNS})
+    endif()
     if(arg_CORPUS)
         get_filename_component(corpus ${arg_CORPUS} ABSOLUTE)
     endif()
@@ -166,7 +171,7 @@ function(heddle_fuzz_target name)
     else()
         target_sources(fuzz_${name} PRIVATE ${heddle_harness}/fuzz_main.c)
         heddle_program_test(fuzz.${name} LABELS fuzz TIMEOUT 300
-            COMMAND fuzz_${name} ${corpus})
+            COMMAND fuzz_${name} ${runs} ${corpus})
         heddle_leaks_test(fuzz.${name} COMMAND fuzz_${name} -n 1000 ${corpus})
     endif()
 endfunction()

@@ -70,6 +70,7 @@ struct hed_conn_state {
     uint32_t cipher; /* TLS's number; 0: the connection is not secured */
     struct hed_conn_who who;
     struct hed_conn_secret read, write;
+    uint32_t asked; /* not 0: the peer wants us to change our key */
 };
 
 /* Server: frees the connection without a word to the peer, and closes the descriptor, of which

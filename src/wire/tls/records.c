@@ -458,6 +458,7 @@ hed_tls_resume(int fd, const struct hed_link *link, const struct hed_conn_state 
     t->who = s->who;
     t->in.secret = s->read;
     t->out.secret = s->write;
+    atomic_init(&t->asked, s->asked != 0);
     t->arrived = malloc(IN_SIZE);
     t->leaving = malloc(OUT_SIZE);
     t->in.cipher = EVP_CIPHER_CTX_new();
@@ -484,8 +485,11 @@ hed_tls_suspend(struct hed_tls_end *t, struct hed_conn_state *out)
         return HED_EIO;
     if (t->content_size || t->from != t->to)
         return HED_ESTATE;
-    *out = (struct hed_conn_state){
-        .cipher = t->suite->number, .who = t->who, .read = t->in.secret, .write = t->out.secret};
+    *out = (struct hed_conn_state){.cipher = t->suite->number,
+                                   .who = t->who,
+                                   .read = t->in.secret,
+                                   .write = t->out.secret,
+                                   .asked = atomic_load(&t->asked)};
     t->in.broken = t->out.broken = true; /* nothing more is said here */
     return 0;
 }
