@@ -15,6 +15,14 @@
 #define TOTAL_PART(bytes) ((bytes) / 4 * 3)
 /* Private memory counts when it is reserved, and each thread reserves 8 MiB for its stack. */
 #define PRIVATE_LEAST (UINT64_C(16) << 30)
+/* Sanitizers reserve far more than there is. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define IS_SANITIZED false
+#endif
 
 const char *
 hed_read_small(const char *path, char *out, size_t size)
@@ -114,9 +122,5 @@ hed_memory_defaults(struct hed_server_options *o, const char *root)
         o->host_memory = o->total_memory;
     o->worker_memory_given = o->worker_memory != HED_NOT_GIVEN;
     if (!o->worker_memory_given)
-        o->worker_memory = machine ? hed_max(machine, PRIVATE_LEAST) : 0;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    if (!o->worker_memory_given)
-        o->worker_memory = 0; /* sanitizers reserve far more than there is */
-#endif
+        o->worker_memory = machine && !IS_SANITIZED ? hed_max(machine, PRIVATE_LEAST) : 0;
 }

@@ -24,6 +24,7 @@ channel_make(struct hed_conn *conn, const struct hed_channel_ops *ops, bool clie
     ch->ops = ops;
     ch->conn = conn;
     ch->message = message;
+    memset(message, 0, sizeof *message); /* hed_channel_last_words() may look before `next` does */
     *out = ch;
     return 0;
 }
