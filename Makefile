@@ -18,7 +18,7 @@ define workflow
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
-.PHONY: all demo test ci sanitize faults fuzz bench \
+.PHONY: all demo test ci sanitize faults hostile fuzz bench \
 	bench-cpu lint tidy deb install clean help bootstrap
 
 all:
@@ -51,6 +51,11 @@ sanitize: bootstrap
 faults: bootstrap
 	$(call workflow,dev)
 	HED_SWEEP=--all ctest --preset dev -L faults -j 1
+
+# 100,000 sessions of clients that mean harm, beside honest ones.
+hostile: bootstrap
+	$(call workflow,dev)
+	HED_BUILD=$(CURDIR)/build/dev python3 -B tests/attack/hostile.py --sessions 100000 $(ARGS)
 
 # 10 million inputs for each parser; ARGS='--seconds 60 ptx_parse' and so on go to tools/fuzz.
 fuzz:
@@ -93,6 +98,7 @@ help:
 	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
 	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
 	@echo "make faults     let every operation of client and server fail once"
+	@echo "make hostile    100,000 sessions of clients that mean harm"
 	@echo "make fuzz       give each parser 10 million inputs (ARGS='--seconds 60 ptx_parse' ...)"
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"

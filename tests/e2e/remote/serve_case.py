@@ -96,7 +96,7 @@ class Server:
             case.assertIsNone(self.process.poll(), self.log())
 
     def log(self):
-        with open(self.log_path, encoding="utf-8") as f:
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
             return f.read()
 
     def until_logged(self, words):
