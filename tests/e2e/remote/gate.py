@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import unittest
 
+from serve_case import TCP, hello
 from words import HEDDLE, PATIENCE, TOKEN, TlsCase, environment, until
 
 PREFACE = b"HEDDLE1\n" + struct.pack("<II", 1, 0) + bytes(16)
@@ -285,6 +287,38 @@ class Gate(TlsCase):
             self.assertEqual(memory_has(pid, secrets), set(), name_of(pid))
         # The search finds what is there.
         self.assertTrue({"token"} < memory_has(self.pids("heddled-gate")[0], secrets))
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_a_worker_has_the_secrets_of_its_own_client(self):
+        at, log = self.serve_tls("--patience", "1000")
+        host, port = at[6:].rsplit(":", 1)
+        keys = self.file("keys")
+        sockets = []
+        for who in ("alice", "bob", "alice"):
+            context = ssl.create_default_context(cafile=self.ca)
+            context.load_cert_chain(self.file(f"a/client-{who}.pem"),
+                                    self.file(f"a/client-{who}.key"))
+            context.keylog_filename = keys
+            s = socket.create_connection((host, int(port)), timeout=PATIENCE)
+            s.sendall(PREFACE)
+            s = context.wrap_socket(s, server_hostname=host)
+            self.addCleanup(s.close)
+            sockets.append(s)
+            self.assertEqual(s.recv(1), b"R")
+            s.sendall(hello(TCP))
+            self.assertTrue(s.recv(1), log())  # its worker is there
+        with open(keys, encoding="ascii") as f:
+            lines = [x.split() for x in f if "_TRAFFIC_SECRET_0" in x]
+        secrets = {(name, number): bytes.fromhex(key) for name, number, key in lines}
+        self.assertEqual(len(secrets), 6)
+        workers = self.pids("heddled-worker")
+        found = [{number for _, number in memory_has(pid, secrets)} for pid in workers]
+        self.assertEqual([len(x) for x in found], [1, 1, 1])
+        self.assertEqual(len(set.union(*found)), 3)
+        for pid in [self.servers[-1][0].pid, *self.pids("heddled-gate")]:
+            self.assertEqual(memory_has(pid, secrets), set(), name_of(pid))
+        for s in sockets:
+            s.close()  # before the server ends, which waits for clients
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_the_keeper_is_confined(self):
