@@ -33,7 +33,8 @@
 struct entry {
     struct hed_work *work; /* NULL: the entry is free */
     uint32_t generation;
-    uint32_t next_free; /* 1 + index; 0: none */
+    uint32_t of_context; /* the generation of the work's context */
+    uint32_t next_free;  /* 1 + index; 0: none */
 };
 
 struct left { /* a slot that has yet to be written */
@@ -183,6 +184,9 @@ add_function(struct hed_remote_host *h, const struct hed_work *w)
         return 0;
     hed_lock(&h->lock);
     id = add_function_locked(h, copy);
+    if (id) /* relaxed: the thread that adds it uses the context */
+        find_entry_locked(h, id)->of_context =
+            atomic_load_explicit(&w->ctx->generation, memory_order_relaxed);
     hed_unlock(&h->lock);
     if (!id)
         hed_work_free(copy);
@@ -198,11 +202,14 @@ note_run(struct hed_remote_host *h)
 
 /* Takes the work of an id; the caller frees it. NULL if there is none any more. */
 static struct hed_work *
-take_function(struct hed_remote_host *h, uint64_t id)
+take_function(struct hed_remote_host *h, uint64_t id, uint32_t *of_context)
 {
     hed_lock(&h->lock);
 
     struct entry *e = find_entry_locked(h, id);
+
+    *of_context = e ? e->of_context : 0;
+
     struct hed_work *w = e ? remove_locked(h, e) : NULL;
 
     hed_unlock(&h->lock);
@@ -212,7 +219,8 @@ take_function(struct hed_remote_host *h, uint64_t id)
 static void
 forget_host_function(struct hed_remote_host *h, uint64_t id)
 {
-    struct hed_work *w = take_function(h, id);
+    uint32_t of_context;
+    struct hed_work *w = take_function(h, id, &of_context);
 
     if (w)
         note_run(h);
@@ -248,13 +256,18 @@ fetch_functions(struct hed_remote *r)
 static void
 run_function(struct hed_remote *r, uint64_t id, CUresult status)
 {
-    struct hed_work *w = take_function(r->host, id);
+    uint32_t of_context;
+    struct hed_work *w = take_function(r->host, id, &of_context);
 
     if (!w)
         return;
     fetch_functions(r);
-    hed_context_fail(w->ctx, status);
-    if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
+    /* The worker's word may come late: it is not about what the program has made of a context that
+     * was reset. Acquire: pairs with the release in close_contents(). */
+    if (of_context == atomic_load_explicit(&w->ctx->generation, memory_order_acquire))
+        hed_context_fail(w->ctx, status);
+    if (w->kind == HED_WORK_CALLBACK ||
+        (status == CUDA_SUCCESS && hed_context_error(w->ctx) == CUDA_SUCCESS))
         hed_work_call(w);
     hed_work_free(w);
     note_run(r->host);
