@@ -60,7 +60,9 @@ launch_kernel(struct input *in)
 {
     void *params[] = {&in->words[0], &in->words[1], &in->words[2]};
     size_t bytes = in->extra[5] % (sizeof in->words + 1);
-    void *extra[6] = {PARAM_POINTER, in->words, PARAM_SIZE, &bytes, PARAM_END, PARAM_END};
+    /* The last one stays: a list without an end is an address that leads nowhere. */
+    void *extra[7] = {PARAM_POINTER, in->words, PARAM_SIZE, &bytes,
+                      PARAM_END,     PARAM_END, PARAM_END};
 
     for (unsigned i = 0; i < 5; i += 2)
         if (in->extra[i] % 8 == 0)
