@@ -28,7 +28,8 @@
 
 static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
-    "       heddle serve --status [--json] | --list | --evict WORKER [--listen ADDRESS]\n"
+    "       heddle serve --status [--json] [--listen ADDRESS]\n"
+    "       heddle serve --list | --evict WORKER [--listen ADDRESS]\n"
     "\n"
     "Lets programs elsewhere use this machine's GPUs. They run with\n"
     "`heddle run --gpu ADDRESS -- PROGRAM`, and each gets a process of its own here.\n"

@@ -30,6 +30,7 @@ from serve_case import (  # noqa: E402
     until)
 
 PATIENCE_S = 20  # for one answer of the server, which is busy
+FORK = multiprocessing.get_context("fork")
 GLANCE_S = 0.02  # for an answer that may not come
 MORE_MEMORY = 2 << 20  # bytes that the listener may have more at the end; its allocator's slack
 SETTLED = 0.2  # of the sessions: by then the listener's memory is what it stays
@@ -221,9 +222,9 @@ class Hostile:
 
 
 class Attack(Case):
-    def honest(self, address, env, stop, failures):
-        """A client that comes again and again."""
-        n = 0
+    def honest(self, address, env, stop, heard):
+        """In a process of its own: a client that comes again and again."""
+        n, failures = 0, []
         while not stop.is_set():
             r = subprocess.run([HEDDLE, "devices", "--gpu", address],
                                env=clean_environment(**env), capture_output=True, text=True)
@@ -231,13 +232,12 @@ class Attack(Case):
                 failures.append(r.stderr)
             n += 1
             stop.wait(0.2)
-        failures.append(n)
+        heard.put((n, failures))
 
     def attack(self, hostile, sessions):
         """So many sessions in each of --jobs processes."""
-        fork = multiprocessing.get_context("fork")
-        counts = fork.SimpleQueue()
-        jobs = [fork.Process(target=hostile.many, args=(i, sessions, counts))
+        counts = FORK.SimpleQueue()
+        jobs = [FORK.Process(target=hostile.many, args=(i, sessions, counts))
                 for i in range(asked.jobs)]
         for job in jobs:
             job.start()
@@ -255,31 +255,31 @@ class Attack(Case):
                         listen=listen, gpu=asked.gpu)
         port = server.port() if tls else None
         hostile = Hostile(server, port, Recorder(server, self.dir), asked.seed)
-        stop, threads, heard = threading.Event(), [], []
-        for address in [f"unix:{server.path}"] + ([f"tcp://127.0.0.1:{port}"] if tls else []):
-            failures = []
-            heard.append(failures)
-            threads.append(threading.Thread(target=self.honest,
-                                            args=(address, env, stop, failures)))
-            threads[-1].start()
+        stop, heard = FORK.Event(), FORK.SimpleQueue()
+        addresses = [f"unix:{server.path}"] + [f"tcp://127.0.0.1:{port}"] * bool(tls)
+        honest = [FORK.Process(target=self.honest, args=(address, env, stop, heard))
+                  for address in addresses]
+        for client in honest:
+            client.start()
         begin, settled = time.monotonic(), None
         files = descriptors(server.process.pid)
         for part in (SETTLED, 1 - SETTLED):
             self.attack(hostile, int(asked.sessions * part / asked.jobs))
             settled = settled or resident(server.process.pid)
         stop.set()
-        for t in threads:
-            t.join()
+        visits, failures = zip(*(heard.get() for _ in honest))
+        for client in honest:
+            client.join()
         self.assertIsNone(server.process.poll(), server.log()[-2000:])
         until(lambda: not server.workers(), server.status)
         until(lambda: descriptors(server.process.pid) <= files)
         grown = resident(server.process.pid) - settled
         print(f"{sum(hostile.count.values())} hostile sessions in "
               f"{time.monotonic() - begin:.0f} s: {hostile.count}; "
-              f"honest clients: {[f[-1] for f in heard]}; the listener has "
+              f"honest clients: {visits}; the listener has "
               f"{resident(server.process.pid) >> 10} KiB, {grown >> 10} KiB more than after "
               f"{int(SETTLED * 100)} %")
-        self.assertEqual([f[:-1] for f in heard], [[] for _ in heard], server.log()[-2000:])
+        self.assertEqual(sum(failures, []), [], server.log()[-2000:])
         self.assertLess(grown, MORE_MEMORY)
         self.assertNotIn(" error base: bug: ", server.log())
 
