@@ -16,7 +16,8 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define READY_MS 10000              /* it has to read a few files */
+#define KEEPER_BYTES (UINT64_C(256) << 20) /* private memory of it, and of each gate */
+#define READY_MS 10000                     /* it has to read a few files */
 #define AGAIN_NS (1 * HED_NS_PER_S) /* a keeper that ended by itself is not replaced more often */
 
 bool
@@ -48,8 +49,9 @@ be_keeper(const struct hed_server *s, const struct hed_server_options *o, int so
     (void)prctl(PR_SET_NAME, "heddled-gate");
     hed_child_prepare(&socket, 1);
     box.gate = true;
+    box.steps &= ~(UINT32_C(1) << HED_STEP_CGROUP); /* it stays in the listener's */
     box.driver = false;
-    box.memory = 0;
+    box.memory = KEEPER_BYTES;
     box.uid = s->options->worker_uids[1]; /* no worker's, now; see hed_child_start() */
     _exit(hed_keeper_run(socket, &plan));
 }

@@ -65,6 +65,8 @@ reaches_side(struct hed_worker *w, const CUDA_MEMCPY3D_v2 *c, bool to)
 static bool
 guard_memory_ops(struct hed_worker *w, const CUstreamBatchMemOpParams_v1 *ops, unsigned count)
 {
+    if (count && !ops)
+        return false;
     for (unsigned i = 0; i < count; i++) {
         const CUstreamBatchMemOpParams_v1 *op = &ops[i];
         const bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
