@@ -128,6 +128,8 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     put_text(b, "program", w->program, sizeof w->program);
     hed_buf_addf(b, ",");
     put_text(b, "peer", c->peer, sizeof c->peer);
+    hed_buf_addf(b, ",");
+    put_text(b, "certificate", c->who.name, sizeof c->who.name);
     hed_buf_addf(b, ",\"since\":%.3f", seconds_of(c->started_wall_ns));
     hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - c->started_ns));
     hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds_of(now - last) : 0);

@@ -65,8 +65,12 @@ client_text(const struct hed_child *c, char *out, size_t size)
 {
     if (c->link->local)
         (void)snprintf(out, size, "process %d of user %u", (int)c->user.pid, c->user.uid);
+    else if (c->who.name[0])
+        (void)snprintf(out, size, "%s at %s", c->who.name, c->peer);
     else
         (void)snprintf(out, size, "%s", c->peer);
+    for (char *p = out; *p; p++)
+        *p = *p >= ' ' && *p < 0x7f ? *p : '?'; /* a certificate may have any name */
     return out;
 }
 
@@ -78,7 +82,7 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
     const uint64_t told = atomic_load(&w->last_ns);
     const uint64_t last = told > c->started_ns && told <= now ? told : c->started_ns;
     char program[CELL], since[HED_AGE_TEXT], idle[HED_AGE_TEXT], used[HED_SIZE_TEXT],
-        memory[HED_SIZE_TEXT], client[80];
+        memory[HED_SIZE_TEXT], client[136];
 
     hed_buf_addf(out, "%7d  %-16.16s  %-28.28s  %6s  %6s  %9s  %9s  %9llu\n", (int)c->pid,
                  program_text(w, program), client_text(c, client, sizeof client),

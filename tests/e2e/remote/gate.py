@@ -164,8 +164,11 @@ class Gate(TlsCase):
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
 
     def test_limits_are_explained_over_tls(self):
-        at, log = self.serve_tls("--clients", "2", "--per-source", "1")
+        at, log = self.serve_tls("--clients", "2", "--per-source", "1", "--listen",
+                                 f"unix:{self.dir}/s")
         self.stay(at, "alice")
+        table = self.heddle("serve", "--list", "--listen", f"unix:{self.dir}/s").stdout
+        self.assertRegex(table, r"  alice at 127\.0\.0\.1:\d+ ")
         r = self.devices(at, "bob")
         self.assertEqual(r.returncode, 1)
         self.assertIn("the server already has 1 clients from there (--per-source)", r.stderr)

@@ -191,8 +191,8 @@ class Beginning(Case):
 class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices",
             "connections", "refused", "clients_ever", "stopping", "clients"}
-    CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer", "since",
-                   "seconds", "idle_seconds",
+    CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer",
+                   "certificate", "since", "seconds", "idle_seconds",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
                    "leased_total_bytes", "host_bytes", "used_bytes", "failure"}
 
@@ -353,11 +353,11 @@ class Ends(Case):
     def test_a_killed_worker_affects_one_client(self):
         server = Server(self)
         a, b = self.client(server), self.client(server)
-        until(lambda: len(server.workers()) == 2)
+        until(lambda: server.log().count(") begins") == 2, server.log)
         first, second = sorted(server.workers())
         os.kill(first, signal.SIGKILL)
         until(lambda: server.workers() == [second])
-        server.until_logged(f"worker {first} (?) was killed by signal 9")
+        server.until_logged(f"worker {first} (heddle) was killed by signal 9")
         until(lambda: self.ended(a) or self.ended(b))
         self.assertNotEqual(self.ended(a), self.ended(b))
 
