@@ -13,6 +13,7 @@
 
 struct hed_address;
 struct hed_conn;
+struct hed_link;
 struct hed_preface;
 struct hed_why;
 
@@ -76,10 +77,10 @@ struct hed_conn_state {
 /* Server: frees the connection without a word to the peer, and closes the descriptor, of which
  * others have copies. HED_ESTATE if the peer has said more than was read; then it goes on. */
 int hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out);
-/* Server: carries on. Takes ownership of the descriptor, even if it fails. That a connection
- * without TLS is allowed is for the caller to know. */
-int hed_conn_resume(int fd, const struct hed_conn_state *s, struct hed_conn **out,
-                    struct hed_why *why);
+/* Server: carries on over a socket that came by this link. Takes ownership of the descriptor, even
+ * if it fails. That a connection without TLS is allowed is for the caller to know. */
+int hed_conn_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s,
+                    struct hed_conn **out, struct hed_why *why);
 
 void hed_conn_close(struct hed_conn *c);   /* also frees it; NULL is allowed */
 void hed_conn_forget(struct hed_conn *c);  /* in the child of a fork; the peer does not notice */

@@ -64,7 +64,7 @@ hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
     struct hed_why reason = {""};
     struct hed_conn *c = NULL;
     int fd = -1;
-    int err = link->local ? 0 : check_client_tls(tls, &reason);
+    int err = link->private ? 0 : check_client_tls(tls, &reason);
 
     if (!err)
         err = link->connect(a, end, &fd, &reason);
@@ -72,7 +72,7 @@ hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
         close(fd);
     if (!err && (err = hed_conn_write(c, preface, sizeof *preface)))
         hed_why_set(&reason, "the server hung up at once; its log may say why");
-    if (!err && !link->local && !tls->insecure)
+    if (!err && !link->private && !tls->insecure)
         err = hed_tls_begin(fd, link, tls, a->host, end, &c->tls, &reason);
     if (!err) {
         *out = c;
@@ -118,9 +118,8 @@ begin_server_tls(struct hed_conn *c, const struct hed_tls *tls, uint64_t end, st
 
 /* A connection over an accepted socket. Takes ownership of it, even if it fails. */
 static int
-conn_adopt(int fd, struct hed_conn **out, struct hed_why *why)
+conn_adopt(int fd, const struct hed_link *link, struct hed_conn **out, struct hed_why *why)
 {
-    const struct hed_link *link = hed_link_of(fd);
     int err = HED_EINVAL;
 
     if (!link || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, 0) != 0)
@@ -140,13 +139,13 @@ hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_co
 {
     const uint64_t end = hed_socket_end(timeout_ms);
     struct hed_conn *c = NULL;
-    int err = conn_adopt(fd, &c, why);
+    int err = conn_adopt(fd, hed_link_of(fd), &c, why);
 
     if (err)
         return err;
-    if (!c->link->local)
+    if (!c->link->private)
         err = check_server_tls(tls, why);
-    if (!err && !c->link->local && !tls->insecure)
+    if (!err && !c->link->private && !tls->insecure)
         err = begin_server_tls(c, tls, end, why);
     if (err)
         hed_conn_close(c);
@@ -156,10 +155,11 @@ hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_co
 }
 
 int
-hed_conn_resume(int fd, const struct hed_conn_state *s, struct hed_conn **out, struct hed_why *why)
+hed_conn_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s,
+                struct hed_conn **out, struct hed_why *why)
 {
     struct hed_conn *c = NULL;
-    int err = conn_adopt(fd, &c, why);
+    int err = conn_adopt(fd, link, &c, why);
 
     if (!err && s->cipher && (err = hed_tls_resume(fd, c->link, s, false, &c->tls)) != 0) {
         hed_why_set(why, "%s", hed_err_text(err));

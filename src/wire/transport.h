@@ -40,7 +40,8 @@ const struct hed_transport *hed_transport_by_id(uint32_t id);
 struct hed_address {
     const struct hed_transport *transport; /* NULL if this is not an address yet */
     char path[108];                        /* of a unix socket; else "" */
-    char host[HED_ADDRESS_HOST];           /* of TCP; else "" */
+    char host[HED_ADDRESS_HOST];           /* of TCP; of vm:, the guest's name; else "" */
+    uint64_t window;                       /* of vm:, for listening: bytes of the window */
     uint16_t port;                         /* 0 is for listening only: any free port */
 };
 

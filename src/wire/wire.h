@@ -136,7 +136,12 @@ struct hed_preface {
     };
 };
 
-enum hed_transport_id { HED_TRANSPORT_SHM = 1, HED_TRANSPORT_UNIX, HED_TRANSPORT_TCP };
+enum hed_transport_id {
+    HED_TRANSPORT_SHM = 1,
+    HED_TRANSPORT_UNIX,
+    HED_TRANSPORT_TCP,
+    HED_TRANSPORT_VM
+};
 
 struct hed_hello {
     struct hed_msg head;

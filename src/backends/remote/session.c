@@ -71,7 +71,7 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
         hed_why_set(why, "%s%s",
                     err ? "the server hung up instead of answering; its log says why"
                         : "the answer is not that of heddled; check the address",
-                    !r->address.transport->link->local && r->tls.insecure
+                    !r->address.transport->link->private && r->tls.insecure
                         ? " (does it use TLS? Then set tls_ca, not insecure)"
                         : "");
         return err ? err : HED_EFORMAT;

@@ -124,7 +124,7 @@ pass_verdict(const struct hed_conn_state *state, int fd, int answer)
 
     if (poll(&decided, 1, VERDICT_MS) == 1 &&
         recv(answer, &verdict, sizeof verdict, MSG_DONTWAIT) == (ssize_t)sizeof verdict &&
-        hed_conn_resume(fd, state, &conn, &why) == 0) {
+        hed_conn_resume(fd, hed_link_of(fd), state, &conn, &why) == 0) {
         verdict.text[sizeof verdict.text - 1] = '\0';
         tell_refused(conn, CUDA_ERROR_DEVICE_UNAVAILABLE, verdict.text);
         hed_conn_close(conn);

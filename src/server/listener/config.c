@@ -183,7 +183,7 @@ check_options(struct hed_server_options *o, struct hed_why *why)
     bool tcp = false;
 
     for (uint32_t i = 0; i < o->listen_count; i++)
-        tcp = tcp || !o->listen[i].transport->link->local;
+        tcp = tcp || !o->listen[i].transport->link->private;
     o->tls.token = o->token_file[0] != '\0';
     return tcp ? check_tcp(o, why) : 0;
 }

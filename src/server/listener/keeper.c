@@ -24,7 +24,7 @@ bool
 hed_keeper_wanted(const struct hed_server_options *o)
 {
     for (uint32_t i = 0; i < o->listen_count; i++) {
-        if (!o->listen[i].transport->link->local && !o->tls.insecure)
+        if (!o->listen[i].transport->link->private && !o->tls.insecure)
             return true;
     }
     return false;

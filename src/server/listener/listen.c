@@ -23,10 +23,10 @@ log_listening(const struct hed_server *s, const struct hed_listener *l)
 
     hed_address_text(&l->address, text, sizeof text);
     hed_info(SERVER, "listening on %s%s", text,
-             link->local                 ? ""
+             link->private               ? ""
              : !s->options->tls.insecure ? " (TLS)"
                                          : " (no TLS)");
-    if (!link->local && s->options->tls.insecure)
+    if (!link->private && s->options->tls.insecure)
         hed_warn(
             SERVER,
             "INSECURE: %s accepts every client that can reach it, without encryption, and lets "

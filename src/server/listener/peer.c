@@ -46,7 +46,7 @@ static void read_peer(struct hed_server *s, struct hed_peer *p);
 static bool
 needs_gate(const struct hed_server *s, const struct hed_peer *p)
 {
-    return !p->link->local && !s->options->tls.insecure;
+    return !p->link->private && !s->options->tls.insecure;
 }
 
 static void
@@ -133,7 +133,7 @@ refuse_peer(struct hed_server *s, struct hed_peer *p, const char *text)
         (void)hed_str_copy(verdict.text, sizeof verdict.text, text);
         (void)send(p->gate, &verdict, sizeof verdict, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
-    w = p->link->local || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
+    w = p->link->private || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
     if (!w) {
         close_peer(s, p);
         return;

@@ -245,7 +245,7 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
     struct hed_conn *conn;
     struct hed_channel *channel = NULL;
     struct hed_msg *m;
-    int err = hed_conn_resume(fd, state, &conn, &why);
+    int err = hed_conn_resume(fd, w->start->link, state, &conn, &why);
 
     if (!err) {
         err = hed_channel_accept(conn, w->transport->channel, &channel, &why);
@@ -422,7 +422,7 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     const struct hed_worker_start *s = w->start;
     struct hed_conn *conn;
     struct hed_channel *channel;
-    int err = hed_conn_resume(s->conn, s->state, &conn, why);
+    int err = hed_conn_resume(s->conn, s->link, s->state, &conn, why);
 
     if (err)
         return err;

@@ -20,10 +20,14 @@ struct hed_link {
      * none. */
     int families[2];
 
-    /* The peer is a process of this machine. The kernel then knows its user (SO_PEERCRED),
-     * descriptors can be passed, and nobody can listen in. Over any other link, connections are
-     * secured by TLS, or the user has asked for insecure ones. */
+    /* The peer is a process of this machine. The kernel then knows its user (SO_PEERCRED), and
+     * descriptors can be passed. */
     bool local;
+
+    /* Nobody can listen in or answer in the peer's place: it is a process of this machine, or of a
+     * guest whose QEMU is. Over any other link, connections are secured by TLS, or the user has
+     * asked for insecure ones. */
+    bool private;
 
     /* Parses the part of an address after the scheme. `text` is the complete address, for
      * messages. */
@@ -55,7 +59,10 @@ struct hed_link {
     bool (*is_silent)(int fd);
 };
 
-extern const struct hed_link hed_link_unix, hed_link_tcp;
+extern const struct hed_link hed_link_unix, hed_link_tcp, hed_link_vm;
+
+/* For other links: listens on the unix socket a->path, as `listen` above. */
+int hed_unix_listen(const struct hed_address *a, int mode, int *fd, struct hed_why *why);
 
 /* The link of a socket; NULL if it is none of ours. */
 const struct hed_link *hed_link_of(int fd);

@@ -166,8 +166,8 @@ clear_path(const struct hed_address *a, struct hed_why *why)
 }
 
 /* Nobody can connect before listen(), which comes last. */
-static int
-listen_path(const struct hed_address *a, int mode, int *out, struct hed_why *why)
+int
+hed_unix_listen(const struct hed_address *a, int mode, int *out, struct hed_why *why)
 {
     const struct sockaddr_un name = name_of_path(a);
     const int folder = lock_folder(a->path, why);
@@ -195,8 +195,9 @@ listen_path(const struct hed_address *a, int mode, int *out, struct hed_why *why
 const struct hed_link hed_link_unix = {
     .families = {AF_UNIX},
     .local = true,
+    .private = true,
     .parse = parse_path,
     .print = print_path,
     .connect = connect_path,
-    .listen = listen_path,
+    .listen = hed_unix_listen,
 };

@@ -28,6 +28,12 @@ addresses_are_read_and_printed(void **state)
         {"tcp://[::]", HED_TRANSPORT_TCP, "::", 7717, "tcp://[::]:7717"},
         {"tcp://[fe80::1%eth0]:5", HED_TRANSPORT_TCP, "fe80::1%eth0", 5, NULL},
         {"tcp://[::ffff:1.2.3.4]:5", HED_TRANSPORT_TCP, "::ffff:1.2.3.4", 5, NULL},
+        {"vm:", HED_TRANSPORT_VM, "", 7717, NULL},
+        {"vm:auto", HED_TRANSPORT_VM, "", 7717, "vm:"},
+        {"vm:alpha-1", HED_TRANSPORT_VM, "alpha-1", 7717, NULL},
+        {"vm:alpha,size=1G", HED_TRANSPORT_VM, "alpha", 7717, "vm:alpha"},
+        {"vm:alpha,size=64M", HED_TRANSPORT_VM, "alpha", 7717, NULL},
+        {"vm:alpha,size=0", HED_TRANSPORT_VM, "alpha", 7717, "vm:alpha,size=0M"},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -39,7 +45,7 @@ addresses_are_read_and_printed(void **state)
             fail_msg("%s: %s", rows[i].text, why.text);
         assert_true(hed_address_is(rows[i].text));
         assert_int_equal(a.transport->id, rows[i].transport);
-        assert_string_equal(a.transport->id == HED_TRANSPORT_TCP ? a.host : a.path, rows[i].where);
+        assert_string_equal(a.path[0] ? a.path : a.host, rows[i].where);
         assert_int_equal(a.port, rows[i].port);
         hed_address_text(&a, text, sizeof text);
         assert_string_equal(text, rows[i].printed ? rows[i].printed : rows[i].text);
@@ -62,6 +68,15 @@ what_is_no_address_is_refused_with_the_reason(void **state)
         {"unix:", "path of the socket is missing"},
         {"shm:", "path of the socket is missing"},
         {"unix:/a\nb", "control character"},
+        {"vm:.x", "name of a guest"},
+        {"vm:a/b", "name of a guest"},
+        {"vm:a b", "name of a guest"},
+        {"vm:,size=1G", "name of a guest"},
+        {"vm:a,sise=1G", "expected vm:NAME"},
+        {"vm:a,size=", "size of a window"},
+        {"vm:a,size=3M", "size of a window"},
+        {"vm:a,size=100M", "size of a window"},
+        {"vm:a,size=4096T", "size of a window"},
         {"tcp://", "name or address of a host"},
         {"tcp://:7717", "name or address of a host"},
         {"tcp://-x", "name or address of a host"},
