@@ -128,10 +128,16 @@ def compare(name, got, want, on_purpose, either):
         yield f"{key}: listed as different, but not asked"
 
 
+def differences(golden, text, on_purpose, either=False):
+    """How the output of a program differs from its golden file, if that is not on purpose."""
+    golden = Path(golden).resolve()
+    name = golden.stem if golden.parts[-3] == "conformance" else f"cu/{golden.stem}"
+    return list(compare(name, answers(text), answers(golden.read_text()), on_purpose, either))
+
+
 def main():
     same, either = sys.argv[1] == "--same", sys.argv[1] == "--either"
     golden, *command = sys.argv[2 if same or either else 1:]
-    golden = Path(golden).resolve()
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if run.returncode:
         print(f"{command[0]} ended with {run.returncode}")
@@ -139,9 +145,7 @@ def main():
     on_purpose = {} if same else dict(DIFFERENT)
     if os.environ.get("HEDDLE_GPU", "").startswith(("shm:", "unix:", "tcp:")):
         on_purpose.update(DIFFERENT_ELSEWHERE)
-    name = golden.stem if golden.parts[-3] == "conformance" else f"cu/{golden.stem}"
-    bad = list(compare(name, answers(run.stdout), answers(golden.read_text()), on_purpose,
-                       either))
+    bad = differences(golden, run.stdout, on_purpose, either)
     print(*bad, sep="\n")
     return 1 if bad else 0
 
