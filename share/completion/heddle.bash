@@ -90,7 +90,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run serve sched trace fatbin cpu cert devices doctor version help"
+    local commands="run serve sched trace fatbin cpu vm cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -112,6 +112,7 @@ _heddle() {
     trace) _heddle_trace "$cur" "$prev" ;;
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
     cpu) _heddle_cpu "$cur" "$prev" ;;
+    vm) _heddle_vm "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
     esac
 }
@@ -178,7 +179,7 @@ _heddle_serve() {
     case $prev in
     --listen)
         compopt -o nospace 2>/dev/null
-        _heddle_words "shm: unix: tcp://" "$cur"
+        _heddle_words "shm: unix: tcp:// vm:" "$cur"
         ;;
     --images)
         compopt -o filenames 2>/dev/null
@@ -267,6 +268,25 @@ _heddle_cpu() {
         _heddle_words "--block --lines --compile --no-compile --json --help" "$cur"
     else
         _heddle_files "$cur"
+    fi
+}
+
+_heddle_vm() {
+    local cur=$1 prev=$2 options="--size --no-window --help"
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "qemu-args libvirt list --help" "$cur"
+        return
+    fi
+    case ${COMP_WORDS[2]} in
+    qemu-args) options+=" --ram --lines" ;;
+    list) options="--json --help" ;;
+    esac
+    if [[ $prev == --size || $prev == --ram ]]; then
+        COMPREPLY=()
+    elif [[ $cur == -* || ${COMP_WORDS[2]} == list ]]; then
+        _heddle_words "$options" "$cur"
+    else
+        _heddle_words "$(heddle vm list 2>/dev/null | sed -n 's/^ \([^ ]*\) .* listens$/\1/p')" "$cur"
     fi
 }
 

@@ -1,0 +1,113 @@
+/* heddle vm qemu-args: the options that give a QEMU guest its two devices. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/vm/vm.h"
+
+#define OUTPUT_MAX 4096
+
+static const char usage[] =
+    "usage: heddle vm qemu-args NAME [OPTION...]\n"
+    "\n"
+    "Prints the options with which QEMU connects a guest to the server that listens\n"
+    "at vm:NAME: shared RAM, a vsock device, and the window. In a shell:\n"
+    "\n"
+    "  qemu-system-x86_64 $(heddle vm qemu-args alpha --ram 8G) -accel kvm ...\n"
+    "\n"
+    "  --ram SIZE   the RAM of the guest (default: 2G); leave out -m, or give it the\n"
+    "               same size\n"
+    "  --size SIZE  the size of the window, as in `heddle serve --listen\n"
+    "               vm:NAME,size=SIZE`; 0: none. Then the server can be started later.\n"
+    "               Default: the size that the server's window has\n"
+    "  --no-window  leave the window out: all data goes through the vsock\n"
+    "  --lines      print one option per line\n"
+    "  -h, --help   show this help\n"
+    "\n"
+    "The exit code is 0 on success, 1 if no server listens for the guest, 2 if an\n"
+    "option is wrong.\n";
+
+/* Paths come from XDG_RUNTIME_DIR. A shell would split or expand some of them, and $(...) cannot
+ * quote. */
+static bool
+is_shell_word(const char *path)
+{
+    return path[strcspn(path, " \t\n\\\"'*?[]`$")] == '\0';
+}
+
+/* In QEMU's options, commas separate values, and two commas are one. */
+static void
+add_qemu_path(struct hed_buf *b, const char *path)
+{
+    for (; *path; path++) {
+        hed_buf_add(b, path, 1);
+        if (*path == ',')
+            hed_buf_add(b, path, 1);
+    }
+}
+
+void
+hed_cli_qemu_size(struct hed_buf *b, uint64_t bytes)
+{
+    if (bytes == 0)
+        hed_buf_addf(b, "0");
+    else if (bytes % (UINT64_C(1) << 30) == 0)
+        hed_buf_addf(b, "%" PRIu64 "G", bytes >> 30);
+    else
+        hed_buf_addf(b, "%" PRIu64 "M", bytes >> 20);
+}
+
+int
+hed_cli_qemu_options(struct hed_buf *b, const struct hed_cli_guest *g, uint64_t ram,
+                     const char *end)
+{
+    if (!is_shell_word(g->socket) || !is_shell_word(g->window))
+        return HED_EINVAL;
+    hed_buf_addf(b, "-object memory-backend-memfd,id=heddle-ram,size=");
+    hed_cli_qemu_size(b, ram);
+    hed_buf_addf(b, ",share=on%s-machine memory-backend=heddle-ram%s", end, end);
+    hed_buf_addf(b, "-chardev socket,id=heddle-vsock,path=");
+    add_qemu_path(b, g->socket);
+    hed_buf_addf(b, "%s-device vhost-user-vsock-pci,chardev=heddle-vsock%s", end, end);
+    if (g->size) {
+        hed_buf_addf(b, "-object memory-backend-file,id=heddle-window,mem-path=");
+        add_qemu_path(b, g->window);
+        hed_buf_addf(b, ",size=");
+        hed_cli_qemu_size(b, g->size);
+        hed_buf_addf(b, ",share=on%s-device ivshmem-plain,memdev=heddle-window%s", end, end);
+    }
+    return b->err;
+}
+
+int
+hed_cli_vm_qemu(int argc, char **argv)
+{
+    static const char command[] = "vm qemu-args";
+    struct hed_cli_vm_asked asked = {0};
+    const int code = hed_cli_vm_ask(command, usage, true, argc, argv, &asked);
+    struct hed_buf b;
+
+    if (code >= 0)
+        return code;
+    hed_buf_init(&b, OUTPUT_MAX);
+
+    const int err = hed_cli_qemu_options(&b, &asked.guest, asked.ram ? asked.ram : HED_CLI_RAM,
+                                         asked.lines ? "\n" : " ");
+
+    if (err) {
+        hed_cli_say("%s: %s: a shell would change the path %s", command, asked.guest.name,
+                    asked.guest.socket);
+    } else {
+        /* No blank at the end of the line. */
+        printf("%.*s\n", (int)b.size - 1, hed_buf_cstr(&b));
+        if (!asked.ram)
+            hed_cli_say("%s: %s: the guest has 2G of RAM; for another size use --ram, and leave "
+                        "out -m or give it the same size",
+                        command, asked.guest.name);
+    }
+    hed_buf_fini(&b);
+    return err ? HED_EXIT_FAILED : HED_EXIT_OK;
+}
