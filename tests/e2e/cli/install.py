@@ -58,9 +58,12 @@ class Components(Case):
         self.install("heddle")
         names = {os.path.basename(path) for path in self.files()}
         self.assertLessEqual({"heddle", "libheddle.so.0", "libcuda.so.1", "libnvidia-ml.so.1",
-                              "heddle.1", "heddle.conf.5"}, names)
+                              "heddle.1", "heddle.conf.5", "60-heddle-window.rules"}, names)
         self.assertFalse(names & {"heddled", "heddled.service", "heddle.h", "heddle.pc",
                                   "libheddle.so", "libcuda.so"}, names)
+        # Where udev and systemd look, if the prefix is /usr or /usr/local.
+        self.assertLessEqual({"lib/udev/rules.d/60-heddle-window.rules",
+                              "lib/sysusers.d/heddle.conf"}, self.files())
         for path in self.files():
             if os.path.basename(path).startswith("lib"):
                 self.assertEqual(os.path.basename(os.path.dirname(path)), "heddle", path)

@@ -7,15 +7,17 @@ QEMU looks at it before a guest runs.
 
 import json
 import os
+import re
 import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 import threading
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from case import PATIENCE, Case, clean_environment
+from case import PATIENCE, SOURCE, Case, clean_environment
 
 MIB = 1 << 20
 MAGIC = b"HEDDLEVM" + struct.pack("<II", 1, 0) + bytes(16)
@@ -289,6 +291,55 @@ class List(GuestCase):
         names = [g["name"] for g in json.loads(
             self.expect(0, "vm", "list", "--json", env=self.env).stdout)["guests"]]
         self.assertFalse([name for name in names if "\n" in name])
+
+
+class Rule(Case):
+    """The rule with which a guest's udev gives windows to the group heddle."""
+
+    def run_rule(self, group=None, path=os.environ["PATH"]):
+        """Does what udev does for a device whose folder is self.dir. Another group stands for
+        heddle, which may not exist here."""
+        with open(os.path.join(SOURCE, "share", "udev", "60-heddle-window.rules"),
+                  encoding="utf-8") as f:
+            [rule] = [line for line in f if not line.startswith("#")]
+        self.assertIn('ATTR{vendor}=="0x1af4", ATTR{device}=="0x1110"', rule)
+        [script] = re.findall(r"RUN\+=\"/bin/sh -c '([^']*)'\"$", rule.strip())
+        script = script.replace("$sys$devpath", self.dir).replace("$$", "$")
+        script = script.replace("chgrp heddle", f"chgrp {group or os.getgid()}")
+        self.assertNotIn("%", script)
+        return subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True,
+                              timeout=PATIENCE, env={"PATH": path})
+
+    def modes(self):
+        return {name: os.stat(self.path(name)).st_mode & 0o777 for name in os.listdir(self.dir)}
+
+    def test_the_group_may_use_the_window(self):
+        for name in ("resource2", "resource2_wc", "resource0", "config"):
+            self.write(name, "", 0o600)
+        r = self.run_rule()
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertEqual(self.modes(), {"resource2": 0o660, "resource2_wc": 0o660,
+                                        "resource0": 0o600, "config": 0o600})
+
+    def test_a_kernel_without_write_combining(self):
+        self.write("resource2", "", 0o600)
+        self.assertEqual(self.run_rule().returncode, 0)
+        self.assertEqual(self.modes(), {"resource2": 0o660})
+
+    def test_a_device_that_was_just_plugged_in(self):
+        """The file appears while the rule sleeps."""
+        programs = tempfile.mkdtemp(dir=os.environ["HED_SCRATCH"])
+        sleep = os.path.join(programs, "sleep")
+        with open(sleep, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\ntouch {self.path('resource2')}\n")
+        os.chmod(sleep, 0o755)
+        self.run_rule(path=programs + ":" + os.environ["PATH"])
+        self.assertEqual(self.modes(), {"resource2": 0o660})
+
+    def test_without_the_group_nothing_changes(self):
+        self.write("resource2", "", 0o600)
+        self.assertIn("no-such-group", self.run_rule("no-such-group").stderr)
+        self.assertEqual(self.modes(), {"resource2": 0o600})
 
 
 if __name__ == "__main__":
