@@ -22,7 +22,7 @@ static const char usage[] =
     "Lists the CUDA devices that a program under `heddle run` would see.\n"
     "\n"
     "  --gpu WHERE   as for `heddle run`: auto (default), gpu, cpu, cpu:h100x8, null,\n"
-    "                shm:PATH, unix:PATH or tcp://HOST:PORT\n"
+    "                shm:PATH, unix:PATH, tcp://HOST:PORT or vm:\n"
     "  --json        print JSON\n"
     "  -h, --help    show this help\n"
     "\n"

@@ -193,7 +193,7 @@ check_token(const char *value, struct hed_why *why)
 bool
 hed_config_gpu_is_address(const char *gpu)
 {
-    static const char *const begins[] = {"unix:", "shm:", "tcp://"};
+    static const char *const begins[] = {"unix:", "shm:", "tcp://", "vm:"};
 
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (strncmp(gpu, begins[i], strlen(begins[i])) == 0)
@@ -222,7 +222,7 @@ check_gpu(const char *value, struct hed_why *why)
             return 0;
     hed_why_set(why,
                 "gpu: there is no '%.64s'; choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, "
-                "unix:PATH and tcp://HOST:PORT",
+                "unix:PATH, tcp://HOST:PORT and vm:",
                 value);
     return HED_EINVAL;
 }

@@ -88,7 +88,7 @@ bool hed_config_perf_has(const struct hed_config *c, const char *name);
 /* Does `gpu` name this place, with or without something after it? "cpu:h100" names "cpu". */
 bool hed_config_gpu_is(const char *gpu, const char *name);
 
-/* Is it the address of a server: "unix:PATH", "shm:PATH" or "tcp://HOST:PORT"? */
+/* Is it the address of a server: "unix:PATH", "shm:PATH", "tcp://HOST:PORT" or "vm:"? */
 bool hed_config_gpu_is_address(const char *gpu);
 
 /* Sets all defaults. */

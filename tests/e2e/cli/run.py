@@ -106,6 +106,7 @@ class Settings(Case):
                 (("--gpu", "cpu:h100x65"), "--gpu: 'h100x65': the number of devices must be"),
                 (("--gpu", "cpu:h100x64,t4"), "--gpu: more than 64 devices"),
                 (("--gpu", "cpu:./none.json"), "--gpu: there is no device profile './none.json'"),
+                (("--gpu", "vm:a/b"), "the name of a guest has up to"),
                 (("--trace-data", "1z"), "--trace-data: '1z'"),
                 (("--trace-full", "maybe"), "maybe"),
                 (("--layers", "trace,magic"), "magic"),

@@ -211,7 +211,7 @@ too_large_a_file_is_refused(void **state)
 
 #define PLACES                                                 \
     "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
-    "unix:PATH and tcp://HOST:PORT"
+    "unix:PATH, tcp://HOST:PORT and vm:"
 
 #define LAYERS "choose from trace, fault, quota, record, sched, lift, sticky"
 
@@ -368,7 +368,21 @@ optimisations_are_turned_off_by_name(void **state)
     assert_false(hed_config_perf_has(&config, ""));
 }
 
+static void
+addresses_of_servers_are_places(void **state)
+{
+    static const char *const lines[] = {"gpu = shm:/s", "gpu = unix:/s", "gpu = tcp://h",
+                                        "gpu = vm:", "gpu = vm:auto"};
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(parse_settings(lines[i]), 0);
+        assert_true(hed_config_gpu_is_address(config.gpu));
+    }
+    assert_int_equal(parse_settings("gpu = vm"), HED_EINVAL);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(addresses_of_servers_are_places),
     cmocka_unit_test(optimisations_are_turned_off_by_name),
     cmocka_unit_test(defaults_are_as_described),
     cmocka_unit_test(file_is_read),
