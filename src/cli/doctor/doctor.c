@@ -3,7 +3,6 @@
  */
 #include "cli/doctor/doctor.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,37 +37,6 @@ static const struct hed_cli_opt options[] = {
 
 static const char *const level_names[] = {"ok", "warn", "FAIL"};
 static const char *const level_colours[] = {"\033[32m", "\033[33m", "\033[1;31m"};
-
-void
-hed_doctor_say(struct hed_doctor *d, enum hed_finding_level level, const char *name,
-               const char *fmt, ...)
-{
-    va_list args;
-
-    if (d->count >= HED_FINDINGS_MAX)
-        return;
-
-    struct hed_finding *f = &d->findings[d->count++];
-
-    f->level = level;
-    f->hint[0] = '\0';
-    snprintf(f->name, sizeof f->name, "%s", name);
-    va_start(args, fmt);
-    vsnprintf(f->text, sizeof f->text, fmt, args);
-    va_end(args);
-}
-
-void
-hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
-{
-    va_list args;
-
-    if (d->count == 0)
-        return;
-    va_start(args, fmt);
-    vsnprintf(d->findings[d->count - 1].hint, sizeof d->findings[0].hint, fmt, args);
-    va_end(args);
-}
 
 static void
 print_findings(const struct hed_doctor *d)
@@ -157,6 +125,7 @@ hed_cli_doctor(int argc, char **argv)
     hed_doctor_loader(d);
     hed_doctor_cpu(d);
     hed_doctor_server(d);
+    hed_doctor_guest(d);
     hed_doctor_driver(d);
     hed_doctor_system(d);
     hed_doctor_share(d);
