@@ -19,12 +19,16 @@ enum hed_desk_kind {
     HED_DESK_GIVE,       /* `bytes` back */
     HED_DESK_OBTAINABLE, /* the answer: what this worker has, and what it could get */
     HED_DESK_OTHERS,     /* the answer: what all other workers have */
+    /* Pieces of the guest's window: */
+    HED_DESK_PIECE_TAKE, /* of `bytes`; the answer: where it begins, or 0 */
+    HED_DESK_PIECE_GIVE, /* `bytes` at `offset` back */
 };
 
 struct hed_desk_ask {
     uint32_t kind;
     int32_t device;
     uint64_t bytes, least;
+    uint64_t offset;
 };
 
 struct hed_desk_answer {

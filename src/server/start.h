@@ -20,6 +20,9 @@ struct hed_worker_start {
     const struct hed_conn_state *state; /* where the connection goes on */
     const struct hed_hello *hello;
     uint8_t session[16];
+    int window; /* the file of the guest's window; 0 if there is none */
+    uint64_t window_size;
+    uint8_t window_id[16];
     uint64_t memory_limit;  /* bytes per device, which the client sees; 0 for no limit */
     uint64_t memory_room;   /* bytes over that for what comes with code */
     uint64_t host_limit;    /* bytes of pinned memory; 0 for no limit */

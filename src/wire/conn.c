@@ -93,6 +93,19 @@ hed_conn_read(struct hed_conn *c, void *p, size_t n, int timeout_ms)
     return got < 0 ? (int)got : 0;
 }
 
+ssize_t
+hed_conn_peek(struct hed_conn *c, void *p, size_t n)
+{
+    ssize_t got;
+
+    if (c->tls)
+        return HED_ENOTSUP;
+    do
+        got = hed_socket_recv(c->fd, p, n, MSG_PEEK | MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    return got > 0 ? got : got < 0 && errno == EAGAIN ? 0 : HED_EIO;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Removes n bytes from the front of the parts. */
@@ -425,6 +438,12 @@ hed_conn_forget(struct hed_conn *c)
         hed_tls_close(c->tls, false);
     close(c->fd);
     free(c);
+}
+
+void
+hed_conn_set_window(struct hed_conn *c, const struct hed_window *window)
+{
+    c->window = window;
 }
 
 int

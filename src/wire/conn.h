@@ -16,6 +16,7 @@ struct hed_conn;
 struct hed_link;
 struct hed_preface;
 struct hed_why;
+struct hed_window;
 
 /* How a connection that leaves this machine is secured. Files are PEM; an empty path means none.
  *
@@ -82,6 +83,9 @@ int hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out);
 int hed_conn_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s,
                     struct hed_conn **out, struct hed_why *why);
 
+/* Worker: channels over this connection, which comes from a guest, may be in its window. */
+void hed_conn_set_window(struct hed_conn *c, const struct hed_window *window);
+
 void hed_conn_close(struct hed_conn *c);   /* also frees it; NULL is allowed */
 void hed_conn_forget(struct hed_conn *c);  /* in the child of a fork; the peer does not notice */
 int hed_conn_fd(const struct hed_conn *c); /* for poll: POLLHUP */
@@ -110,6 +114,9 @@ int hed_conn_patience(struct hed_conn *c, int ms);
 /* Ends both directions, so that threads that wait on either side notice it. Any thread may call
  * it. */
 void hed_conn_break(struct hed_conn *c);
+/* Copies up to n bytes that have come, and leaves them to be read. Returns how many (maybe 0), or
+ * an error. Without TLS only. */
+ssize_t hed_conn_peek(struct hed_conn *c, void *p, size_t n);
 /* Reads at least `least` bytes, at most n. Returns how many, or an error. */
 ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, int timeout_ms);
 

@@ -18,12 +18,14 @@ struct hed_link;
 struct hed_tls;
 struct hed_tls_end;
 struct hed_why;
+struct hed_window;
 
 struct hed_conn {
     int fd;
     const struct hed_link *link;
-    int patience;            /* seconds in which nothing may arrive; 0 for any number */
-    struct hed_tls_end *tls; /* NULL without TLS */
+    int patience;                    /* seconds in which nothing may arrive; 0 for any number */
+    struct hed_tls_end *tls;         /* NULL without TLS */
+    const struct hed_window *window; /* of the guest, on the host's side; NULL for none */
 };
 
 /* For tests: called instead of recvmsg(2) and sendmsg(2), with their results and errno. NULL

@@ -15,7 +15,8 @@ static const struct hed_transport transports[] = {
      HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT, &hed_link_unix, &hed_channel_shm},
     {HED_TRANSPORT_UNIX, "unix", "unix:", "unix:PATH", 0, &hed_link_unix, &hed_channel_stream},
     {HED_TRANSPORT_TCP, "tcp", "tcp://", "tcp://HOST:PORT", 0, &hed_link_tcp, &hed_channel_stream},
-    {HED_TRANSPORT_VM, "vm", "vm:", "vm:NAME", 0, &hed_link_vm, &hed_channel_stream},
+    {HED_TRANSPORT_VM, "vm", "vm:", "vm:NAME", HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT,
+     &hed_link_vm, &hed_channel_window},
 };
 
 #define COUNT (sizeof transports / sizeof transports[0])

@@ -24,8 +24,9 @@ check_address(const char *text)
     must(hed_address_is(text));
     must(a.transport && hed_transport_by_id(a.transport->id) == a.transport);
     must(memchr(a.path, 0, sizeof a.path) && memchr(a.host, 0, sizeof a.host));
-    must((a.transport->id == HED_TRANSPORT_TCP) == (a.host[0] != '\0'));
-    must((a.transport->id != HED_TRANSPORT_TCP) == (a.path[0] != '\0'));
+    must(a.transport->id != HED_TRANSPORT_TCP || (a.host[0] && !a.path[0]));
+    must(a.transport->id != HED_TRANSPORT_VM || !a.path[0]);
+    must(a.transport->id == HED_TRANSPORT_TCP || a.transport->id == HED_TRANSPORT_VM || a.path[0]);
     hed_address_text(&a, printed, sizeof printed);
     must(hed_address_parse(printed, &again, &why) == 0);
     must(memcmp(&a, &again, sizeof a) == 0);

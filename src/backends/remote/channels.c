@@ -87,6 +87,8 @@ hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32
     ch->channel = channel;
     ch->thread = thread;
     ch->taken = true;
+    if (channel->ops->flush) /* relaxed: it stays set */
+        atomic_store_explicit(&r->buffers, true, memory_order_relaxed);
     hed_lock(&r->channels_lock);
     ch->next = r->channels;
     r->channels = ch;
@@ -180,7 +182,8 @@ hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, ui
     struct hed_remote_channel *ch;
     uint64_t ticket = 0;
 
-    if (!r->buffers)
+    /* Relaxed: a channel of this thread was added before. */
+    if (!atomic_load_explicit(&r->buffers, memory_order_relaxed))
         return;
     while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
         if (own &&

@@ -39,7 +39,7 @@ hed_remote_flush_soon(struct hed_remote_channel *channel)
 {
     struct hed_remote *r = channel->remote;
 
-    if (!r->buffers)
+    if (!atomic_load_explicit(&r->buffers, memory_order_relaxed))
         return;
     /* Pairs with the thread's fence: either the thread sees the buffered message, or this sees that
      * the thread has cleared the flag. */

@@ -2,6 +2,7 @@
  *
  *   device's share   memory of the worker's device: a message, under the lease, without an answer
  *   host's share     shm: the heap, the same pages in both processes
+ *                    a guest: pieces of its window, the same pages; the worker says where
  *                    sockets: memory of this process, and other memory at the same address there
  *
  * Invariants:
@@ -202,7 +203,8 @@ no_lease(const struct hed_remote *r)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static int
-send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *what, bool asks)
+send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *what, bool asks,
+         uint64_t *offset)
 {
     struct hed_remote_channel *channel;
     struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, hed_remote_current(r), 0, 0, &channel);
@@ -224,18 +226,24 @@ send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *wha
 
     const struct hed_answer *a = hed_remote_answer(channel);
 
-    return !a ? HED_EIO : a->result == CUDA_SUCCESS ? 0 : HED_ENOMEM;
+    if (!a)
+        return HED_EIO;
+    if (a->result == CUDA_SUCCESS && offset) {
+        if (a->head.size < sizeof *a + sizeof *offset)
+            return HED_EFORMAT;
+        memcpy(offset, a + 1, sizeof *offset);
+    }
+    return a->result == CUDA_SUCCESS ? 0 : HED_ENOMEM;
 }
 
 /* ---- host memory ----------------------------------------------------------------------------- */
 
 static int
-map_here(const struct hed_remote *r, uint64_t at, uint64_t size)
+map_here(const struct hed_remote *r, uint64_t at, uint64_t size, uint64_t offset)
 {
     const int shared = r->heap >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-    const off_t offset = r->heap >= 0 ? (off_t)(at - hed_remote_host_base(r)) : 0;
     void *p = mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE,
-                   shared | MAP_NORESERVE | MAP_FIXED, r->heap, offset);
+                   shared | MAP_NORESERVE | MAP_FIXED, r->heap, (off_t)offset);
 
     return p == MAP_FAILED ? HED_ENOMEM : 0;
 }
@@ -250,17 +258,35 @@ unmap_here(uint64_t at, uint64_t size)
         (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);
 }
 
+/* In a guest: the worker chooses a piece of the window. */
+static int
+map_in_window(struct hed_remote *r, const struct hed_map *what)
+{
+    uint64_t offset = 0;
+    int err = send_map(r, HED_MSG_MAP, what, true, &offset);
+
+    if (err)
+        return err;
+    err = map_here(r, what->at, what->size, offset);
+    if (err)
+        (void)send_map(r, HED_MSG_UNMAP, what, false, NULL);
+    return err;
+}
+
 /* Pinning may fail, and the worker may have a limit, so this waits for the answer. */
 static int
 map_pinned(struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    int err = map_here(r, at, size);
+    const struct hed_map what = {.kind = HED_MAP_HOST, .device = -1, .at = at, .size = size};
+
+    if (r->in_window)
+        return map_in_window(r, &what);
+
+    int err = map_here(r, at, size, r->heap >= 0 ? at - hed_remote_host_base(r) : 0);
 
     if (err)
         return err;
-    err = send_map(r, HED_MSG_MAP,
-                   &(struct hed_map){.kind = HED_MAP_HOST, .device = -1, .at = at, .size = size},
-                   true);
+    err = send_map(r, HED_MSG_MAP, &what, true, NULL);
     if (err)
         unmap_here(at, size);
     else
@@ -294,7 +320,7 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
         r, HED_MSG_MAP,
         &(struct hed_map){
             .kind = HED_MAP_DEVICE, .device = r->devices[device].ordinal, .at = at, .size = size},
-        false);
+        false, NULL);
 }
 
 static bool
@@ -323,19 +349,19 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
 
     if (forget_view(r->memory, at)) {
         what.kind = HED_MAP_VIEW;
-        (void)send_map(r, HED_MSG_UNMAP, &what, false);
+        (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
         return;
     }
     if (device < 0) {
         what.kind = HED_MAP_HOST;
         hed_remote_mirror_gone(r, at);
         unmap_here(at, size);
-        (void)send_map(r, HED_MSG_UNMAP, &what, false);
+        (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
         return;
     }
     what.device = r->devices[device].ordinal;
     /* The message goes first: any use of the returned lease comes behind it. */
-    if (send_map(r, HED_MSG_UNMAP, &what, false) == 0)
+    if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0)
         return_lease(r, device, size);
 }
 
@@ -365,7 +391,7 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
                                          .device = device < 0 ? -1 : r->devices[device].ordinal,
                                          .size = size,
                                          .physical = p->name},
-                       device < 0);
+                       device < 0, NULL);
     if (err)
         free(p);
     else
@@ -383,7 +409,7 @@ hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
                                  .size = p->pub.size,
                                  .physical = p->name};
 
-    if (send_map(r, HED_MSG_UNMAP, &what, false) == 0 && p->device >= 0)
+    if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0 && p->device >= 0)
         return_lease(r, p->device, p->pub.size);
     free(p);
 }
@@ -411,7 +437,7 @@ hed_remote_physical_map(void *machine, struct hed_physical_memory *p, uint64_t o
         r, HED_MSG_MAP,
         &(struct hed_map){
             .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = name},
-        false);
+        false, NULL);
 }
 
 int
@@ -425,7 +451,7 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
         hed_remote_of(machine), HED_MSG_MAP,
         &(struct hed_map){
             .kind = HED_MAP_ACCESS, .device = -1, .at = at, .size = size, .access = access},
-        false);
+        false, NULL);
 }
 
 /* ---- memory sizes ---------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ struct hed_remote_device {
 struct hed_remote {
     struct hed_driver *driver; /* set when the driver has been made */
     struct hed_address address;
-    bool buffers; /* channels keep messages back until they are flushed */
+    _Atomic bool buffers; /* a channel keeps messages back until they are flushed */
     struct hed_tls tls;
     int timeout_ms; /* for connecting, and for answers that do not wait for a device */
     int silent_ms;  /* without a sign of life from the worker */
@@ -81,6 +81,7 @@ struct hed_remote {
     _Atomic uint64_t *slots;
     uint32_t slot_count;
     int heap; /* descriptor of the shared heap; -1: pinned memory belongs to this process alone */
+    bool in_window; /* the heap is this guest's window, and the worker says where memory is in it */
 
     _Atomic uint64_t failures_seen;         /* the last value seen of slots[HED_SLOT_FAILURES] */
     uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */

@@ -19,6 +19,7 @@
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
 #include "wire/link/link.h"
+#include "wire/window.h"
 
 #define OFFERS_MAX 16  /* addresses for the arena that are tried */
 #define BEGIN_TIMES 12 /* times the time to connect, since a driver may take that long to start */
@@ -310,10 +311,25 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
     return 0;
 }
 
-static bool
-has_shared_memory(const struct hed_remote *r)
+/* The same in a guest: slots and heap are in its window, of which the channel has a piece. */
+static int
+take_window(struct hed_remote *r, struct hed_channel *channel, struct hed_why *why)
 {
-    return r->address.transport->capabilities & HED_CAN_SHARED_HEAP;
+    void *slots = NULL;
+    const struct hed_window *window = hed_channel_window_of(channel, &slots);
+
+    if (r->slot_count * sizeof *r->slots > HED_CHANNEL_SLOTS) {
+        hed_why_set(why, "the server sent an invalid welcome");
+        return HED_EFORMAT;
+    }
+    r->heap = fcntl(window->fd, F_DUPFD_CLOEXEC, 0);
+    if (r->heap < 0) {
+        hed_why_set(why, "no descriptor is left for the window");
+        return HED_ENOMEM;
+    }
+    r->in_window = true;
+    r->slots = slots;
+    return 0;
 }
 
 int
@@ -321,7 +337,7 @@ hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch)
 {
     /* Over a socket every worker gives signs of life; in shared memory those of older versions do
      * not. */
-    if (has_shared_memory(r) && !(r->capabilities & HED_CAN_BEAT))
+    if (hed_channel_shares(ch) && !(r->capabilities & HED_CAN_BEAT))
         return 0;
     return hed_channel_patience(ch, r->silent_ms);
 }
@@ -340,7 +356,6 @@ read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *
 
     const int err = hed_address_parse(c->gpu, &r->address, why);
 
-    r->buffers = !err && r->address.transport->channel->flush;
     return err;
 }
 
@@ -399,13 +414,16 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     if (!err && there > room)
         err = HED_ELIMIT;
     if (!err && (err = take_devices(r, channel, there, real, devices)) != 0)
-        hed_why_set(
-            why, "%s: the server did not send its devices: %s%s", config->gpu, hed_err_text(err),
-            has_shared_memory(r) ? " (is it on this machine? Over a forwarded socket use unix:)"
-                                 : "");
+        hed_why_set(why, "%s: the server did not send its devices: %s%s", config->gpu,
+                    hed_err_text(err),
+                    r->address.transport->id == HED_TRANSPORT_SHM
+                        ? " (is it on this machine? Over a forwarded socket use unix:)"
+                        : "");
     if (!err)
         err = agree_on_arena(r, channel, (uint64_t)there + 1, why);
-    if (!err && has_shared_memory(r))
+    if (!err && hed_channel_window_of(channel, &(void *){NULL}))
+        err = take_window(r, channel, why);
+    else if (!err && hed_channel_shares(channel))
         err = take_shared_memory(r, hed_channel_conn(channel), why);
     if (err) {
         hed_channel_free(channel);

@@ -144,16 +144,16 @@ make_slots(struct hed_worker *w, int *fd)
     return 0;
 }
 
-/* The client has accepted the base: starts everything that depends on it. If memory is shared, the
- * descriptors of the slots and of the heap follow the answer. */
+/* The client has accepted the base: starts everything that depends on it. If memory is shared, and
+ * not in a window, the descriptors of the slots and of the heap follow the answer. */
 static int
 accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
 {
     struct hed_worker *w = ch->worker;
     struct hed_why why = {""};
     int fds[2] = {-1, -1};
-    const bool shared = w->transport->capabilities & HED_CAN_SHARED_HEAP;
-    int err = shared ? make_slots(w, &fds[0]) : 0;
+    const bool passes = w->shares && !w->in_window; /* descriptors */
+    int err = passes ? make_slots(w, &fds[0]) : 0;
 
     if (!err)
         err = hed_worker_memory_init(w, &why);
@@ -164,8 +164,6 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
     if (!err)
         err = hed_worker_progress_init(w);
     fds[1] = w->heap;
-    if (!err && shared && w->heap < 0)
-        err = HED_ENOMEM;
     if (err)
         hed_error(SERVER, "cannot start a session: %s", why.text[0] ? why.text : hed_err_text(err));
     /* Release: pairs with the acquire in attach_channel(), so that a new channel finds everything
@@ -174,7 +172,7 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
         atomic_store_explicit(&w->settled, true, memory_order_release);
     if (!err)
         err = hed_worker_answer_with(ch, m, CUDA_SUCCESS, a, sizeof *a, 0);
-    if (!err && shared)
+    if (!err && passes)
         err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, 2);
     if (fds[0] >= 0)
         (void)close(fds[0]);

@@ -1,22 +1,29 @@
-/* Leases of device memory: the questions that a worker asks at its desk (server/desk.h). */
+/* Leases of memory, and pieces of the guest's window: the questions that a worker asks at its desk
+ * (server/desk.h).
+ */
 #include <stdbool.h>
+#include <string.h>
 
 #include "server/desk.h"
 #include "server/worker/worker.h"
 
 static uint64_t
-ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t bytes,
-             uint64_t least)
+put_question(struct hed_worker *w, const struct hed_desk_ask *ask)
 {
-    const struct hed_desk_ask ask = {
-        .kind = kind, .device = device, .bytes = bytes, .least = least};
-
     hed_lock(&w->desk_lock);
 
-    const uint64_t answer = hed_desk_ask(w->start->desk, &ask);
+    const uint64_t answer = hed_desk_ask(w->start->desk, ask);
 
     hed_unlock(&w->desk_lock);
     return answer;
+}
+
+static uint64_t
+ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t bytes,
+             uint64_t least)
+{
+    return put_question(
+        w, &(struct hed_desk_ask){.kind = kind, .device = device, .bytes = bytes, .least = least});
 }
 
 static bool
@@ -48,4 +55,32 @@ uint64_t
 hed_lease_others(struct hed_worker *w, int device)
 {
     return has_desk(w) ? ask_listener(w, HED_DESK_OTHERS, device, 0, 0) : 0;
+}
+
+/* ---- the window ------------------------------------------------------------------------------ */
+
+static uint64_t
+take_window_piece(void *arg, uint64_t bytes)
+{
+    return put_question(arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_TAKE, .bytes = bytes});
+}
+
+static void
+give_window_piece(void *arg, uint64_t offset, uint64_t bytes)
+{
+    (void)put_question(
+        arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_GIVE, .bytes = bytes, .offset = offset});
+}
+
+void
+hed_worker_window_init(struct hed_worker *w)
+{
+    const struct hed_worker_start *s = w->start;
+
+    w->window = (struct hed_window){.fd = s->window > 0 ? s->window : -1,
+                                    .size = s->window_size,
+                                    .take = take_window_piece,
+                                    .give = give_window_piece,
+                                    .arg = w};
+    memcpy(w->window.id, s->window_id, sizeof w->window.id);
 }

@@ -1,4 +1,5 @@
 /* The memory at the arena's addresses, in the worker: HED_MSG_LEASE, HED_MSG_MAP, HED_MSG_UNMAP.
+ * Host memory is in pinned.c.
  *
  * The client chooses the addresses, and the worker checks them: they are inside the arena and
  * multiples of the unit, nothing is mapped twice, nothing is unmapped that is not there, and no
@@ -10,24 +11,18 @@
  */
 #include "server/worker/memory.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "server/desk.h"
-#include "server/status.h"
 
 #define PHYSICALS_MAX (1u << 20)
-#define HOST_UNIT 65536u /* bytes; HED_MACHINE_PAGE of the client's driver */
 
-/* Is a range inside the arena, in the devices' or in the host's share? The backend's own memory may
- * follow the usable part of a device's share. */
-static bool
-is_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
+/* The backend's own memory may follow the usable part of a device's share. */
+bool
+hed_memory_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
 {
     const uint64_t from = host ? hed_worker_host_base(w) : w->base;
     const uint64_t all = host ? w->usable : (uint64_t)w->device_count * w->stride;
@@ -158,7 +153,7 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     const struct hed_mapping p = {
         .at = m->at, .size = m->size, .kind = HED_MAPPING_BLOCK, .device = m->device};
 
-    if (!is_client_device(w, m->device) || !is_in_arena(w, m, false, w->map_unit) ||
+    if (!is_client_device(w, m->device) || !hed_memory_in_arena(w, m, false, w->map_unit) ||
         m->size > w->memory->left[m->device])
         return HED_EFORMAT;
 
@@ -213,9 +208,8 @@ find_physical(struct hed_worker_memory *m, uint64_t name)
     return i < m->made_count && m->made[i].name == name ? &m->made[i] : NULL;
 }
 
-/* Takes pinned memory of what the client, and all clients together, may have. */
-static bool
-take_host(struct hed_worker *w, uint64_t size)
+bool
+hed_memory_take_host(struct hed_worker *w, uint64_t size)
 {
     const uint64_t limit = w->start->host_limit;
 
@@ -226,8 +220,8 @@ take_host(struct hed_worker *w, uint64_t size)
     return true;
 }
 
-static void
-give_host(struct hed_worker *w, uint64_t size)
+void
+hed_memory_give_host(struct hed_worker *w, uint64_t size)
 {
     w->memory->host -= size;
     hed_lease_give(w, HED_DESK_HOST, size);
@@ -245,7 +239,7 @@ drop_physical(struct hed_worker *w, struct hed_physical_made *p)
     if (p->device >= 0)
         m->left[p->device] += p->size;
     else
-        give_host(w, p->size);
+        hed_memory_give_host(w, p->size);
     m->made_count--;
     memmove(&m->made[i], &m->made[i + 1], (m->made_count - i) * sizeof *p);
 }
@@ -264,7 +258,7 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (!hed_table_grow((void **)&mem->made, mem->made_count, &mem->made_room, PHYSICALS_MAX,
                         sizeof p))
         return HED_ELIMIT;
-    if (m->device < 0 && !take_host(w, m->size)) {
+    if (m->device < 0 && !hed_memory_take_host(w, m->size)) {
         *r = CUDA_ERROR_OUT_OF_MEMORY;
         return 0;
     }
@@ -272,7 +266,7 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         *r = create_backend_memory(w, m->device, m->size, &p.real);
     if (*r != CUDA_SUCCESS) {
         if (m->device < 0)
-            give_host(w, m->size);
+            hed_memory_give_host(w, m->size);
         return 0;
     }
     if (m->device >= 0)
@@ -283,9 +277,8 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     return 0;
 }
 
-/* An object that is not there is an error of the protocol, unless it could not be created. */
-static int
-answer_missing(const struct hed_worker *w)
+int
+hed_memory_missing(const struct hed_worker *w)
 {
     /* Relaxed: this thread, or that of an earlier ticket, has written it. */
     return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
@@ -297,7 +290,7 @@ release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     struct hed_physical_made *p = find_physical(w->memory, m->physical);
 
     if (!p || p->released)
-        return answer_missing(w);
+        return hed_memory_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemRelease, .handle = p->real);
     p->released = true;
@@ -316,9 +309,9 @@ map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
                                     .physical = m->physical};
 
     if (!p || p->released)
-        return answer_missing(w);
-    if (m->size != p->size ||
-        (!is_in_arena(w, m, false, w->map_unit) && !is_in_arena(w, m, true, w->map_unit)))
+        return hed_memory_missing(w);
+    if (m->size != p->size || (!hed_memory_in_arena(w, m, false, w->map_unit) &&
+                               !hed_memory_in_arena(w, m, true, w->map_unit)))
         return HED_EFORMAT;
 
     const int err = hed_mapping_enter(w->memory, &new);
@@ -338,7 +331,7 @@ unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     struct hed_physical_made *p;
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_VIEW, &old) != 0)
-        return answer_missing(w);
+        return hed_memory_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
     p = find_physical(w->memory, old.physical);
@@ -355,102 +348,12 @@ change_access(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     const struct hed_mapping *p = hed_mapping_find(w->memory, m->at);
 
     if (!p || p->kind != HED_MAPPING_VIEW || p->at != m->at || p->size != m->size)
-        return answer_missing(w);
+        return hed_memory_missing(w);
     if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && m->access != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         m->access != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return HED_EFORMAT;
     if (!w->no_memory)
         *r = set_access(w, m->at, m->size, p->device, m->access);
-    return 0;
-}
-
-/* ---- host memory ----------------------------------------------------------------------------- */
-
-static void *
-pointer_to(uint64_t at)
-{
-    return (void *)(uintptr_t)at;
-}
-
-static void
-close_host_range(uint64_t at, uint64_t size)
-{
-    (void)mmap(pointer_to(at), size, PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-}
-
-/* Maps the same pages as the client's, or other memory at the same addresses. */
-static bool
-open_host_range(const struct hed_worker *w, uint64_t at, uint64_t size)
-{
-    const bool shared = w->heap >= 0;
-    const void *p =
-        mmap(pointer_to(at), size, PROT_READ | PROT_WRITE,
-             (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE | MAP_FIXED,
-             w->heap, shared ? (off_t)(at - hed_worker_host_base(w)) : 0);
-
-    return p != MAP_FAILED;
-}
-
-static CUresult
-register_host(struct hed_worker *w, uint64_t at, uint64_t size)
-{
-    return hed_worker_do(w, cuMemHostRegister_v2, .p = pointer_to(at), .bytesize = size,
-                         .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-}
-
-static int
-map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
-{
-    const struct hed_mapping p = {
-        .at = m->at, .size = m->size, .kind = HED_MAPPING_HOST, .device = -1};
-
-    if (!is_in_arena(w, m, true, HOST_UNIT))
-        return HED_EFORMAT;
-    if (!take_host(w, m->size)) {
-        *r = CUDA_ERROR_OUT_OF_MEMORY;
-        return 0;
-    }
-
-    const int err = hed_mapping_enter(w->memory, &p);
-
-    if (err) /* the session ends */
-        return err;
-    if (!open_host_range(w, m->at, m->size))
-        *r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!w->no_memory)
-        *r = register_host(w, m->at, m->size);
-    if (*r != CUDA_SUCCESS) {
-        struct hed_mapping out;
-
-        close_host_range(m->at, m->size);
-        give_host(w, m->size);
-        return hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &out);
-    }
-    if (w->start->status) /* relaxed: only displayed */
-        atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
-    return 0;
-}
-
-static int
-unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
-{
-    struct hed_mapping p;
-
-    if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &p) != 0)
-        return answer_missing(w);
-    if (!w->no_memory)
-        *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer_to(m->at));
-    if (*r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
-        *r = CUDA_SUCCESS; /* the registration ended with its context */
-    close_host_range(m->at, m->size);
-    if (w->heap >= 0)
-        (void)fallocate(w->heap, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                        (off_t)(m->at - hed_worker_host_base(w)), (off_t)m->size);
-    free(p.shadow);
-    give_host(w, m->size);
-    if (w->start->status) /* relaxed: only displayed */
-        atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;
 }
 
@@ -465,7 +368,7 @@ hed_memory_restore(struct hed_worker *w, uint64_t context)
         struct hed_mapping *p = &w->memory->mappings[i];
 
         if (p->kind == HED_MAPPING_HOST) {
-            r = register_host(w, p->at, p->size);
+            r = hed_pinned_register(w, p->at, p->size);
             if (r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
                 r = CUDA_SUCCESS;
         } else if (p->missing) {
@@ -485,8 +388,10 @@ hed_memory_restore(struct hed_worker *w, uint64_t context)
 static int
 answer_mapping(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r)
 {
-    if (m->flags & HED_MSG_WANTS_ANSWER)
-        return hed_worker_answer(ch, m, (int)r, NULL, 0);
+    const uint64_t offset = hed_pinned_offset(ch->worker, ((const struct hed_map *)m)->at);
+
+    if (m->flags & HED_MSG_WANTS_ANSWER) /* of memory in a window, where it is */
+        return hed_worker_answer(ch, m, (int)r, &offset, offset ? sizeof offset : 0);
     hed_worker_failed(ch->worker, m->context, r);
     return 0;
 }
@@ -494,12 +399,12 @@ answer_mapping(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult 
 /* By enum hed_map_kind. */
 typedef int (*map_fn)(struct hed_worker *w, const struct hed_map *m, CUresult *r);
 static const map_fn makers[] = {[HED_MAP_DEVICE] = map_device,
-                                [HED_MAP_HOST] = map_host,
+                                [HED_MAP_HOST] = hed_pinned_map,
                                 [HED_MAP_PHYSICAL] = make_physical,
                                 [HED_MAP_VIEW] = map_view,
                                 [HED_MAP_ACCESS] = change_access};
 static const map_fn takers[] = {[HED_MAP_DEVICE] = unmap_device,
-                                [HED_MAP_HOST] = unmap_host,
+                                [HED_MAP_HOST] = hed_pinned_unmap,
                                 [HED_MAP_PHYSICAL] = release_physical,
                                 [HED_MAP_VIEW] = unmap_view};
 
@@ -533,24 +438,6 @@ hed_do_unmap(struct hed_worker_channel *ch, struct hed_msg *m)
     return change_mapping(ch, m, takers, sizeof takers / sizeof takers[0]);
 }
 
-/* ---- the heap -------------------------------------------------------------------------------- */
-
-/* Creates the heap, which covers all addresses of the host's share; pages appear with their first
- * use. It is sealed, so that the client cannot shrink it under the worker. */
-static int
-make_heap(uint64_t size)
-{
-    const int fd = memfd_create("heddle-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0)
-        return -1;
-    if (ftruncate(fd, (off_t)size) == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
 int
 hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
 {
@@ -566,14 +453,6 @@ hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
         hed_why_set(why, "not enough memory for the client's mappings");
         return HED_ENOMEM;
     }
-    if (w->transport->capabilities & HED_CAN_SHARED_HEAP && w->heap < 0) {
-        w->heap = make_heap(w->usable);
-        if (w->heap < 0) {
-            hed_why_set(why, "cannot create a shared heap of %llu bytes",
-                        (unsigned long long)w->usable);
-            return HED_ENOMEM;
-        }
-    }
     w->memory = m;
-    return 0;
+    return hed_pinned_init(w, why);
 }

@@ -15,6 +15,7 @@ struct hed_mapping {
     enum hed_mapping_kind kind;
     int device;        /* ordinal; -1 for host memory */
     uint64_t physical; /* the backend's handle; of a view, the client's number */
+    uint64_t window;   /* of host memory: where its piece of the window begins; 0: in none */
     uint8_t *shadow;   /* mirror.c: the client's last known contents; NULL if not yet compared */
     bool missing;      /* the backend had no memory for it, and the client does not know that yet */
 };
@@ -60,6 +61,24 @@ bool hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size);
 /* memory.c. How many bytes of a device the client could have in all, including those that it
  * has. */
 uint64_t hed_memory_obtainable(struct hed_worker *w, int device);
+
+/* Is a range inside the arena, in the devices' or in the host's share? */
+bool hed_memory_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host,
+                         uint64_t unit);
+/* Takes pinned memory of what the client, and all clients together, may have. */
+bool hed_memory_take_host(struct hed_worker *w, uint64_t size);
+void hed_memory_give_host(struct hed_worker *w, uint64_t size);
+/* What to answer about an object that is not there: an error of the protocol, unless it could not
+ * be created. */
+int hed_memory_missing(const struct hed_worker *w);
+
+/* pinned.c. HED_MAP_HOST, as the functions of memory.c do it. */
+int hed_pinned_init(struct hed_worker *w, struct hed_why *why);
+int hed_pinned_map(struct hed_worker *w, const struct hed_map *m, CUresult *r);
+int hed_pinned_unmap(struct hed_worker *w, const struct hed_map *m, CUresult *r);
+CUresult hed_pinned_register(struct hed_worker *w, uint64_t at, uint64_t size);
+/* Where the memory that was mapped at this address begins in the window; 0: in none. */
+uint64_t hed_pinned_offset(struct hed_worker *w, uint64_t at);
 
 /* deferred.c. */
 struct hed_deferred_copies;

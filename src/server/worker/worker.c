@@ -248,6 +248,7 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
     int err = hed_conn_resume(fd, w->start->link, state, &conn, &why);
 
     if (!err) {
+        hed_conn_set_window(conn, &w->window);
         err = hed_channel_accept(conn, w->transport->channel, &channel, &why);
         if (!err)
             err = hed_channel_next(channel, w->start->hello_ms, &m);
@@ -422,18 +423,23 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     const struct hed_worker_start *s = w->start;
     struct hed_conn *conn;
     struct hed_channel *channel;
+    void *slots = NULL;
     int err = hed_conn_resume(s->conn, s->link, s->state, &conn, why);
 
     if (err)
         return err;
     /* The hello says which kind of channel it will be, so it comes before the channel. */
     err = hed_worker_welcome(w, conn, s->hello, why);
+    hed_conn_set_window(conn, &w->window);
     if (!err)
         err = hed_channel_accept(conn, w->transport->channel, &channel, why);
     else
         hed_conn_close(conn);
     if (err)
         return err;
+    w->shares = hed_channel_shares(channel);
+    w->in_window = hed_channel_window_of(channel, &slots) != NULL;
+    w->slots = slots;
     *out = hed_worker_channel_add(w, channel, 0);
     return *out ? hed_worker_tell_devices(*out) : HED_ENOMEM;
 }
@@ -473,6 +479,7 @@ hed_worker_run(const struct hed_worker_start *start)
         atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);
         hed_lock_init(&w->desk_lock, HED_RANK_DESK);
+        hed_worker_window_init(w);
         w->names = hed_names_create();
         err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
                   ? 0

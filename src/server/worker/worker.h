@@ -9,7 +9,7 @@
  *
  *   worker.c  life, control thread, channels' loop      ticket.c  messages in ticket order
  *   hello.c   hello, devices                 names.c   the client's names -> the backend's handles
- *   call.c    HED_MSG_CALL                   memory.c  map, unmap, lease, heap
+ *   call.c    HED_MSG_CALL                   memory.c  map, unmap, lease; pinned.c host memory
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
  *   launch.c  launches                       host.c    functions that run in the client, marks
  *   print.c   what kernels print             arena.c   addresses that both sides have
@@ -35,6 +35,7 @@
 #include "server/start.h"
 #include "wire/channel/channel.h"
 #include "wire/transport.h"
+#include "wire/window.h"
 #include "wire/wire.h"
 
 struct hed_worker;
@@ -78,7 +79,10 @@ struct hed_worker {
     _Atomic bool ending;     /* the session is over, and no thread may go on waiting */
     _Atomic uint64_t *slots; /* shared page; NULL for none */
     uint32_t slot_count;
-    int heap; /* -1 for none */
+    bool shares;    /* both sides see the same memory: rings, slots, pinned memory */
+    bool in_window; /* that memory is in the guest's window */
+    int heap;       /* else the descriptor of pinned memory; -1 for none */
+    struct hed_window window;
 
     struct hed_lock lock; /* rank HED_RANK_WORKER: guards channels, failure */
     struct hed_worker_channel *channels;
@@ -193,6 +197,8 @@ uint64_t hed_worker_device_bytes(struct hed_worker *w, int i);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
+/* lease.c: the guest's window, if it has one. */
+void hed_worker_window_init(struct hed_worker *w);
 /* lease.c: asks the listener for device memory. take returns how many bytes were leased, 0 for
  * fewer than `least`. Without a listener everything is granted. */
 uint64_t hed_lease_take(struct hed_worker *w, int device, uint64_t want, uint64_t least);

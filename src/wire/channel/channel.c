@@ -21,7 +21,8 @@ channel_make(struct hed_conn *conn, const struct hed_channel_ops *ops, bool clie
         hed_conn_close(conn);
         return err;
     }
-    ch->ops = ops;
+    if (!ch->ops)
+        ch->ops = ops;
     ch->conn = conn;
     ch->message = message;
     memset(message, 0, sizeof *message); /* hed_channel_last_words() may look before `next` does */

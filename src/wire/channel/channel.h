@@ -5,9 +5,9 @@
  *   in:   hed_channel_next -> a private copy of the message     (bulk, if any, must be taken next)
  *
  * Over shared memory a channel is four rings in one memfd, which the client makes and sends over
- * the connection; the connection then only shows whether the peer is still there. Over other
- * transports messages and bulk are bytes of the connection itself. ops.h is for those who add a
- * transport.
+ * the connection; the connection then only shows whether the peer is still there. Between a guest
+ * and its host the rings are in the guest's window. Over other transports messages and bulk are
+ * bytes of the connection itself. ops.h is for those who add a transport.
  *
  * Invariants:
  * 1. Each direction has one thread that writes and one that reads. Nothing here is locked, except
@@ -52,6 +52,22 @@ static inline struct hed_conn *
 hed_channel_conn(struct hed_channel *ch)
 {
     return ch->conn;
+}
+
+/* Do both sides see the same memory? */
+static inline bool
+hed_channel_shares(const struct hed_channel *ch)
+{
+    return ch->ops->shares;
+}
+
+/* The window that the channel is in, and memory for HED_CHANNEL_SLOTS bytes of slots in it. NULL if
+ * it is in none. */
+#define HED_CHANNEL_SLOTS (UINT32_C(64) << 10)
+static inline const struct hed_window *
+hed_channel_window_of(struct hed_channel *ch, void **slots)
+{
+    return ch->ops->window ? ch->ops->window(ch, slots) : NULL;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

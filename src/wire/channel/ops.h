@@ -1,8 +1,8 @@
 /* What a transport implements to carry messages: the operations of a channel.
  *
  * channel.h says what each function promises to its callers; this page says what an implementation
- * has to know. There is one table per kind of channel: shm.c (rings in shared memory) and stream.c
- * (bytes over any connection).
+ * has to know. There is one table per kind of channel: shm.c and window.c (rings in shared memory)
+ * and stream.c (bytes over any connection).
  *
  * A channel has one thread that writes and one that reads. Only `flush`, `first`, `beat` and `last`
  * may be called by other threads as well. After an error a channel keeps answering with that error.
@@ -18,11 +18,13 @@ struct hed_conn;
 struct hed_end;
 struct hed_msg;
 struct hed_why;
+struct hed_window;
 
 struct hed_channel_ops {
     /* Creates one side of a channel over a connection: the client's, or the worker's, which is
      * created at the same time. The struct that is returned begins with struct hed_channel, which
-     * the caller fills in. On failure the connection stays the caller's. */
+     * the caller fills in, except for operations that differ from these. On failure the connection
+     * stays the caller's. */
     int (*create)(struct hed_conn *conn, bool client, struct hed_channel **out,
                   struct hed_why *why);
     /* The connection has been closed: wakes a peer that sleeps elsewhere. NULL if that is not
@@ -31,6 +33,11 @@ struct hed_channel_ops {
     void (*free)(struct hed_channel *ch); /* everything except the connection and the message */
     /* In the child of a fork: every later call fails with HED_EIO, and the peer notices nothing. */
     void (*forked)(struct hed_channel *ch);
+
+    /* Both sides see the same memory: the rings, and whatever else they agree on. */
+    bool shares;
+    /* The channel's share of a window (wire/window.h), and memory for slots in it; or NULL. */
+    const struct hed_window *(*window)(struct hed_channel *ch, void **slots);
 
     /* Writing messages. `begin` may wait for room; `end` never waits for the peer to answer. */
     void *(*begin)(struct hed_channel *ch, uint32_t size);
@@ -71,4 +78,4 @@ struct hed_channel {
     struct hed_msg *message; /* owned; what `next` has read; HED_MSG_MAX bytes */
 };
 
-extern const struct hed_channel_ops hed_channel_shm, hed_channel_stream;
+extern const struct hed_channel_ops hed_channel_shm, hed_channel_window, hed_channel_stream;

@@ -1,5 +1,5 @@
-/* A channel over shared memory: its rings, and the memory that both sides map. For shm.c; tests
- * look inside to play a hostile peer.
+/* A channel over shared memory: its rings, and the memory that both sides map. For shm.c, window.c
+ * and rings.c; tests look inside to play a hostile peer.
  */
 #pragma once
 
@@ -33,6 +33,7 @@ struct hed_shm_channel {
     struct hed_channel channel;
     struct hed_shm_memory *memory; /* HED_SHM_SIZE bytes, mapped */
     struct hed_ring out, in, bulk_out, bulk_in;
+    struct hed_bell bell; /* of window.c */
 };
 
 static inline struct hed_shm_channel *
@@ -40,3 +41,34 @@ hed_shm_of(struct hed_channel *ch)
 {
     return (struct hed_shm_channel *)ch;
 }
+
+/* ---- rings.c --------------------------------------------------------------------------------- */
+
+/* Sets up this side's view of the rings in s->memory. */
+void hed_rings_init(struct hed_shm_channel *s, struct hed_conn *conn, bool client);
+
+void hed_rings_forked(struct hed_channel *ch);
+void *hed_rings_begin(struct hed_channel *ch, uint32_t size);
+int hed_rings_end(struct hed_channel *ch, uint32_t size, bool urgent);
+int hed_rings_next(struct hed_channel *ch, int timeout_ms);
+void hed_rings_beat(struct hed_channel *ch);
+int hed_rings_patience(struct hed_channel *ch, int ms);
+void hed_rings_last(struct hed_channel *ch, const struct hed_end *end);
+int hed_rings_read_last(struct hed_channel *ch, struct hed_end *out);
+int hed_rings_bulk_write(struct hed_channel *ch, const void *p, size_t n);
+int hed_rings_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n);
+int hed_rings_bulk_put(struct hed_channel *ch, size_t n);
+int hed_rings_bulk_read(struct hed_channel *ch, void *p, size_t n);
+int hed_rings_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n);
+int hed_rings_bulk_done(struct hed_channel *ch, size_t n);
+void *hed_rings_bulk_area(struct hed_channel *ch, int direction);
+
+/* The operations that do not depend on where the memory comes from. */
+#define HED_RINGS_OPS                                                                             \
+    .forked = hed_rings_forked, .begin = hed_rings_begin, .end = hed_rings_end,                   \
+    .next = hed_rings_next, .beat = hed_rings_beat, .patience = hed_rings_patience,               \
+    .beat_ms = HED_CHANNEL_BEAT_SHM_MS, .last = hed_rings_last, .read_last = hed_rings_read_last, \
+    .bulk_write = hed_rings_bulk_write, .bulk_space = hed_rings_bulk_space,                       \
+    .bulk_put = hed_rings_bulk_put, .bulk_read = hed_rings_bulk_read,                             \
+    .bulk_peek = hed_rings_bulk_peek, .bulk_done = hed_rings_bulk_done,                           \
+    .bulk_area = hed_rings_bulk_area

@@ -46,6 +46,14 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
 }
 
 void
+hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell)
+{
+    w->bell = bell;
+    w->spin = w->spin_most = HED_WAIT_SPIN_MOST_BELL;
+    w->spin_least = w->few ? 0 : HED_WAIT_SPIN_LEAST;
+}
+
+void
 hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms)
 {
     w->beats = beats;
@@ -54,8 +62,13 @@ hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t 
 }
 
 void
-hed_wait_unpark(_Atomic uint32_t *parked)
+hed_wait_unpark(_Atomic uint32_t *parked, struct hed_bell *bell)
 {
+    if (bell) { /* relaxed: two rings instead of one do no harm */
+        atomic_store_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed);
+        hed_bell_ring(bell);
+        return;
+    }
     /* Relaxed: the word itself is the message. A waiter that does not sleep yet will not. */
     if (atomic_exchange_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed) != HED_WAIT_AWAKE)
         hed_futex_wake(parked, 1);
@@ -110,6 +123,24 @@ spin_first(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen
     return time > 0 && spin_until(position, seen, start + time);
 }
 
+/* As wait_park(), where the word is in a window: it is only stored and loaded. */
+static bool
+park_by_bell(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+             _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
+{
+    bool woken = true;
+
+    hed_bell_store32(parked, how); /* sequentially consistent, as there */
+    if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
+        woken = hed_bell_wait(w->bell, ns);
+    atomic_store_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed);
+
+    const bool there = has_changed(position, seen);
+
+    w->missed += ns == w->park_ms * INT64_C(1000000) && there && !woken;
+    return there;
+}
+
 /* Sleeps once, for at most so long. True: the change is there. */
 static bool
 wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
@@ -117,6 +148,9 @@ wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
 {
     uint32_t was = how;
     bool woken = true;
+
+    if (w->bell)
+        return park_by_bell(w, position, seen, parked, how, ns);
 
     /* Sequentially consistent, store before load: the other side is hed_wait_tell(). */
     const bool left = atomic_exchange_explicit(parked, was, memory_order_seq_cst) == HED_WAIT_LEFT;
@@ -146,6 +180,14 @@ take_naps(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
         if (wait_park(w, position, seen, parked, HED_WAIT_NAPPING, HED_WAIT_NAP))
             return true;
     return false;
+}
+
+static bool
+is_peer_gone(const struct hed_waiter *w)
+{
+    /* Relaxed: it stays set. */
+    return (w->bell && atomic_load_explicit(&w->bell->broken, memory_order_relaxed)) ||
+           (w->conn && hed_conn_gone(w->conn));
 }
 
 struct listening { /* for signs of life, during one sleep */
@@ -184,8 +226,7 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
             return 0;
         /* It was woken without a change, or by the clock: the peer may be gone. What the peer sent
          * before that is still read. */
-        if ((w->conn && hed_conn_gone(w->conn)) ||
-            is_peer_silent(w, &l, hed_now_ns() - now, (uint64_t)ns))
+        if (is_peer_gone(w) || is_peer_silent(w, &l, hed_now_ns() - now, (uint64_t)ns))
             return has_changed(position, seen) ? 0 : HED_EIO;
     }
 }

@@ -17,6 +17,10 @@
  * A side that leaves for good writes HED_WAIT_LEFT into the word instead. A waiter that finds it
  * there asks whether the peer is gone before it sleeps.
  *
+ * Between a guest and its host a waiter does not sleep on the word, but listens to its connection
+ * (bell.h). That takes much longer than a futex, so such a waiter spins longer, however few cores
+ * it sees: its peer does not run on them.
+ *
  * Invariants:
  * 1. Either the waiter sees the new position or the waker sees that it is parked: each stores
  *    first and loads after it, and all four are sequentially consistent.
@@ -29,13 +33,17 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "wire/channel/bell.h"
 
 struct hed_conn;
 
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
 #define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; with two cores, others need one. There is no least. */
+#define HED_WAIT_SPIN_MOST_BELL 200000 /* ns; about what a ring and the way back take */
 #define HED_WAIT_NAP 40000             /* ns */
 #define HED_WAIT_NAPS 50               /* before a deep sleep */
 
@@ -47,6 +55,7 @@ struct hed_conn;
 
 struct hed_waiter {        /* one side of one direction; used by one thread at a time */
     struct hed_conn *conn; /* asked whether the peer is gone; NULL for a peer that never goes */
+    struct hed_bell *bell; /* what wakes this side; NULL: a futex */
     uint32_t spin;         /* ns; how long the next wait spins */
     uint32_t spin_least;   /* ns */
     uint32_t spin_most;    /* ns; 0 if there is only one core */
@@ -62,6 +71,7 @@ struct hed_waiter {        /* one side of one direction; used by one thread at a
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
+void hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell); /* to a bell from now on */
 
 /* From now on, a peer whose count has not changed for so long, while this side waited, is gone. */
 void hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms);
@@ -92,20 +102,25 @@ hed_wait_expects(const struct hed_waiter *w, uint64_t *from, uint64_t *to)
 /* What a parked word can be; a hostile peer may write anything. */
 enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT, HED_WAIT_NAPPING };
 
-void hed_wait_unpark(_Atomic uint32_t *parked); /* for hed_wait_tell() */
-void hed_wait_leave(_Atomic uint32_t *parked);  /* after the connection was closed */
+void hed_wait_unpark(_Atomic uint32_t *parked, struct hed_bell *bell); /* for hed_wait_tell() */
+void hed_wait_leave(_Atomic uint32_t *parked); /* after the connection was closed */
 
-/* Moves the position that the other side may be waiting for, and wakes it if it is parked. With
- * `can_wait` it is not woken from a nap, which ends soon. */
+/* Moves the position that the other side may be waiting for, and wakes it if it is parked: by the
+ * bell, or by a futex if that is NULL. With `can_wait` it is not woken from a nap, which ends
+ * soon. */
 static inline void
-hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait)
+hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait,
+              struct hed_bell *bell)
 {
     /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
      * are sequentially consistent: the other side is wait_park() in wait.c. */
-    atomic_store_explicit(position, value, memory_order_seq_cst);
+    if (__builtin_expect(bell != NULL, 0))
+        hed_bell_store64(position, value);
+    else
+        atomic_store_explicit(position, value, memory_order_seq_cst);
 
     const uint32_t state = atomic_load_explicit(parked, memory_order_seq_cst);
 
     if (__builtin_expect(state != HED_WAIT_AWAKE, 0) && !(can_wait && state == HED_WAIT_NAPPING))
-        hed_wait_unpark(parked);
+        hed_wait_unpark(parked, bell);
 }

@@ -69,7 +69,7 @@ wake_sleeper(struct word *w)
     assert_int_equal(pthread_create(&thread, NULL, wait_for_word, w), 0);
     while (atomic_load(&w->parked) != HED_WAIT_PARKED)
         hed_relax();
-    hed_wait_tell(&w->position, 1, &w->parked, false);
+    hed_wait_tell(&w->position, 1, &w->parked, false, NULL);
     pthread_join(thread, NULL);
     assert_int_equal(w->result, 0);
     assert_int_equal(atomic_load(&w->parked), HED_WAIT_AWAKE);
@@ -104,7 +104,7 @@ a_change_during_the_second_spin_is_seen(void **state)
 
     /* The first margin is longer than the usual wait, so it spins at once and then sleeps. */
     assert_int_equal(pthread_create(&thread, NULL, wait_for_word, &w), 0);
-    hed_wait_tell(&w.position, 1, &w.parked, false);
+    hed_wait_tell(&w.position, 1, &w.parked, false, NULL);
     pthread_join(thread, NULL);
     assert_int_equal(w.result, 0);
 }
