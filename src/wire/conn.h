@@ -83,7 +83,8 @@ int hed_conn_suspend(struct hed_conn *c, struct hed_conn_state *out);
 int hed_conn_resume(int fd, const struct hed_link *link, const struct hed_conn_state *s,
                     struct hed_conn **out, struct hed_why *why);
 
-/* Worker: channels over this connection, which comes from a guest, may be in its window. */
+/* Channels over this connection may be in this window. For the worker, whose client is in a guest.
+ * A client finds the window by itself, unless it is told here. */
 void hed_conn_set_window(struct hed_conn *c, const struct hed_window *window);
 
 void hed_conn_close(struct hed_conn *c);   /* also frees it; NULL is allowed */

@@ -25,7 +25,7 @@ struct hed_conn {
     const struct hed_link *link;
     int patience;                    /* seconds in which nothing may arrive; 0 for any number */
     struct hed_tls_end *tls;         /* NULL without TLS */
-    const struct hed_window *window; /* of the guest, on the host's side; NULL for none */
+    const struct hed_window *window; /* as hed_conn_set_window() said; or NULL */
 };
 
 /* For tests: called instead of recvmsg(2) and sendmsg(2), with their results and errno. NULL

@@ -8,7 +8,7 @@
 #include "server/worker/worker.h"
 
 static uint64_t
-put_question(struct hed_worker *w, const struct hed_desk_ask *ask)
+ask_desk(struct hed_worker *w, const struct hed_desk_ask *ask)
 {
     hed_lock(&w->desk_lock);
 
@@ -22,7 +22,7 @@ static uint64_t
 ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t bytes,
              uint64_t least)
 {
-    return put_question(
+    return ask_desk(
         w, &(struct hed_desk_ask){.kind = kind, .device = device, .bytes = bytes, .least = least});
 }
 
@@ -62,13 +62,13 @@ hed_lease_others(struct hed_worker *w, int device)
 static uint64_t
 take_window_piece(void *arg, uint64_t bytes)
 {
-    return put_question(arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_TAKE, .bytes = bytes});
+    return ask_desk(arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_TAKE, .bytes = bytes});
 }
 
 static void
 give_window_piece(void *arg, uint64_t offset, uint64_t bytes)
 {
-    (void)put_question(
+    (void)ask_desk(
         arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_GIVE, .bytes = bytes, .offset = offset});
 }
 

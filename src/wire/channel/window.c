@@ -11,6 +11,7 @@
  * guest whose window is full. What it loses is speed, and that pinned memory is shared.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -104,9 +105,18 @@ offer_piece(struct window_channel *c, struct hed_conn *conn)
     return err ? err : mapped ? 0 : HED_ENOTFOUND;
 }
 
+/* The client was told where its window is. */
+static int
+share_window(struct window_channel *c, const struct hed_window *window)
+{
+    c->window = *window;
+    c->window.fd = fcntl(window->fd, F_DUPFD_CLOEXEC, 0);
+    return c->window.fd < 0 ? HED_ENOMEM : 0;
+}
+
 /* The client's side. */
 static int
-take_piece(struct window_channel *c, struct hed_conn *conn)
+accept_piece(struct window_channel *c, struct hed_conn *conn)
 {
     struct hed_why why = {""};
     struct place place;
@@ -115,7 +125,8 @@ take_piece(struct window_channel *c, struct hed_conn *conn)
 
     if (err || !place.offset)
         return err ? err : HED_ENOTFOUND;
-    err = hed_window_open("", place.id, &c->window, &why);
+    err = conn->window ? share_window(c, conn->window)
+                       : hed_window_open("", place.id, &c->window, &why);
     if (!err && (place.size != PIECE_BYTES || place.offset % HED_WINDOW_UNIT ||
                  place.offset > c->window.size || PIECE_BYTES > c->window.size - place.offset))
         return HED_EFORMAT;
@@ -150,7 +161,7 @@ window_create(struct hed_conn *conn, bool client, struct hed_channel **out, stru
         return HED_ENOMEM;
     c->client = client;
     c->window.fd = -1;
-    err = client ? take_piece(c, conn) : offer_piece(c, conn);
+    err = client ? accept_piece(c, conn) : offer_piece(c, conn);
     if (!err) {
         hed_rings_init(&c->shm, conn, client);
         listen_to_bell(c, conn);

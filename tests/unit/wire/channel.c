@@ -92,7 +92,7 @@ time_runs_out_and_nothing_is_lost(void **state)
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME);
         assert_int_equal(hed_channel_next(p.worker, 30, &m), HED_ETIME);
         assert_true(hed_now_ns() - start >= 29000000); /* not earlier */
-        if (over != OVER_SHM) {                        /* a part of a message */
+        if (!in_memory(over)) {                        /* a part of a message */
             const struct hed_msg whole = {.size = 64, .number = 9, .kind = HED_MSG_PING};
 
             assert_int_equal(hed_conn_write(hed_channel_conn(p.client), &whole, 30), 0);
@@ -144,7 +144,7 @@ beats_disturb_nothing(void **state)
         struct hed_msg *m;
 
         hed_channel_beat(p.worker);
-        if (over == OVER_SHM) {
+        if (in_memory(over)) {
             assert_int_equal(hed_channel_next(p.client, 5, &m), HED_ETIME);
             free_pair(&p);
             continue;
@@ -378,7 +378,7 @@ spans_in_stay_until_given_back(void **state)
 
             assert_int_equal(hed_channel_bulk_read(p.worker, got, rest), 0);
             assert_true(has_pattern(got, rest, i, n[0] + n[1]));
-            if (over == OVER_SHM) /* read, but after spans in use: not to be overwritten */
+            if (in_memory(over)) /* read, but after spans in use: not to be overwritten */
                 assert_int_equal(hed_shm_of(p.worker)->bulk_in.mine -
                                      hed_shm_of(p.worker)->bulk_in.shown,
                                  sizeof data);
@@ -387,7 +387,7 @@ spans_in_stay_until_given_back(void **state)
             assert_true(has_pattern(at[1], n[1], i, n[0]));
             hed_channel_bulk_done(p.worker, n[1] / 2);
             hed_channel_bulk_done(p.worker, n[1] - n[1] / 2);
-            if (over == OVER_SHM)
+            if (in_memory(over))
                 assert_int_equal(hed_shm_of(p.worker)->bulk_in.mine,
                                  hed_shm_of(p.worker)->bulk_in.shown);
         }

@@ -73,7 +73,7 @@ sizes_that_cannot_be(void **state)
             struct hed_msg *m;
             const bool plausible = sizes[i] >= 64 && sizes[i] <= HED_MSG_MAX;
 
-            if (over == OVER_SHM) {
+            if (in_memory(over)) {
                 assert_int_equal(send_one(p.client, 1, 64, 0, true), 0);
                 memcpy(hed_shm_of(p.client)->out.bytes, &message, sizeof message.size);
             } else {
@@ -82,7 +82,7 @@ sizes_that_cannot_be(void **state)
             }
             /* Over a socket, the rest of a message may still come. */
             assert_int_equal(hed_channel_next(p.worker, 10, &m),
-                             over != OVER_SHM && plausible ? HED_ETIME : HED_EFORMAT);
+                             !in_memory(over) && plausible ? HED_ETIME : HED_EFORMAT);
             free_pair(&p);
         }
     }

@@ -4,15 +4,18 @@
 #include "harness/unit.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "wire/channel/channel.h"
 #include "wire/channel/shm.h"
+#include "wire/window.h"
 
-enum over { OVER_SHM, OVER_UNIX, OVER_TCP, OVERS };
+enum over { OVER_SHM, OVER_WINDOW, OVER_UNIX, OVER_TCP, OVERS };
 
 struct pair {
     struct hed_channel *client, *worker;
@@ -51,6 +54,71 @@ make_conns(enum over over, struct hed_conn **conns)
         assert_int_equal(hed_conn_accept(fds[i], &none, PATIENCE_MS, &conns[i], &why), 0);
 }
 
+static inline bool
+in_memory(enum over over)
+{
+    return over == OVER_SHM || over == OVER_WINDOW;
+}
+
+#define WINDOW_BYTES (UINT64_C(32) << 20)
+
+static inline uint64_t
+take_first_piece(void *arg, uint64_t bytes)
+{
+    return bytes <= WINDOW_BYTES - HED_WINDOW_UNIT ? HED_WINDOW_UNIT : 0;
+}
+
+static inline void
+give_no_piece(void *arg, uint64_t offset, uint64_t bytes)
+{
+}
+
+struct half {
+    struct hed_conn *conn;
+    struct hed_channel *channel;
+};
+
+static inline void *
+make_client_half(void *arg)
+{
+    struct half *h = arg;
+
+    return (void *)(intptr_t)hed_channel_create(h->conn, &hed_channel_window, &h->channel, NULL);
+}
+
+/* The two sides talk to each other, so each has a thread. */
+static inline struct pair
+make_window_pair(void)
+{
+    static struct hed_window window = {.fd = -1, .take = take_first_piece, .give = give_no_piece};
+    struct hed_conn *conns[2];
+    struct hed_why why = {""};
+    struct pair p = {NULL, NULL};
+    void *result = NULL;
+    pthread_t thread;
+
+    if (window.fd < 0)
+        window = (struct hed_window){.fd = memfd_create("window", MFD_CLOEXEC),
+                                     .size = WINDOW_BYTES,
+                                     .take = take_first_piece,
+                                     .give = give_no_piece};
+    assert_int_equal(ftruncate(window.fd, WINDOW_BYTES), 0);
+    make_conns(OVER_UNIX, conns);
+    hed_conn_set_window(conns[0], &window);
+    hed_conn_set_window(conns[1], &window);
+
+    struct half client = {.conn = conns[0]};
+
+    assert_int_equal(pthread_create(&thread, NULL, make_client_half, &client), 0);
+    assert_int_equal(hed_channel_accept(conns[1], &hed_channel_window, &p.worker, &why), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_null(result);
+    p.client = client.channel;
+    assert_ptr_equal(p.client->ops, &hed_channel_window);
+    assert_ptr_equal(p.worker->ops, &hed_channel_window);
+    return p;
+}
+
 static inline struct pair
 make_pair(enum over over)
 {
@@ -58,6 +126,9 @@ make_pair(enum over over)
     struct hed_why why = {""};
     struct pair p;
     const struct hed_channel_ops *ops = over == OVER_SHM ? &hed_channel_shm : &hed_channel_stream;
+
+    if (over == OVER_WINDOW)
+        return make_window_pair();
 
     make_conns(over, conns);
     assert_int_equal(hed_channel_create(conns[0], ops, &p.client, &why), 0);
@@ -70,7 +141,7 @@ make_pair(enum over over)
 static inline void
 sleep_until_woken(struct hed_channel *ch)
 {
-    if (ch->ops == &hed_channel_shm) {
+    if (hed_channel_shares(ch)) {
         hed_shm_of(ch)->in.waiter.park_ms = 10 * PATIENCE_MS;
         hed_shm_of(ch)->out.waiter.park_ms = 10 * PATIENCE_MS;
     }

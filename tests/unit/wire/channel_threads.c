@@ -120,6 +120,12 @@ random_messages_both_ways_over_shared_memory(void **state)
 }
 
 static void
+random_messages_both_ways_in_a_window(void **state)
+{
+    many_both_ways(OVER_WINDOW, MESSAGES);
+}
+
+static void
 random_messages_both_ways_over_unix_sockets(void **state)
 {
     many_both_ways(OVER_UNIX, SOCKET_MESSAGES);
@@ -170,9 +176,9 @@ never_spin(struct hed_channel *ch)
 
 /* Not one wake-up in a million may be lost. */
 static void
-ping_pong(bool sleeps)
+ping_pong(enum over over, bool sleeps, uint64_t trips)
 {
-    struct pair p = make_pair(OVER_SHM);
+    struct pair p = make_pair(over);
     struct job j = {.channel = p.worker, .seed = 3};
     uint64_t seed = 4;
     struct hed_msg *m;
@@ -185,7 +191,7 @@ ping_pong(bool sleeps)
     sleep_until_woken(p.client);
     sleep_until_woken(p.worker);
     assert_int_equal(pthread_create(&thread, NULL, echo, &j), 0);
-    for (uint64_t i = 0; i < TRIPS; i++) {
+    for (uint64_t i = 0; i < trips; i++) {
         if (i % 1000 == 0)
             alarm(PATIENCE_S);
         pause_a_little(&seed);
@@ -203,13 +209,15 @@ ping_pong(bool sleeps)
 static void
 no_wake_up_is_lost_when_both_spin(void **state)
 {
-    ping_pong(false);
+    ping_pong(OVER_SHM, false, TRIPS);
+    ping_pong(OVER_WINDOW, false, TRIPS / 2);
 }
 
 static void
 no_wake_up_is_lost_when_both_sleep(void **state)
 {
-    ping_pong(true);
+    ping_pong(OVER_SHM, true, TRIPS);
+    ping_pong(OVER_WINDOW, true, TRIPS / 2);
 }
 
 static _Atomic bool reading;
@@ -400,6 +408,7 @@ leaving_is_noticed_at_once(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_messages_both_ways_over_shared_memory),
+    cmocka_unit_test(random_messages_both_ways_in_a_window),
     cmocka_unit_test(random_messages_both_ways_over_unix_sockets),
     cmocka_unit_test(random_messages_both_ways_over_tcp),
     cmocka_unit_test(no_wake_up_is_lost_when_both_spin),
