@@ -1,9 +1,11 @@
 /* What does a program pay for its calls, wherever its GPU is? One process, driver API, any libcuda:
  * NVIDIA's own, heddle's on any backend.
  *
- *     remote_calls LIBRARY PREFIX [SECONDS-PER-ROW [launches | issue]]
+ *     remote_calls LIBRARY PREFIX [SECONDS-PER-ROW [launches | issue | calls | copies
+ *                  [BATCHES [MEGABYTES]]]]
  *
- * Prints `PREFIXname value unit`. bench/remote runs it over every transport beside the bare
+ * The last two are for slow connections: how often calls are repeated, and how much is copied at
+ * once. Prints `PREFIXname value unit`. bench/remote runs it over every transport beside the bare
  * primitives; tests/gpu runs it natively and over a server on a GPU. Rows are medians over batches,
  * and the best batch, because these machines are noisy. */
 #include <dlfcn.h>
@@ -17,8 +19,7 @@
 #include "gen/cuda_abi.h"
 #include "remote_kernel.h"
 
-#define BATCHES 200 /* as bench_wire_primitives has them */
-#define LARGE ((size_t)128 << 20)
+#define BATCHES 200 /* at most, and usually, as bench_wire_primitives has them */
 
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
                           ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u32 n)\n"
@@ -52,6 +53,8 @@ FUNCTIONS(DECLARE)
 #undef DECLARE
 
 static const char *prefix;
+static int batches = BATCHES;
+static size_t large = (size_t)128 << 20;
 static CUfunction kernel;
 static CUstream stream;
 static CUdeviceptr memory;
@@ -109,7 +112,7 @@ set_up_device(void)
         DO(cuModuleLoadData(&m, ptx));
     DO(cuModuleGetFunction(&kernel, m, "empty"));
     DO(cuStreamCreate(&stream, 1));
-    DO(cuMemAlloc_v2(&memory, LARGE));
+    DO(cuMemAlloc_v2(&memory, large));
     launch_kernel();
     DO(cuStreamSynchronize(stream));
 }
@@ -185,15 +188,15 @@ time_row(const char *name, void (*row)(void), int calls)
 {
     double us[BATCHES];
 
-    for (int b = 0; b < BATCHES; b++) {
+    for (int b = 0; b < batches; b++) {
         const uint64_t begin = hed_now_ns();
 
         for (int i = 0; i < calls; i++)
             row();
         us[b] = (double)(hed_now_ns() - begin) / 1e3 / calls;
     }
-    qsort(us, BATCHES, sizeof us[0], by_size);
-    printf("%s%s %.3f us\n", prefix, name, us[BATCHES / 2]);
+    qsort(us, (size_t)batches, sizeof us[0], by_size);
+    printf("%s%s %.3f us\n", prefix, name, us[batches / 2]);
     printf("%s%s_best %.3f us\n", prefix, name, us[0]);
 }
 
@@ -204,7 +207,7 @@ time_issue(void)
     enum { BURST = 128 };
     double us[BATCHES];
 
-    for (int b = 0; b < BATCHES; b++) {
+    for (int b = 0; b < batches; b++) {
         DO(cuStreamSynchronize(stream));
 
         const uint64_t begin = hed_now_ns();
@@ -213,8 +216,8 @@ time_issue(void)
             launch_kernel();
         us[b] = (double)(hed_now_ns() - begin) / 1e3 / BURST;
     }
-    qsort(us, BATCHES, sizeof us[0], by_size);
-    printf("%slaunch_issue %.3f us\n", prefix, us[BATCHES / 2]);
+    qsort(us, (size_t)batches, sizeof us[0], by_size);
+    printf("%slaunch_issue %.3f us\n", prefix, us[batches / 2]);
 }
 
 static void
@@ -237,18 +240,18 @@ time_copies(const char *name, void *host)
 {
     double best_in = 0, best_out = 0;
 
-    memset(host, 1, LARGE);
+    memset(host, 1, large);
     for (int i = 0; i < 7; i++) {
         uint64_t begin = hed_now_ns();
 
-        DO(cuMemcpyHtoD_v2(memory, host, LARGE));
+        DO(cuMemcpyHtoD_v2(memory, host, large));
 
-        const double in = (double)LARGE / (double)(hed_now_ns() - begin);
+        const double in = (double)large / (double)(hed_now_ns() - begin);
 
         begin = hed_now_ns();
-        DO(cuMemcpyDtoH_v2(host, memory, LARGE));
+        DO(cuMemcpyDtoH_v2(host, memory, large));
 
-        const double out = (double)LARGE / (double)(hed_now_ns() - begin);
+        const double out = (double)large / (double)(hed_now_ns() - begin);
 
         best_in = in > best_in ? in : best_in;
         best_out = out > best_out ? out : best_out;
@@ -266,23 +269,9 @@ only_launches(double seconds)
     return 0;
 }
 
-int
-main(int argc, char **argv)
+static void
+time_calls(double seconds)
 {
-    const double seconds = argc > 3 ? atof(argv[3]) : 1.0;
-    void *pinned, *pageable = malloc(LARGE);
-
-    if (argc < 3 || !pageable)
-        return 2;
-    prefix = argv[2];
-    open_library(argv[1]);
-    if (argc > 4 && strcmp(argv[4], "launches") == 0)
-        return only_launches(seconds);
-    set_up_device();
-    if (argc > 4 && strcmp(argv[4], "issue") == 0) {
-        time_issue();
-        return 0;
-    }
     time_row("query", row_query, 200);
     time_issue();
     time_sustained(seconds);
@@ -292,8 +281,44 @@ main(int argc, char **argv)
     time_row("event_create_destroy", row_event, 200);
     time_row("copy_8B_in", row_small_in, 200);
     time_row("copy_8B_out", row_small_out, 200);
+}
+
+static int
+time_both_copies(void)
+{
+    void *pinned, *pageable = malloc(large);
+
+    if (!pageable)
+        return 2;
     time_copies("copy_pageable", pageable);
-    DO(cuMemAllocHost_v2(&pinned, LARGE));
+    free(pageable);
+    DO(cuMemAllocHost_v2(&pinned, large));
     time_copies("copy_pinned", pinned);
     return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    const double seconds = argc > 3 ? atof(argv[3]) : 1.0;
+    const char *what = argc > 4 ? argv[4] : "";
+
+    if (argc > 5)
+        batches = (int)strtol(argv[5], NULL, 10);
+    if (argc > 6)
+        large = (size_t)strtoull(argv[6], NULL, 10) << 20;
+    if (argc < 3 || batches < 1 || batches > BATCHES || large == 0)
+        return 2;
+    prefix = argv[2];
+    open_library(argv[1]);
+    if (strcmp(what, "launches") == 0)
+        return only_launches(seconds);
+    set_up_device();
+    if (strcmp(what, "issue") == 0) {
+        time_issue();
+        return 0;
+    }
+    if (strcmp(what, "copies") != 0)
+        time_calls(seconds);
+    return strcmp(what, "calls") == 0 ? 0 : time_both_copies();
 }

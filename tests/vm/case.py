@@ -61,8 +61,7 @@ def kernel_programs():
 def make_image(*programs):
     """The initramfs with the client of this build, and the programs."""
     made = image.Image()
-    made.add(BUILD / "tests/vm/vm_agent", where="/bin")
-    made.files["/bin/agent"] = made.files.pop("/bin/vm_agent")
+    made.add(BUILD / "tests/vm/vm_agent", where="/bin/agent")
     made.add(*CLIENT, *programs)
     if NVCC:
         made.add(*(Path(NVCC).parents[1] / "lib64").glob("libcudart.so.*[0-9]"))

@@ -84,7 +84,10 @@ class Job:
 
 
 class Guest:
-    def __init__(self, folder, initramfs, *options, memory=512, cpus=1, network=True, wait=True):
+    """`options` are more of QEMU's, such as those of qemu_options()."""
+
+    def __init__(self, folder, initramfs, *options, memory=512, cpus=1, network=True, reboots=False,
+                 wait=True):
         program, machine, cpu, console = machine_of_this_host()
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -92,11 +95,9 @@ class Guest:
         self.port, port = socket.socketpair()
         self.qmp, qmp = socket.socketpair()
         self.qmp_lock = threading.Lock()
-        words = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-                 "-machine", f"{machine},accel=tcg,memory-backend=ram", "-cpu", cpu,
+        words = [program, "-nodefaults", "-no-user-config", "-display", "none",
+                 "-machine", f"{machine},accel=tcg", "-cpu", cpu,
                  "-smp", str(cpus), "-m", str(memory),
-                 # vhost-user devices need memory that another process can map.
-                 "-object", f"memory-backend-memfd,id=ram,size={memory}M,share=on",
                  "-kernel", str(image.kernel() / "vmlinuz"), "-initrd", str(initramfs),
                  "-append", f"console={console} {KERNEL_OPTIONS}",
                  "-serial", f"file:{self.console_path}",
@@ -105,6 +106,8 @@ class Guest:
                  "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=jobs", *options]
         if network:
             words += ["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="]
+        if not reboots:
+            words.append("-no-reboot")  # a kernel that panics ends QEMU
         self.changed = threading.Condition()
         self.jobs = {}
         self.ready = False
@@ -213,6 +216,12 @@ class Guest:
     def resume(self):
         self.command("cont")
 
+    def reset(self):
+        """As the button of a computer does. Its jobs never end."""
+        self.ready = False
+        self.command("system_reset")
+        self.until_ready()
+
     def cpu_seconds(self):
         """How much processor time QEMU has used."""
         return cpu_seconds(self.process.pid)
@@ -226,6 +235,12 @@ class Guest:
         self.reader.join(PATIENCE)
         self.port.close()
         self.qmp.close()
+
+
+def qemu_options(heddle, name, memory=512):
+    """Those that connect a guest to the server that listens at vm:NAME."""
+    return subprocess.run([heddle, "vm", "qemu-args", name, "--ram", f"{memory}M"], check=True,
+                          capture_output=True, text=True).stdout.split()
 
 
 def cpu_seconds(pid):

@@ -155,8 +155,9 @@ class Image:
                 self.files[f"/bin/{applet}"] = (stat.S_IFLNK | 0o777, b"busybox")
         self.put("/init", (HERE / "boot").read_bytes())
         self.files["/dev/console"] = (stat.S_IFCHR | 0o600, b"")
-        for folder in ("/proc", "/sys", "/tmp", "/run", "/etc"):
+        for folder in ("/proc", "/sys", "/run"):
             self.files[folder] = (stat.S_IFDIR | 0o755, b"")
+        self.files["/tmp"] = (stat.S_IFDIR | 0o1777, b"")
         self.put("/etc/passwd", b"root:x:0:0::/tmp:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n")
         self.put("/etc/group", b"root:x:0:\nuser:x:1000:\n")
         self.kernel = kernel()
@@ -169,9 +170,9 @@ class Image:
 
     def add(self, *paths, where=None):
         """Files of this machine, each with the libraries that it needs, without what only a
-        debugger reads. `where` is another folder for them in the guest."""
+        debugger reads. `where` is another path for it in the guest."""
         for path in map(os.path.abspath, paths):
-            target = f"{where}/{os.path.basename(path)}" if where else path
+            target = where or path
             if target in self.files:
                 continue
             data = Path(path).read_bytes()
