@@ -40,12 +40,13 @@ TABLE = {
     "backends/cpu": "core base gen ptx driver fatbin sass",
     "front": "core base gen",
     "inject": "core base gen trace sched record",
-    # Three programs; each may include what lies in server/ itself, and the listener the gate's
-    # header, by which it is started.
+    # Four programs; each may include what lies in server/ itself, and the listener the headers of
+    # the gate and of the bridge (vm), by which they are started.
     "server": "base wire gen",
     "server/gate": "server server/sandbox wire base gen",
-    "server/listener": "server server/gate server/sandbox wire base gen",
+    "server/listener": "server server/gate server/vm server/sandbox wire base gen",
     "server/sandbox": "base",
+    "server/vm": "server/sandbox wire base",
     "server/worker": "server core wire base gen fatbin",
     "cli": "base core fatbin gen locate ptx sass wire trace sched meet",
 }

@@ -303,5 +303,7 @@ hed_step_calls(const struct hed_sandbox *s, struct hed_why *why)
     static const struct hed_filter_list for_driver[] = {
         LIST(driver_calls), LIST(worker_calls), LIST(attacks), {0}};
 
+    if (s->bridge)
+        return hed_filter_bridge();
     return s->gate ? hed_filter_gate() : hed_filter_apply(s->driver ? for_driver : for_heddle);
 }

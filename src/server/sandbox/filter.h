@@ -36,3 +36,5 @@ int hed_filter_apply(const struct hed_filter_list *lists);
 
 /* The filter of the processes that do TLS handshakes. */
 int hed_filter_gate(void);
+/* That of the device of a QEMU guest. */
+int hed_filter_bridge(void);

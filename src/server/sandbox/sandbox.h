@@ -65,6 +65,7 @@ struct hed_sandbox {
     uint32_t steps;                   /* a bit for each step that is taken */
     bool driver;                      /* NVIDIA's driver runs in the worker, which needs more */
     bool gate;                        /* it is for a process that does TLS handshakes */
+    bool bridge;                      /* it is for the device of a QEMU guest */
     uid_t uid;                        /* the worker's own user; 0: it keeps the server's */
     gid_t gid;                        /* the group of all workers; used if uid is not 0 */
     uint32_t threads;                 /* the most that it may have */
