@@ -21,7 +21,7 @@ static const char usage[] =
     "\n"
     "  --block X[,Y[,Z]]   threads of a block; code depends on how they lie in warps\n"
     "  --lines             also list all instructions\n"
-    "  --compile           compile every kernel, to see its shape and the time it takes\n"
+    "  --compile           compile every kernel, to see shape and compile time\n"
     "  --no-compile        compile none; by default, a single kernel of a file is\n"
     "  --json              print one JSON object per kernel, one per line\n"
     "  -h, --help          show this help\n"

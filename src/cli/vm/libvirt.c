@@ -18,8 +18,8 @@ static const char usage[] =
     "where each part goes (virsh edit).\n"
     "\n"
     "  --size SIZE  the size of the window, as in `heddle serve --listen\n"
-    "               vm:NAME,size=SIZE`; 0: none. Then the server can be started later.\n"
-    "               Default: the size that the server's window has\n"
+    "               vm:NAME,size=SIZE`, or 0 for none: so that the server can be\n"
+    "               started later. Default: the size that its window has\n"
     "  --no-window  leave the window out: all data goes through the vsock\n"
     "  -h, --help   show this help\n"
     "\n"
@@ -52,7 +52,8 @@ add_xml_text(struct hed_buf *b, const char *text)
 void
 hed_cli_libvirt_xml(struct hed_buf *b, const struct hed_cli_guest *g)
 {
-    hed_buf_addf(b, "<!-- The namespace of QEMU's options belongs to the element domain. -->\n"
+    hed_buf_addf(b, "<!-- Add these parts to the guest's definition (virsh edit). The element\n"
+                    "     domain needs the attribute xmlns:qemu. -->\n"
                     "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n"
                     "\n"
                     "  <!-- Directly in domain: RAM that the server can share. -->\n"

@@ -6,8 +6,9 @@
 
 static const struct hed_cli_group group = {
     .name = "vm",
-    .head = "usage: heddle vm COMMAND [OPTION...]\n\n"
-            "Helps to let programs in a QEMU guest use this machine's GPUs.\n\n",
+    .head =
+        "usage: heddle vm COMMAND [OPTION...]\n\n"
+        "Connects QEMU guests to a server, so that their programs use this machine's\nGPUs.\n\n",
     .tail = "\n"
             "  heddle serve --listen vm:alpha &                          on the host\n"
             "  qemu-system-x86_64 $(heddle vm qemu-args alpha) ...       on the host\n"

@@ -20,8 +20,7 @@ LIBDIR = os.path.join(os.path.realpath(BUILD), "lib", "heddle")
 LIBRARIES = ["libheddle.so.0", "libcuda.so.1", "libnvidia-ml.so.1"]
 COMMANDS = ["run", "serve", "sched", "trace", "cpu", "vm", "cert", "devices", "doctor", "version",
             "help"]
-TRACE_COMMANDS = ["show", "summary", "export"]
-PARTS = {"trace": TRACE_COMMANDS, "cert": ["ca", "server", "client", "show"],
+PARTS = {"trace": ["show", "summary", "export"], "cert": ["ca", "server", "client", "show"],
          "sched": ["list", "set", "pause", "resume", "release"],
          "fatbin": ["list", "extract", "info"], "cpu": ["explain"],
          "vm": ["qemu-args", "libvirt", "list"]}

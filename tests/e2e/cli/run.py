@@ -17,7 +17,7 @@ import subprocess
 import unittest
 
 from case import (
-    COMMANDS, HEDDLE, LIBDIR, LIBRARIES, PATIENCE, PYTHON, RUN, SANITIZED, TRACE_COMMANDS, Case,
+    COMMANDS, HEDDLE, LIBDIR, LIBRARIES, PATIENCE, PYTHON, RUN, SANITIZED, Case,
     clean_environment, needs_libraries)
 
 NODES = os.path.join(LIBDIR, "libheddle-nodes.so")
@@ -32,7 +32,7 @@ class Words(Case):
     def test_help_of_every_command_exits_0_and_fits_80_columns(self):
         outputs = [self.expect(0, *words).stdout
                    for c in COMMANDS for words in ((c, "--help"), ("help", c))]
-        outputs += [self.expect(0, "trace", c, "--help").stdout for c in TRACE_COMMANDS]
+        outputs += [self.expect(0, *words, "--help").stdout for words in self.subcommands()]
         outputs += [self.expect(0, *words).stdout
                     for words in (("--help",), ("-h",), ("help",), ("help", "settings"),
                                   ("run", "-h"), ("devices", "-h"), ("doctor", "-h"))]
