@@ -25,10 +25,21 @@ finding_level(bool wanted, enum hed_finding_level bad)
     return wanted ? bad : HED_FINDING_OK;
 }
 
+static bool
+has_device(const struct hed_guest_facts *f)
+{
+    return f->has_vsock || f->windows > 0;
+}
+
 static void
 report_kind(struct hed_doctor *d, const struct hed_guest_facts *f, bool wanted)
 {
-    if (f->kind == HED_GUEST_QEMU) {
+    if (f->kind == HED_GUEST_QEMU && !wanted && !has_device(f)) {
+        hed_doctor_say(d, HED_FINDING_OK, "guest",
+                       "this machine is a guest of QEMU, without the devices that `--gpu vm:` "
+                       "needs to use the host's GPUs");
+        hed_doctor_hint(d, ON_HOST "$(heddle vm qemu-args NAME).");
+    } else if (f->kind == HED_GUEST_QEMU) {
         hed_doctor_say(d, HED_FINDING_OK, "guest", "this machine is a guest of QEMU");
     } else if (f->kind == HED_GUEST_UNKNOWN) {
         hed_doctor_say(d, HED_FINDING_OK, "guest",
@@ -157,7 +168,7 @@ hed_guest_report(struct hed_doctor *d, const struct hed_guest_facts *f, bool wan
     if (f->kind == HED_GUEST_NOT && !wanted && f->windows == 0)
         return;
     report_kind(d, f, wanted);
-    if (f->kind != HED_GUEST_QEMU && !wanted && f->windows == 0)
+    if (!wanted && (f->kind == HED_GUEST_QEMU ? !has_device(f) : f->windows == 0))
         return;
     report_vsock(d, f, wanted);
     wanted = wanted || (f->was_asked && f->answer == 0); /* a server of heddle expects us */

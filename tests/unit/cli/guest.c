@@ -219,9 +219,18 @@ a_host_with_the_setting_is_warned(void **state)
 static void
 missing_devices_are_bad_only_if_wanted(void **state)
 {
+    struct hed_guest_facts f = qemu;
+
     report(&qemu, false);
-    expect_finding("vsock", HED_FINDING_OK, "no vsock device", "heddle vm qemu-args NAME");
+    assert_int_equal(doctor.count, 1);
+    expect_finding("guest", HED_FINDING_OK, "without the devices", "heddle vm qemu-args NAME");
+    f.has_vsock = f.vsock_driven = true;
+    report(&f, false);
     expect_finding("window", HED_FINDING_OK, "no window", "-device ivshmem-plain,memdev=");
+    f = qemu;
+    f.windows = 1;
+    report(&f, false);
+    expect_finding("vsock", HED_FINDING_OK, "no vsock device", "heddle vm qemu-args NAME");
     report(&qemu, true);
     expect_finding("vsock", HED_FINDING_FAIL, "no vsock device",
                    "-device vhost-user-vsock-pci,chardev=heddle-vsock");
