@@ -56,12 +56,10 @@ class GuestCase(Case):
         self.options = self.args("--size", "32M").stdout.split()
         self.socket = self.value("-chardev", "path")
         self.window = self.value("-object", "mem-path")
-        folder = os.path.dirname(self.socket)
-        if not os.path.isdir(folder):
-            try:
-                os.mkdir(folder)
-            except OSError as e:
-                self.skipTest(f"no folder for sockets: {e}")
+        try:
+            os.makedirs(os.path.dirname(self.socket), exist_ok=True)
+        except OSError as e:
+            self.skipTest(f"no folder for sockets: {e}")
 
     def args(self, *words, code=0, says=None):
         return self.expect(code, "vm", "qemu-args", self.name, *words, env=self.env, says=says)
