@@ -166,7 +166,9 @@ hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent)
     r->mine = r->begun + hed_align_up(size, HED_MSG_ALIGN);
     r->room = 0;
     /* A napping reader is not woken while there is room. The head that was read last is good enough
-     * for that. */
+     * for that, unless it is old. An impossible head is an error of the next message. */
+    if (!urgent && r->mine - r->peer >= r->size / 2)
+        (void)read_head(r);
     show_tail(r, r->mine, !urgent && r->mine - r->peer < r->size / 2);
     prefetch_for_writer(r);
     return 0;

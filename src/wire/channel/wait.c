@@ -50,7 +50,7 @@ hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell)
 {
     w->bell = bell;
     w->spin = w->spin_most = HED_WAIT_SPIN_MOST_BELL;
-    w->spin_least = w->few ? 0 : HED_WAIT_SPIN_LEAST;
+    w->spin_least = HED_WAIT_SPIN_LEAST_BELL;
 }
 
 void

@@ -19,7 +19,8 @@
  *
  * Between a guest and its host a waiter does not sleep on the word, but listens to its connection
  * (bell.h). That takes much longer than a futex, so such a waiter spins longer, however few cores
- * it sees: its peer does not run on them.
+ * it sees: its peer does not run on them. A nap ends sooner than a ring would arrive, so nobody
+ * rings for a napping side.
  *
  * Invariants:
  * 1. Either the waiter sees the new position or the waker sees that it is parked: each stores
@@ -43,9 +44,10 @@ struct hed_conn;
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
 #define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; with two cores, others need one. There is no least. */
-#define HED_WAIT_SPIN_MOST_BELL 200000 /* ns; about what a ring and the way back take */
-#define HED_WAIT_NAP 40000             /* ns */
-#define HED_WAIT_NAPS 50               /* before a deep sleep */
+#define HED_WAIT_SPIN_LEAST_BELL 100000 /* ns */
+#define HED_WAIT_SPIN_MOST_BELL 200000  /* ns; about what a ring and the way back take */
+#define HED_WAIT_NAP 40000              /* ns */
+#define HED_WAIT_NAPS 50                /* before a deep sleep */
 
 /* The second spin begins and ends an eighth of the usual wait before and after its end, within
  * these limits. */
@@ -121,6 +123,7 @@ hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *park
 
     const uint32_t state = atomic_load_explicit(parked, memory_order_seq_cst);
 
-    if (__builtin_expect(state != HED_WAIT_AWAKE, 0) && !(can_wait && state == HED_WAIT_NAPPING))
+    if (__builtin_expect(state != HED_WAIT_AWAKE, 0) &&
+        !((can_wait || bell) && state == HED_WAIT_NAPPING))
         hed_wait_unpark(parked, bell);
 }
