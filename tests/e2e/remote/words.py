@@ -124,7 +124,7 @@ class Nobody(Case):
     def test_text_that_is_no_address(self):
         for gpu, says in (("shm:", "has no path"), ("unix:", "has no path"),
                           ("tcp://h:99999", "is not a port"), ("tcp://::1", "brackets"),
-                          ("foo:bar", "shm:PATH, unix:PATH and tcp://HOST:PORT")):
+                          ("foo:bar", "shm:PATH, unix:PATH, tcp://HOST:PORT and vm:")):
             r = self.heddle("run", "--gpu", gpu, "--", "true")
             self.assertEqual(r.returncode, 2, r.stderr)
             self.assertIn(says, r.stderr)
