@@ -21,3 +21,8 @@ foreach(target call worker)
 endforeach()
 heddle_fuzz_target(wire_hello SOURCES wire_hello.c ${registry} LIBS ${worker_libs}
     CORPUS corpus/wire_hello)
+# The bridge: messages of QEMU, and memory of a guest.
+foreach(target vhost queue)
+    heddle_fuzz_target(vm_${target} SOURCES vm_${target}.c vm_play.c LIBS heddle_vm
+        CORPUS corpus/vm_${target} RUNS 5000)
+endforeach()

@@ -95,6 +95,7 @@ stream_credit(const struct hed_vsock_stream *s)
 
 struct offer { /* buffers of the guest, for one turn */
     int chains, parts;
+    uint32_t bytes;
     uint32_t sizes[HED_VSOCK_TURN_CHAINS];
 };
 
@@ -106,6 +107,7 @@ offer_make(struct hed_vsock *v, uint32_t most, struct offer *o, struct hed_why *
 
     o->chains = 0;
     o->parts = 0;
+    o->bytes = 0;
     while (left > 0 && o->chains < HED_VSOCK_TURN_CHAINS &&
            o->parts <= HED_VSOCK_TURN_PARTS - HED_CHAIN_PARTS) {
         struct hed_chain *c = &v->chains[o->chains];
@@ -125,6 +127,7 @@ offer_make(struct hed_vsock *v, uint32_t most, struct offer *o, struct hed_why *
         n = c->bytes - HEADER < n ? (uint32_t)(c->bytes - HEADER) : n;
         o->parts += hed_chain_slice(c, HEADER, n, &v->parts[o->parts]);
         o->sizes[o->chains++] = n;
+        o->bytes += n;
         left -= n;
     }
     return o->chains > 0 ? NOTHING : STARVED;
@@ -190,7 +193,11 @@ tell_data(struct hed_vsock *v, struct hed_vsock_stream *s, struct hed_why *why)
         return NOTHING;
     }
     offer_use(v, s, &o, (uint32_t)n);
-    return MORE;
+    if ((uint32_t)n == o.bytes || s->ending)
+        return MORE;
+    /* The socket is empty. What comes next makes an event of its own. */
+    s->readable = false;
+    return NOTHING;
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */

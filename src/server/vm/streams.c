@@ -257,6 +257,8 @@ hed_vsock_event(struct hed_vsock *v, uint32_t place, uint32_t events)
     /* An event may be that of a socket which another event of the same round has closed. */
     if (!s || s->fd < 0)
         return;
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        s->ending = true;
     if (events & (EPOLLHUP | EPOLLERR))
         s->hung = true;
     if (s->full || s->hung)

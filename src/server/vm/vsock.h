@@ -65,6 +65,7 @@ struct hed_vsock_stream {
     uint32_t guest_shut, host_shut; /* VIRTIO_VSOCK_SHUTDOWN_...: what each does no more */
     bool queued;                    /* among the streams that have something to tell */
     bool readable;                  /* the socket may have something to read */
+    bool ending;                    /* the host sends no more than what is there to read */
     bool hung;                      /* the host has closed its end */
     bool full;                      /* epoll tells when the socket takes more */
 

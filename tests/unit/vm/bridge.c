@@ -323,6 +323,27 @@ bytes_outlive_the_stream(void **state)
     assert_int_equal(guest_end(&g), 0);
 }
 
+/* What the host had sent before it closed its socket arrives, and then the end. */
+static void
+the_last_bytes_of_the_host_arrive(void **state)
+{
+    guest_begin(&g, NULL);
+    for (uint32_t i = 0; i < 200; i++) {
+        struct guest_stream *s = &g.streams[i];
+        const int fd = guest_connect(&g, i);
+        struct host_task task;
+
+        host_write(&task, fd, s->port, 0, 1 + i * 100);
+        host_wait(&task);
+        close(fd);
+        while (s->host_shut != HED_VSOCK_BOTH)
+            (void)guest_take(&g);
+        assert_int_equal(s->got, 1 + i * 100);
+        guest_tell(&g, s, VIRTIO_VSOCK_OP_RST, 0);
+    }
+    assert_int_equal(guest_end(&g), 0);
+}
+
 static void
 a_reset_by_the_guest_closes_the_socket(void **state)
 {
@@ -507,6 +528,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_guest_may_close_one_direction),
     cmocka_unit_test(the_host_may_close_one_direction),
     cmocka_unit_test(bytes_outlive_the_stream),
+    cmocka_unit_test(the_last_bytes_of_the_host_arrive),
     cmocka_unit_test(a_reset_by_the_guest_closes_the_socket),
     cmocka_unit_test(unknown_streams_are_reset),
     cmocka_unit_test(a_closed_reader_of_the_host_is_told),

@@ -452,17 +452,13 @@ foreign_packets_are_dropped(void **state)
 static void
 a_guest_without_buffers_only_stops_itself(void **state)
 {
-    const uint64_t one = 1;
-
     guest_begin(&g, NULL);
     for (uint32_t round = 0; round < 4; round++)
         for (uint32_t i = 0; i < 60; i++)
             guest_tell(&g, &g.streams[i], VIRTIO_VSOCK_OP_CREDIT_UPDATE, 0);
     /* Nobody has taken an answer; now all of them come. */
-    for (uint32_t taken = 0; taken < 240; taken++) {
+    for (uint32_t taken = 0; taken < 240; taken++)
         assert_int_equal(guest_take(&g).op, VIRTIO_VSOCK_OP_RST);
-        assert_int_equal(write(g.rx.kick, &one, sizeof one), sizeof one);
-    }
     assert_int_equal(guest_end(&g), 0);
 }
 
