@@ -36,7 +36,8 @@ static const char usage[] =
     "The server stays in the foreground until a signal stops it.\n"
     "\n"
     "  --listen ADDRESS    listen at shm:PATH or unix:PATH (one socket serves both),\n"
-    "                      or at tcp://[HOST][:PORT]; can be given several times.\n"
+    "                      at tcp://[HOST][:PORT], or for the QEMU guest NAME at\n"
+    "                      vm:NAME[,size=SIZE]; can be given several times.\n"
     "                      Default: shm:/run/heddle/heddle.sock for root, otherwise\n"
     "                      shm:$XDG_RUNTIME_DIR/heddle.sock\n"
     "  --gpu WHERE         where GPU work runs: auto (default), gpu, cpu[:DEVICES],\n"
@@ -70,6 +71,9 @@ static const char usage[] =
     "                      themselves (default: 5)\n"
     "  --grace SECONDS     when the server stops, give clients so long to finish\n"
     "                      (default: 5)\n"
+    "  --guest-timeout SECONDS\n"
+    "                      disconnect guests whose kernel is silent for so long, for\n"
+    "                      example because they are paused (default: 30; 0: never)\n"
     "  --tls-ca FILE       TCP: accept clients with a certificate of this authority\n"
     "  --tls-cert FILE     TCP: the server's certificate\n"
     "  --tls-key FILE      TCP: the key of that certificate\n"
@@ -134,6 +138,7 @@ static const struct hed_cli_opt options[] = {
     {"compile-time", true},
     {"patience", true},
     {"grace", true},
+    {"guest-timeout", true},
     {"tls-ca", true},
     {"tls-cert", true},
     {"tls-key", true},

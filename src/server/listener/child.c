@@ -115,6 +115,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .compile_ms = o->compile_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .images = s->images,
+        .window = c->guest && c->guest->window >= 0 ? c->guest->window : 0,
         .status = c->status,
         .peer = c->peer,
         .client_pid = (uint32_t)c->user.pid,
@@ -122,6 +123,10 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     };
 
     memcpy(start.session, c->session, sizeof start.session);
+    if (start.window) {
+        start.window_size = c->guest->size;
+        memcpy(start.window_id, c->guest->id, sizeof start.window_id);
+    }
     /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);
@@ -129,7 +134,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     /* The server's own may be a file that a client's code must not change. */
     if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
         _exit(1);
-    hed_child_prepare((int[]){p->fd, control, desk}, 3);
+    hed_child_prepare((int[]){p->fd, control, desk, start.window}, start.window ? 4 : 3);
     if (hed_confine_worker(s, p, (uint32_t)(c - s->children), &start, &why) != 0) {
         hed_warn(SERVER, "a client (%s) was not served: %s", c->peer, why.text);
         _exit(1);
@@ -215,14 +220,16 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
                     HED_LEDGER_WORKERS);
         return HED_ELIMIT;
     }
+    /* The last is that of the keeper and of bridges. */
     const uint32_t users = s->options->worker_uids[1] - s->options->worker_uids[0] +
-                           (hed_keeper_wanted(s->options) ? 0 : 1); /* the last is the keeper's */
+                           (hed_keeper_wanted(s->options) || s->guests ? 0 : 1);
 
     if (hed_confine_has(s, HED_STEP_USER) && c - s->children >= users) {
         hed_why_set(why, "the server has no more users for workers (--worker-uids)");
         return HED_ELIMIT;
     }
     *c = (struct hed_child){.link = p->link,
+                            .guest = p->guest,
                             .user = p->user,
                             .session_ms = s->options->session_ms,
                             .origin = p->origin,
@@ -270,8 +277,8 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
 
         if (c->pid == 0 || memcmp(c->session, p->in.preface.session, sizeof c->session) != 0)
             continue;
-        if (c->link != p->link || (p->link->local && c->user.uid != p->user.uid) ||
-            (p->conn && !is_same_client(c, p)))
+        if (c->link != p->link || c->guest != p->guest ||
+            (p->link->local && c->user.uid != p->user.uid) || (p->conn && !is_same_client(c, p)))
             return HED_EACCESS;
         *out = c;
         return 0;
@@ -342,6 +349,7 @@ hed_child_reap(struct hed_server *s)
             (void)close(c->control);
             hed_desk_close(s, c);
             hed_ledger_clear(&s->ledger, (uint32_t)i);
+            hed_guest_forget(c->guest, (uint32_t)i);
             hed_status_free(c->status);
             c->pid = 0;
             s->child_count--;

@@ -22,6 +22,7 @@
 #define STARTUPS_DEFAULT 256
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
+#define GUEST_MS 30000
 #define COMPILE_MS 600000
 /* Neither of users, nor of services (systemd), nor of containers (subuid). */
 #define WORKER_UID_FIRST 70000
@@ -111,12 +112,26 @@ read_config(struct hed_server_options *o, const char *path, struct hed_why *why)
 
 /* ---- defaults, and what goes together -------------------------------------------------------- */
 
+/* Can somebody on this machine ask the server? QEMU's sockets are not for that. */
+static bool
+has_socket(const struct hed_server_options *o)
+{
+    for (uint32_t i = 0; i < o->listen_count; i++)
+        if (o->listen[i].transport->id != HED_TRANSPORT_VM)
+            return true;
+    return false;
+}
+
 static int
 default_listen(struct hed_server_options *o, struct hed_why *why)
 {
     const char *folder = geteuid() == 0 ? "/run/heddle" : getenv("XDG_RUNTIME_DIR");
     char text[256];
 
+    if (o->listen_count == HED_LISTENERS_MAX) {
+        hed_why_set(why, "more than %d addresses", HED_LISTENERS_MAX);
+        return HED_ELIMIT;
+    }
     if (!folder || folder[0] != '/') {
         hed_why_set(why,
                     "XDG_RUNTIME_DIR is not set, so there is no default address; give one, such as "
@@ -205,6 +220,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->startups = STARTUPS_DEFAULT;
     o->patience_ms = PATIENCE_MS;
     o->grace_ms = GRACE_MS;
+    o->guest_ms = GUEST_MS;
     o->compile_ms = COMPILE_MS;
     o->worker_uids[0] = WORKER_UID_FIRST;
     o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS;
@@ -213,7 +229,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
         err = read_config(o, config, why);
     for (int i = 0, used; !err && i < count; i += used)
         err = hed_server_option_take(o, count - i, words + i, &used, why);
-    if (!err && !o->help && o->listen_count == 0)
+    if (!err && !o->help && !has_socket(o))
         err = default_listen(o, why);
     hed_memory_defaults(o, "");
     return err || o->help ? err : check_options(o, why);

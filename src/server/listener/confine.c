@@ -340,6 +340,10 @@ name_client(const struct hed_peer *p, char *out, size_t size)
         (void)snprintf(out, size, "uid-%u", p->user.uid);
         return;
     }
+    if (p->guest) {
+        (void)snprintf(out, size, "vm-%s", p->guest->name);
+        return;
+    }
     if (p->conn && !certified) {
         (void)snprintf(out, size, "token");
         return;

@@ -38,6 +38,11 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
         return hed_ledger_obtainable(&s->ledger, worker, ask->device, limit);
     case HED_DESK_OTHERS:
         return hed_ledger_others(&s->ledger, worker, ask->device);
+    case HED_DESK_PIECE_TAKE:
+        return hed_guest_take_piece(s->children[worker].guest, worker, ask->bytes);
+    case HED_DESK_PIECE_GIVE:
+        hed_guest_give_piece(s->children[worker].guest, worker, ask->offset, ask->bytes);
+        return 0;
     default:
         return 0;
     }

@@ -109,6 +109,15 @@ hed_origin_of(const struct sockaddr_storage *at, uid_t uid)
     return o;
 }
 
+struct hed_origin
+hed_origin_of_guest(const struct hed_guest *g)
+{
+    struct hed_origin o = {.family = AF_VSOCK};
+
+    memcpy(o.bytes, &g, sizeof g); /* there is one of each */
+    return o;
+}
+
 /* The seed keeps a client from choosing an address that shares the number of another's. */
 static uint32_t *
 origin_number(struct hed_server *s, const struct hed_origin *o)

@@ -40,20 +40,25 @@ static int
 open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
 {
     struct hed_listener *l = &s->listeners[s->listener_count];
+    struct hed_address address = *a;
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
     struct stat st;
     int fd = -1;
-    const int err = hed_conn_listen(a, (int)s->options->mode, &fd, why);
+    int err = a->transport->id == HED_TRANSPORT_VM
+                  ? hed_vm_paths(a->host, address.path, (char[HED_VM_PATH]){""}, why)
+                  : 0;
 
+    if (!err)
+        err = hed_conn_listen(&address, (int)s->options->mode, &fd, why);
     if (err)
         return err;
     *l = (struct hed_listener){
         .source.kind = HED_SOURCE_LISTENER,
         .fd = fd,
-        .address = *a,
+        .address = address,
     };
     s->listener_count++;
-    if (a->path[0] && stat(a->path, &st) == 0) {
+    if (address.path[0] && stat(address.path, &st) == 0) {
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
@@ -64,8 +69,11 @@ open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why 
         hed_why_set(why, "cannot watch the socket: %m");
         return hed_err_from_errno(errno);
     }
-    log_listening(s, l);
-    return 0;
+    if (a->transport->id == HED_TRANSPORT_VM)
+        err = hed_guest_create(s, a, &l->guest, why);
+    if (!err)
+        log_listening(s, l);
+    return err;
 }
 
 int
@@ -141,6 +149,9 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
             continue;
         }
         s->accepted++;
-        hed_peer_add(s, fd, link, &at);
+        if (l->guest)
+            hed_guest_begin(s, l->guest, fd);
+        else
+            hed_peer_add(s, fd, link, &at, NULL);
     }
 }

@@ -29,18 +29,20 @@
 #include <sys/types.h>
 
 #include "server/listener/ledger.h"
+#include "server/listener/pieces.h"
 #include "server/sandbox/group.h"
 #include "server/sandbox/sandbox.h"
 #include "server/start.h"
 #include "wire/conn.h"
 #include "wire/transport.h"
+#include "wire/window.h"
 #include "wire/wire.h"
 
 struct hed_buf;
 struct hed_why;
 struct hed_worker_status;
 
-#define HED_LISTENERS_MAX 16
+#define HED_LISTENERS_MAX 64
 #define HED_KILL_MS 1000 /* after SIGTERM, a worker has this long to end before SIGKILL */
 #define HED_ALLOW_MAX 64
 
@@ -66,6 +68,7 @@ struct hed_server_options {
     uint32_t compile_ms;  /* of processor time to compile one kernel; 0 for no limit */
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
+    uint32_t guest_ms;    /* how long the kernel of a guest may be silent; 0 for any time */
     struct hed_tls tls;
     char token_file[1024]; /* "" if clients need no token */
     char deny_file[1024];  /* certificates that are refused; "" for none */
@@ -122,7 +125,8 @@ struct hed_bucket { /* a token bucket: `rate` per second, and as many at once */
 void hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns);
 bool hed_bucket_take(struct hed_bucket *b, uint64_t now_ns); /* a rate of 0 always succeeds */
 
-/* Where connections come from: a user of this machine, an IPv4 address, a network of IPv6. */
+/* Where connections come from: a user of this machine, a guest, an IPv4 address, a network of
+ * IPv6. */
 struct hed_origin {
     uint32_t family;
     uint8_t bytes[8];
@@ -130,7 +134,9 @@ struct hed_origin {
 
 #define HED_ORIGINS 1024
 struct hed_server;
+struct hed_guest;
 struct hed_origin hed_origin_of(const struct sockaddr_storage *at, uid_t uid);
+struct hed_origin hed_origin_of_guest(const struct hed_guest *g);
 /* How many connections of an origin no worker owns. Two origins may share a number. */
 void hed_origin_arrive(struct hed_server *s, const struct hed_origin *o);
 void hed_origin_leave(struct hed_server *s, const struct hed_origin *o);
@@ -157,16 +163,32 @@ enum hed_source_kind {
     HED_SOURCE_DESK,
     HED_SOURCE_LINES,
     HED_SOURCE_PROBE,
-    HED_SOURCE_KEEPER
+    HED_SOURCE_KEEPER,
+    HED_SOURCE_GUEST
 };
 
 struct hed_source { /* the data of an epoll event; the first member of a larger struct */
     enum hed_source_kind kind;
 };
 
+struct hed_guest { /* a virtual machine; see guests.c */
+    struct hed_source source;
+    struct hed_guest *next;
+    char name[HED_WINDOW_NAME];
+    char path[HED_VM_PATH]; /* of the window's file */
+    int window;             /* -1 if there is none */
+    uint64_t size;          /* bytes of it */
+    uint8_t id[16];
+    struct hed_pieces pieces;
+    int bridge;                /* the socket to its bridge; -1 while QEMU is not connected */
+    struct hed_peer_user user; /* of QEMU, if it is */
+    uint64_t since_ns;
+};
+
 struct hed_listener {
     struct hed_source source;
     int fd;
+    struct hed_guest *guest;    /* of vm: addresses */
     struct hed_address address; /* with the port that the system chose, if the port was 0 */
     dev_t dev;                  /* identify the socket's file, so that only our own is removed */
     ino_t ino;
@@ -190,6 +212,7 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     enum hed_peer_state state;
     int fd;
     const struct hed_link *link;
+    struct hed_guest *guest; /* that it comes from; NULL for others */
     struct hed_child *child; /* of HED_PEER_PASSING: the worker it is for */
     struct hed_peer_user user;
     struct hed_origin origin;
@@ -227,6 +250,7 @@ struct hed_child { /* a worker */
     int desk; /* -1 if it may not ask any more */
     struct hed_lines lines;
     const struct hed_link *link;
+    struct hed_guest *guest; /* NULL if the client is in none */
     struct hed_peer_user user;
     struct hed_origin origin;
     struct hed_conn_who who;
@@ -248,7 +272,8 @@ struct hed_server {
     struct hed_source signal_source;
     struct hed_listener listeners[HED_LISTENERS_MAX];
     uint32_t listener_count;
-    bool deaf; /* out of descriptors: accept nothing until deaf_until_ns */
+    struct hed_guest *guests; /* owned */
+    bool deaf;                /* out of descriptors: accept nothing until deaf_until_ns */
     uint64_t deaf_until_ns;
 
     struct hed_peer *peers;        /* oldest first */
@@ -300,14 +325,29 @@ void hed_listen_pause(struct hed_server *s, bool pause);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/* Takes ownership of the descriptor. */
+/* Takes ownership of the descriptor. `at` is NULL for a connection from a guest. */
 void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
-                  const struct sockaddr_storage *at);
+                  const struct sockaddr_storage *at, struct hed_guest *guest);
 void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
 /* Frees the dead peers and closes the late ones; called between two rounds of the loop. Returns
  * when the next peer will be late, or UINT64_MAX. */
 uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
+
+/* ---- guests.c -------------------------------------------------------------------------------- */
+
+/* Makes what a guest has before its QEMU runs. The server listens on the guest's socket already, so
+ * that no other server does. */
+int hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_guest **out,
+                     struct hed_why *why);
+void hed_guests_close(struct hed_server *s); /* when no worker is left */
+/* QEMU has connected: starts a bridge. Takes ownership of the descriptor. */
+void hed_guest_begin(struct hed_server *s, struct hed_guest *g, int qemu);
+void hed_guest_ready(struct hed_server *s, struct hed_guest *g); /* the bridge says something */
+/* Pieces of the window, for a worker. They return 0 and do nothing if there is no guest. */
+uint64_t hed_guest_take_piece(struct hed_guest *g, uint32_t worker, uint64_t bytes);
+void hed_guest_give_piece(struct hed_guest *g, uint32_t worker, uint64_t offset, uint64_t bytes);
+void hed_guest_forget(struct hed_guest *g, uint32_t worker); /* a worker is gone */
 
 /* ---- keeper.c -------------------------------------------------------------------------------- */
 

@@ -265,6 +265,12 @@ take_grace(struct hed_server_options *o, const char *value, struct hed_why *why)
 }
 
 static int
+take_guest_timeout(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_seconds(value, 0, &o->guest_ms, why);
+}
+
+static int
 take_tls_ca(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_text(value, o->tls.ca, sizeof o->tls.ca, why);
@@ -425,6 +431,7 @@ static const struct option {
     {"kernel-time", true, take_kernel_time},
     {"compile-time", true, take_compile_time},
     {"grace", true, take_grace},
+    {"guest-timeout", true, take_guest_timeout},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},
     {"tls-key", true, take_tls_key},

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -483,7 +484,7 @@ make_room_for_peer(struct hed_server *s)
 
 void
 hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
-             const struct sockaddr_storage *at)
+             const struct sockaddr_storage *at, struct hed_guest *guest)
 {
     struct hed_peer *p = calloc(1, sizeof *p);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
@@ -500,10 +501,13 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
     p->fd = fd;
     p->gate = -1;
     p->link = link;
+    p->guest = guest;
     p->user = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
     p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
     (void)hed_str_copy(p->name, sizeof p->name, "local");
-    if (link->name_peer)
+    if (guest)
+        (void)snprintf(p->name, sizeof p->name, "vm:%s", guest->name);
+    else if (link->name_peer)
         link->name_peer(at, p->name, sizeof p->name);
     for (end = &s->peers; *end; end = &(*end)->next)
         ;
@@ -511,7 +515,7 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
 
     const bool may = !link->local || hed_user_may(s->options, fd, &p->user);
 
-    p->origin = hed_origin_of(at, p->user.uid);
+    p->origin = guest ? hed_origin_of_guest(guest) : hed_origin_of(at, p->user.uid);
     hed_origin_arrive(s, &p->origin);
     if (!may)
         refuse_peer(s, p, "this user may not use the server (--allow-uid, --allow-gid)");

@@ -48,6 +48,7 @@ static const struct field limit_fields[] = {
     FIELD("compile-time", compile_ms),
     FIELD("patience", patience_ms),
     FIELD("grace", grace_ms),
+    FIELD("guest-timeout", guest_ms),
 };
 
 static const struct field user_fields[] = {

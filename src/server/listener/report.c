@@ -133,6 +133,19 @@ put_device_rows(const struct hed_server *s, struct hed_buf *b)
     }
 }
 
+static void
+put_guest_rows(const struct hed_server *s, struct hed_buf *b)
+{
+    char size[HED_SIZE_TEXT], used[HED_SIZE_TEXT];
+
+    if (s->guests)
+        hed_buf_addf(b, "\n%-24s  %10s  %10s  %s\n", "GUEST", "WINDOW", "USED", "QEMU");
+    for (const struct hed_guest *g = s->guests; g; g = g->next)
+        hed_buf_addf(b, "%-24.24s  %10s  %10s  %s\n", g->name, hed_size_text(g->size, size),
+                     hed_size_text(hed_pieces_used(&g->pieces), used),
+                     g->bridge >= 0 ? "connected" : "not connected");
+}
+
 void
 hed_status_report(const struct hed_server *s, struct hed_buf *out)
 {
@@ -144,6 +157,7 @@ hed_status_report(const struct hed_server *s, struct hed_buf *out)
     put_memory(s, out);
     put_times(s, out);
     put_device_rows(s, out);
+    put_guest_rows(s, out);
     if (s->child_count) {
         hed_buf_addf(out, "\n");
         hed_status_list(s, out);

@@ -130,6 +130,8 @@ run_loop(struct hed_server *s)
                 hed_lines_ready(s, (struct hed_lines *)source);
             else if (source->kind == HED_SOURCE_PROBE)
                 hed_probe_ready(s);
+            else if (source->kind == HED_SOURCE_GUEST)
+                hed_guest_ready(s, (struct hed_guest *)source);
             else if (source->kind == HED_SOURCE_KEEPER)
                 hed_keeper_ready(s);
         }
@@ -281,6 +283,7 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
     }
     hed_listen_close(s);
     hed_peers_close(s);
+    hed_guests_close(s);
     hed_keeper_close(s);
     if (s->signals >= 0)
         (void)close(s->signals);

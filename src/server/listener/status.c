@@ -63,6 +63,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "session_seconds", o->session_ms / 1000);
     put_number(b, "kernel_seconds", o->kernel_ms / 1000);
     put_number(b, "compile_seconds", o->compile_ms / 1000);
+    put_number(b, "guest_seconds", o->guest_ms / 1000);
     hed_buf_addf(b, "}");
 }
 
@@ -84,6 +85,32 @@ put_devices(const struct hed_server *s, struct hed_buf *b)
         put_number(b, "leased_bytes", leased);
         hed_buf_addf(b, "}");
         first = false;
+    }
+    hed_buf_addf(b, "]");
+}
+
+static uint32_t
+count_guest_clients(const struct hed_server *s, const struct hed_guest *g)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++)
+        n += s->children[i].pid && s->children[i].guest == g;
+    return n;
+}
+
+static void
+put_guests(const struct hed_server *s, struct hed_buf *b)
+{
+    hed_buf_addf(b, ",\"guests\":[");
+    for (const struct hed_guest *g = s->guests; g; g = g->next) {
+        hed_buf_addf(b, "%s{", g == s->guests ? "" : ",");
+        put_text(b, "name", g->name, sizeof g->name);
+        hed_buf_addf(b, ",\"connected\":%s", g->bridge >= 0 ? "true" : "false");
+        put_number(b, "window_bytes", g->size);
+        put_number(b, "used_bytes", hed_pieces_used(&g->pieces));
+        put_number(b, "clients", count_guest_clients(s, g));
+        hed_buf_addf(b, "}");
     }
     hed_buf_addf(b, "]");
 }
@@ -159,6 +186,7 @@ hed_status_write(const struct hed_server *s, struct hed_buf *out)
     put_text(out, "gpu", s->options->gpu, sizeof s->options->gpu);
     put_limits(s, out);
     put_devices(s, out);
+    put_guests(s, out);
     put_number(out, "connections", s->accepted);
     put_number(out, "refused", s->refused);
     put_number(out, "clients_ever", s->served);

@@ -189,7 +189,7 @@ class Beginning(Case):
 
 
 class Status(Case):
-    KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices",
+    KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices", "guests",
             "connections", "refused", "clients_ever", "stopping", "clients"}
     CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer",
                    "certificate", "since", "seconds", "idle_seconds",
@@ -212,7 +212,8 @@ class Status(Case):
                                             "total_memory": 4 << 30,
                                             "worker_memory": 5 << 30, "worker_cpus": 0,
                                             "idle_seconds": 100000, "session_seconds": 0,
-                                            "kernel_seconds": 0, "compile_seconds": 600})
+                                            "kernel_seconds": 0, "compile_seconds": 600,
+                                            "guest_seconds": 30})
         client = status["clients"][0]
         self.assertEqual(set(client), self.CLIENT_KEYS)
         self.assertEqual((client["pid"], client["uid"], client["peer"]),

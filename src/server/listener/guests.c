@@ -1,0 +1,236 @@
+/* Guests: QEMU's virtual machines that this server serves. See listener.h.
+ *
+ *   vm:NAME ──> a socket for QEMU's vsock device, and a file for its window
+ *   QEMU connects ──fork──> bridge (server/vm) ── a pair of sockets for each connection ──> peers
+ *
+ * A guest has one bridge at a time, as long as its QEMU is connected. The listener never looks into
+ * the window; it only says which worker may use which piece.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/listener/listener.h"
+#include "server/vm/bridge.h"
+#include "wire/link/link.h"
+#include "wire/window.h"
+
+#define GUEST_CID 3 /* the first that a guest may have; each bridge knows one guest */
+#define TAKE_MAX 64 /* connections of one guest in one round */
+
+/* ---- the window ------------------------------------------------------------------------------ */
+
+static int
+write_window_header(struct hed_guest *g)
+{
+    struct hed_window_header h = {.version = HED_WINDOW_VERSION, .size = g->size};
+
+    memcpy(h.magic, HED_WINDOW_MAGIC, sizeof h.magic);
+    memcpy(h.id, g->id, sizeof h.id);
+    (void)hed_str_copy(h.name, sizeof h.name, g->name);
+    return pwrite(g->window, &h, sizeof h, 0) == (ssize_t)sizeof h ? 0 : -1;
+}
+
+/* A file of the same name is one that a server left when it was killed: the socket is ours now, so
+ * no other server uses it. */
+static int
+make_window(struct hed_guest *g, mode_t mode, struct hed_why *why)
+{
+    int err = hed_pieces_init(&g->pieces, g->size);
+
+    if (err || !g->size)
+        return err;
+    (void)unlink(g->path);
+    g->window = open(g->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (g->window >= 0 && fchmod(g->window, mode & 0666) == 0 &&
+        ftruncate(g->window, (off_t)g->size) == 0 &&
+        getrandom(g->id, sizeof g->id, 0) == (ssize_t)sizeof g->id && write_window_header(g) == 0)
+        return 0;
+    hed_why_set(why, "cannot make the window %s: %s", g->path, strerror(errno));
+    return hed_err_from_errno(errno);
+}
+
+int
+hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_guest **out,
+                 struct hed_why *why)
+{
+    struct hed_guest *g = calloc(1, sizeof *g);
+    char socket[HED_VM_PATH];
+    int err = g ? hed_vm_paths(a->host, socket, g->path, why) : HED_ENOMEM;
+
+    if (err) {
+        free(g);
+        return err;
+    }
+    g->source.kind = HED_SOURCE_GUEST;
+    g->window = g->bridge = -1;
+    g->size = a->window;
+    (void)hed_str_copy(g->name, sizeof g->name, a->host);
+    g->next = s->guests;
+    s->guests = g; /* hed_guests_close() frees what there is of it */
+    *out = g;
+    return make_window(g, (mode_t)s->options->mode, why);
+}
+
+static void
+part_from_bridge(struct hed_server *s, struct hed_guest *g)
+{
+    if (g->bridge < 0)
+        return;
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, g->bridge, NULL);
+    (void)close(g->bridge);
+    g->bridge = -1;
+    hed_info(SERVER, "guest %s is gone", g->name);
+}
+
+void
+hed_guests_close(struct hed_server *s)
+{
+    struct hed_guest *g;
+
+    while ((g = s->guests)) {
+        s->guests = g->next;
+        part_from_bridge(s, g);
+        if (g->window >= 0) {
+            (void)close(g->window);
+            (void)unlink(g->path);
+        }
+        hed_pieces_fini(&g->pieces);
+        free(g);
+    }
+}
+
+/* A worker is gone: frees the pages of its pieces. */
+void
+hed_guest_forget(struct hed_guest *g, uint32_t worker)
+{
+    uint64_t offset, bytes;
+
+    while (g && (bytes = hed_pieces_clear(&g->pieces, worker, &offset)) != 0)
+        (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                        (off_t)bytes);
+}
+
+/* ---- the bridge ------------------------------------------------------------------------------ */
+
+static _Noreturn void
+be_bridge(const struct hed_server *s, int qemu, int socket, pid_t listener)
+{
+    const struct hed_bridge_start start = {
+        .vhost = qemu,
+        .listener = socket,
+        .cid = GUEST_CID,
+        .port = HED_ADDRESS_PORT,
+        .silent_ms = s->options->guest_ms,
+        .connections = HED_BRIDGE_CONNECTIONS,
+    };
+    struct hed_sandbox box = s->sandbox;
+    struct hed_why why = {""};
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+        getppid() != (hed_confine_has(s, HED_STEP_PROCESSES) ? 0 : listener))
+        _exit(1);
+    (void)prctl(PR_SET_NAME, "heddled-bridge");
+    hed_child_prepare((int[]){qemu, socket}, 2);
+    box.steps &= ~(UINT32_C(1) << HED_STEP_CGROUP); /* it stays in the listener's */
+    box.uid = s->options->worker_uids[1];           /* no worker's; see hed_child_start() */
+    if (box.steps && hed_bridge_confine(&box, &start, &why) != 0) {
+        hed_error(SERVER, "a guest was not served: %s", why.text);
+        _exit(1);
+    }
+    _exit(hed_bridge_run(&start) == 0 ? 0 : 1);
+}
+
+static int
+start_bridge(struct hed_server *s, struct hed_guest *g, int qemu)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = g};
+    const pid_t listener = getpid();
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return HED_ENOMEM;
+
+    const pid_t pid = hed_sandbox_fork(&s->sandbox);
+
+    if (pid == 0)
+        be_bridge(s, qemu, ends[1], listener);
+    (void)close(ends[1]);
+    if (pid < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, ends[0], &e) != 0) {
+        (void)close(ends[0]); /* which ends the bridge */
+        return HED_ENOMEM;
+    }
+    g->bridge = ends[0];
+    return 0;
+}
+
+void
+hed_guest_begin(struct hed_server *s, struct hed_guest *g, int qemu)
+{
+    struct hed_peer_user user;
+    const char *refused = NULL;
+
+    if (!hed_user_may(s->options, qemu, &user))
+        refused = "its user may not use the server (--allow-uid, --allow-gid)";
+    else if (g->bridge >= 0)
+        refused = "this guest is connected already; each needs a name of its own";
+    else if (start_bridge(s, g, qemu) != 0)
+        refused = "there is no memory or no process for it";
+    if (refused) {
+        s->refused++;
+        hed_warn(SERVER, "refused QEMU (process %d of user %u) for guest %s: %s", (int)user.pid,
+                 user.uid, g->name, refused);
+    } else {
+        g->user = user;
+        g->since_ns = hed_now_ns();
+        hed_info(SERVER, "guest %s (process %d of user %u) is here", g->name, (int)user.pid,
+                 user.uid);
+    }
+    (void)close(qemu);
+}
+
+void
+hed_guest_ready(struct hed_server *s, struct hed_guest *g)
+{
+    for (int i = 0; i < TAKE_MAX && g->bridge >= 0; i++) {
+        struct hed_bridge_hello hello;
+        int fd;
+        const int err = hed_fd_take(g->bridge, &fd, 1, &hello, sizeof hello);
+
+        if (err == HED_ETIME)
+            return;
+        if (err) { /* it has ended, or speaks nonsense */
+            part_from_bridge(s, g);
+            return;
+        }
+        s->accepted++;
+        hed_peer_add(s, fd, &hed_link_vm, NULL, g);
+    }
+}
+
+/* ---- what workers ask ------------------------------------------------------------------------ */
+
+uint64_t
+hed_guest_take_piece(struct hed_guest *g, uint32_t worker, uint64_t bytes)
+{
+    return g ? hed_pieces_take(&g->pieces, worker, bytes) : 0;
+}
+
+void
+hed_guest_give_piece(struct hed_guest *g, uint32_t worker, uint64_t offset, uint64_t bytes)
+{
+    if (g)
+        hed_pieces_give(&g->pieces, worker, offset, bytes);
+}
