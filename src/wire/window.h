@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+struct hed_address;
 struct hed_why;
 
 #define HED_WINDOW_MAGIC "HEDDLEVM"
@@ -65,6 +66,11 @@ int hed_window_devices(const char *root, struct hed_window_device *out, int room
 /* Opens the window with this id. The descriptor can be mapped. HED_ENOTFOUND, HED_EACCESS, ... */
 int hed_window_open(const char *root, const uint8_t id[16], struct hed_window *out,
                     struct hed_why *why);
+
+/* A guest without a vsock reaches its host over the network, if at all: the host of a user network
+ * is its default gateway. Turns a vm: address without a name into one of TCP, from the kernel's
+ * table of routes ("/proc/net/route"). HED_ENOTFOUND if there is no gateway. */
+int hed_vm_gateway(const char *routes, struct hed_address *a);
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 

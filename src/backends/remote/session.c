@@ -394,6 +394,22 @@ exchange_hello(struct hed_remote *r, const struct hed_config *config, struct hed
     return err;
 }
 
+/* A guest that has no vsock may reach its host over the network. The user has said how that is
+ * secured; otherwise there is nothing to fall back to. */
+static int
+say_hello(struct hed_remote *r, const struct hed_config *config, struct hed_conn **conn,
+          uint32_t *count, struct hed_why *why)
+{
+    const bool any = r->address.transport->id == HED_TRANSPORT_VM && !r->address.host[0];
+    int err = exchange_hello(r, config, conn, count, why);
+
+    if (err != HED_ENOTSUP || !any || (!r->tls.insecure && !r->tls.ca[0]) ||
+        hed_vm_gateway("/proc/net/route", &r->address) != 0)
+        return err;
+    hed_info(REMOTE, "there is no vsock, so the host is reached over TCP");
+    return exchange_hello(r, config, conn, count, why);
+}
+
 int
 hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                    struct hed_profile_device *devices, size_t room, size_t *count,
@@ -406,7 +422,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     int err = read_settings(r, config, why);
 
     if (!err)
-        err = exchange_hello(r, config, &conn, &there, why);
+        err = say_hello(r, config, &conn, &there, why);
     if (!err)
         err = hed_channel_create(conn, r->address.transport->channel, &channel, why);
     if (!err)

@@ -50,9 +50,9 @@ make_window(struct hed_guest *g, mode_t mode, struct hed_why *why)
 {
     int err = hed_pieces_init(&g->pieces, g->size);
 
+    (void)unlink(g->path);
     if (err || !g->size)
         return err;
-    (void)unlink(g->path);
     g->window = open(g->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (g->window >= 0 && fchmod(g->window, mode & 0666) == 0 &&
         ftruncate(g->window, (off_t)g->size) == 0 &&

@@ -92,10 +92,16 @@ print_guest(const struct hed_address *a, char *out, size_t size)
 
 /* ---- connecting, in the guest ---------------------------------------------------------------- */
 
+static bool
+is_without_vsock(int e)
+{
+    return e == EAFNOSUPPORT || e == ENODEV || e == EADDRNOTAVAIL;
+}
+
 static void
 explain_vsock(int e, struct hed_why *why)
 {
-    if (e == EAFNOSUPPORT || e == ENODEV || e == EADDRNOTAVAIL)
+    if (is_without_vsock(e))
         hed_why_set(why,
                     "this machine has no vsock device, so it is no guest of a host that serves it; "
                     "`heddle doctor` says what to add to QEMU's options");
@@ -144,7 +150,30 @@ connect_to_host(const struct hed_address *a, uint64_t end, int *out, struct hed_
     explain_vsock(e, why);
     if (fd >= 0)
         close(fd);
-    return e == ETIMEDOUT ? HED_ETIME : hed_err_from_errno(e);
+    return e == ETIMEDOUT ? HED_ETIME : is_without_vsock(e) ? HED_ENOTSUP : hed_err_from_errno(e);
+}
+
+int
+hed_vm_gateway(const char *routes, struct hed_address *a)
+{
+    unsigned destination, gateway = 0;
+    char line[256], text[HED_ADDRESS_TEXT];
+    FILE *f = fopen(routes, "re");
+
+    if (!f)
+        return HED_ENOTFOUND;
+    while (!gateway && fgets(line, sizeof line, f)) /* interface, destination, gateway, ... */
+        if (sscanf(line, "%*s %8x %8x", &destination, &gateway) != 2 || destination != 0)
+            gateway = 0;
+    (void)fclose(f);
+    if (!gateway)
+        return HED_ENOTFOUND;
+
+    const unsigned char *b = (const unsigned char *)&gateway; /* in the network's order */
+
+    (void)snprintf(text, sizeof text, "tcp://%u.%u.%u.%u:%u", b[0], b[1], b[2], b[3],
+                   (unsigned)HED_ADDRESS_PORT);
+    return hed_address_parse(text, a, NULL);
 }
 
 /* ---- on the host ----------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "wire/channel/bell.h"
+#include "wire/transport.h"
 
 struct place { /* as channel/window.c sends it */
     uint64_t offset, size;
@@ -310,6 +311,37 @@ guest_finds_its_window_among_devices(void **state)
     assert_int_equal(nftw(root, remove_path, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static void
+gateway_is_the_host_of_a_user_network(void **state)
+{
+    static const struct {
+        const char *routes, *address; /* NULL: there is none */
+    } rows[] = {
+        {"Iface\tDestination\tGateway \tFlags\neth0\t0002000A\t00000000\t0001\n"
+         "eth0\t00000000\t0202000A\t0003\n",
+         "tcp://10.0.2.2:7717"},
+        {"Iface\tDestination\tGateway\neth0\t0002000A\t0102000A\t0001\n", NULL},
+        {"Iface\tDestination\tGateway\neth0\t00000000\t00000000\t0001\n", NULL},
+        {"nonsense", NULL},
+        {"", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int fd = memfd_create("routes", 0);
+        struct hed_address a;
+        struct hed_why why = {""};
+        char path[64], text[HED_ADDRESS_TEXT];
+
+        assert_int_equal(hed_address_parse("vm:", &a, &why), 0);
+        assert_int_equal(write(fd, rows[i].routes, strlen(rows[i].routes)), strlen(rows[i].routes));
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        assert_int_equal(hed_vm_gateway(path, &a), rows[i].address ? 0 : HED_ENOTFOUND);
+        hed_address_text(&a, text, sizeof text);
+        assert_string_equal(text, rows[i].address ? rows[i].address : "vm:");
+        close(fd);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_a_window_bytes_go_over_the_connection),
     cmocka_unit_test(client_that_cannot_map_goes_on_without),
@@ -319,6 +351,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rings_without_a_message_wake_nobody_for_good),
     cmocka_unit_test(all_sleepers_of_a_side_are_woken),
     cmocka_unit_test(guest_finds_its_window_among_devices),
+    cmocka_unit_test(gateway_is_the_host_of_a_user_network),
 };
 
 HED_UNIT_MAIN(tests)
