@@ -37,6 +37,7 @@ struct hed_worker_start {
     bool confined;          /* it cannot find out about other processes */
     bool group;             /* other workers of this client, other users, share these folders */
     int desk;               /* socket for leases of device memory; 0: all is granted */
+    int notice;             /* server/notice.h; 0: there is none */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */
     const char *peer;                 /* the client in the log: its address, or "local" */
     uint32_t client_pid, client_uid;  /* of a local link */

@@ -91,6 +91,19 @@ is_orphan(int control)
     return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* Closes what is not the worker's. */
+static void
+keep_descriptors(const struct hed_worker_start *start)
+{
+    int kept[] = {start->conn, start->control, start->desk, start->notice, start->window};
+    size_t count = 3;
+
+    for (size_t i = count; i < sizeof kept / sizeof kept[0]; i++)
+        if (kept[i] > 0)
+            kept[count++] = kept[i];
+    hed_child_prepare(kept, count);
+}
+
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
           const struct hed_conn_state *state, int control, int desk, int words, pid_t listener)
@@ -102,6 +115,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .conn = p->fd,
         .control = control,
         .desk = desk,
+        .notice = s->notice > 0 ? s->notice : 0,
         .link = p->link,
         .state = state,
         .hello = &p->in.hello,
@@ -134,7 +148,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     /* The server's own may be a file that a client's code must not change. */
     if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
         _exit(1);
-    hed_child_prepare((int[]){p->fd, control, desk, start.window}, start.window ? 4 : 3);
+    keep_descriptors(&start);
     if (hed_confine_worker(s, p, (uint32_t)(c - s->children), &start, &why) != 0) {
         hed_warn(SERVER, "a client (%s) was not served: %s", c->peer, why.text);
         _exit(1);

@@ -144,6 +144,7 @@ hed_probe_ready(struct hed_server *s)
         hed_warn(SERVER, "cannot find out how much memory the devices have: what all clients have "
                          "together is not limited");
     }
+    hed_ledger_changed(&s->ledger);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->probe, NULL);
     (void)close(s->probe);
     s->probe = -1;

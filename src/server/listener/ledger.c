@@ -12,6 +12,14 @@ is_in_ledger(uint32_t worker, int device)
     return worker < HED_LEDGER_WORKERS && device >= 0 && device < HED_DESK_PLACES;
 }
 
+void
+hed_ledger_changed(struct hed_ledger *l)
+{
+    /* Release: pairs with the acquire in ask_again(); who reads it and asks gets a new answer. */
+    if (l->notice)
+        atomic_fetch_add_explicit(&l->notice->changes, 1, memory_order_release);
+}
+
 uint64_t
 hed_ledger_leased(const struct hed_ledger *l, int device)
 {
@@ -64,19 +72,24 @@ hed_ledger_take(struct hed_ledger *l, uint32_t worker, int device, uint64_t want
     if (some < least)
         return 0;
     l->leased[worker][device] += some;
+    hed_ledger_changed(l);
     return some;
 }
 
 void
 hed_ledger_give(struct hed_ledger *l, uint32_t worker, int device, uint64_t bytes)
 {
-    if (is_in_ledger(worker, device))
-        l->leased[worker][device] -= hed_min(bytes, l->leased[worker][device]);
+    if (!is_in_ledger(worker, device))
+        return;
+    l->leased[worker][device] -= hed_min(bytes, l->leased[worker][device]);
+    hed_ledger_changed(l);
 }
 
 void
 hed_ledger_clear(struct hed_ledger *l, uint32_t worker)
 {
-    if (is_in_ledger(worker, 0))
-        memset(l->leased[worker], 0, sizeof l->leased[worker]);
+    if (!is_in_ledger(worker, 0))
+        return;
+    memset(l->leased[worker], 0, sizeof l->leased[worker]);
+    hed_ledger_changed(l);
 }

@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "server/desk.h"
+#include "server/notice.h"
 
 #define HED_LEDGER_WORKERS 1024
 
 struct hed_ledger {
     uint64_t total[HED_DESK_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
     uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_PLACES];
+    struct hed_notice *notice; /* NULL: nobody is told of changes */
 };
 
 /* Leases up to `want` and at least `least` bytes of a device. Returns the number of bytes, 0 if
@@ -35,6 +37,9 @@ uint64_t hed_ledger_obtainable(const struct hed_ledger *l, uint32_t worker, int 
 uint64_t hed_ledger_leased(const struct hed_ledger *l, int device);
 /* What all workers but this one have of a device. */
 uint64_t hed_ledger_others(const struct hed_ledger *l, uint32_t worker, int device);
+
+/* What answers depend on has changed otherwise: a total, or a limit. */
+void hed_ledger_changed(struct hed_ledger *l);
 
 /* A worker is gone. */
 void hed_ledger_clear(struct hed_ledger *l, uint32_t worker);

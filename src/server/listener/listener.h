@@ -292,7 +292,8 @@ struct hed_server {
     struct hed_sandbox sandbox;  /* of all workers; no steps: they have none */
     char groups[HED_GROUP_PATH]; /* the folder of workers' control groups; "" for none */
     struct hed_ledger ledger;
-    int probe; /* -1 when it is known what there is to lease */
+    int notice; /* the descriptor of the ledger's notice; -1 for none */
+    int probe;  /* -1 when it is known what there is to lease */
     struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count;

@@ -122,6 +122,7 @@ apply_limits(struct hed_server *s, const struct hed_server_options *fresh)
     if (rate)
         hed_bucket_init(&s->rate, fresh->rate, hed_now_ns());
     s->ledger.total[HED_DESK_HOST] = fresh->total_memory;
+    hed_ledger_changed(&s->ledger);
     s->pressure_ns = 0; /* look at once */
     hed_confine_limits(s);
 }

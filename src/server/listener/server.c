@@ -236,6 +236,8 @@ start_serving(struct hed_server *s, struct hed_why *why)
         hed_why_set(why, "cannot start the server: %m");
         return HED_ENOMEM;
     }
+    if (hed_notice_create(&s->ledger.notice, &s->notice) != 0)
+        hed_warn(SERVER, "there is no notice: workers ask more often");
     s->started_ns = hed_now_ns();
     (void)getrandom(&s->origin_seed, sizeof s->origin_seed, 0);
     hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
@@ -270,7 +272,8 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
                              .signals = -1,
                              .probe = -1,
                              .keeper = -1,
-                             .next_keeper = -1};
+                             .next_keeper = -1,
+                             .notice = -1};
 
     const int err = start_serving(s, why);
 
@@ -284,6 +287,7 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
     hed_listen_close(s);
     hed_peers_close(s);
     hed_guests_close(s);
+    hed_notice_free(s->ledger.notice, s->notice);
     hed_keeper_close(s);
     if (s->signals >= 0)
         (void)close(s->signals);

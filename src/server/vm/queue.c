@@ -43,7 +43,8 @@ hed_virtq_place(struct hed_virtq *q, const struct hed_guest_memory *m, struct he
     q->desc = NULL;
     q->avail = NULL;
     q->used = NULL;
-    hed_why_set(why, "a queue has no size, or is not in memory that QEMU shares; is share=on missing?");
+    hed_why_set(why,
+                "a queue has no size, or is not in memory that QEMU shares; is share=on missing?");
     return HED_EFORMAT;
 }
 

@@ -45,16 +45,41 @@ hed_lease_give(struct hed_worker *w, int device, uint64_t bytes)
         (void)ask_listener(w, HED_DESK_GIVE, device, bytes, 0);
 }
 
+/* The last answer, if nothing has changed since; otherwise asks again. */
+static uint64_t
+ask_again(struct hed_worker *w, enum hed_desk_kind kind, int device)
+{
+    const bool known = w->notice && device >= 0 && device < HED_DESK_PLACES;
+    struct hed_told *told = known ? &w->told[kind == HED_DESK_OTHERS][device] : NULL;
+    uint64_t bytes;
+
+    hed_lock(&w->desk_lock);
+
+    /* Acquire: pairs with the release in hed_ledger_changed(). Read before the question is asked,
+     * so that a change meanwhile counts. */
+    const uint64_t now =
+        1 + (known ? atomic_load_explicit(&w->notice->changes, memory_order_acquire) : 0);
+    const bool same = known && told->changes == now;
+
+    bytes =
+        same ? told->bytes
+             : hed_desk_ask(w->start->desk, &(struct hed_desk_ask){.kind = kind, .device = device});
+    if (known)
+        *told = (struct hed_told){now, bytes};
+    hed_unlock(&w->desk_lock);
+    return bytes;
+}
+
 uint64_t
 hed_lease_obtainable(struct hed_worker *w, int device)
 {
-    return has_desk(w) ? ask_listener(w, HED_DESK_OBTAINABLE, device, 0, 0) : UINT64_MAX;
+    return has_desk(w) ? ask_again(w, HED_DESK_OBTAINABLE, device) : UINT64_MAX;
 }
 
 uint64_t
 hed_lease_others(struct hed_worker *w, int device)
 {
-    return has_desk(w) ? ask_listener(w, HED_DESK_OTHERS, device, 0, 0) : 0;
+    return has_desk(w) ? ask_again(w, HED_DESK_OTHERS, device) : 0;
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/session.h"
+#include "server/notice.h"
 #include "server/status.h"
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
@@ -480,6 +481,7 @@ hed_worker_run(const struct hed_worker_start *start)
         hed_lock_init(&w->lock, HED_RANK_WORKER);
         hed_lock_init(&w->desk_lock, HED_RANK_DESK);
         hed_worker_window_init(w);
+        w->notice = hed_notice_map(start->notice);
         w->names = hed_names_create();
         err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
                   ? 0

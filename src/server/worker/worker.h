@@ -32,6 +32,8 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "core/layer.h"
+#include "server/desk.h"
+#include "server/notice.h"
 #include "server/start.h"
 #include "wire/channel/channel.h"
 #include "wire/transport.h"
@@ -92,7 +94,12 @@ struct hed_worker {
     _Atomic int failed;            /* CUresult of the first failure */
     uint64_t failed_context;
 
-    struct hed_lock desk_lock; /* rank HED_RANK_DESK: one question at a time */
+    struct hed_lock desk_lock;       /* rank HED_RANK_DESK: one question at a time; guards `told` */
+    const struct hed_notice *notice; /* NULL: every question is asked */
+    struct hed_told {
+        uint64_t changes; /* on the notice, 1 more than then; 0: never asked */
+        uint64_t bytes;
+    } told[2][HED_DESK_PLACES]; /* the last answers: obtainable, others */
 
     struct hed_names *names;
     struct hed_values *values; /* NULL if there are none yet */
