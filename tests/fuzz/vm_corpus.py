@@ -78,11 +78,28 @@ READ, WRITE, SHUT_WR, SHUT_RD, CLOSE = range(5)
 TURN = bytes([7])
 
 
+def full_seeds(count):
+    """A socket that takes no more after so many packets; how many these are depends on the kernel's
+    limit (net.core.wmem_max)."""
+    full = buffers(12, 1000) + packet(1, REQUEST) + TURN + (
+        (packet(1, RW, 0, 60000) + TURN) * 2 + buffers(1, 1000)) * (count // 2)
+    read = (host(0, READ, 65535) + TURN) * (count + 4)
+    return {
+        f"late{count}": full + packet(1, SHUTDOWN, 3) + TURN + read,
+        f"held{count}": full + read + packet(1, RW, 0, 9) + TURN,
+        f"held_half{count}": full + packet(1, SHUTDOWN, 2) + TURN + read,
+        f"held_shut{count}": full + host(0, SHUT_RD) + TURN + packet(1, RW, 0, 9) + TURN,
+        f"held_closed{count}": full + host(0, CLOSE) + TURN + packet(1, RST) + TURN,
+        f"held_reset{count}": full + packet(1, SHUTDOWN, 2) + packet(1, RST) + TURN + read,
+    }
+
+
 def queue_seeds():
     up = buffers(12, 1000) + packet(1, REQUEST) + TURN
     end = packet(1, SHUTDOWN, 3) + TURN
     many = b"".join(packet(i, REQUEST) for i in range(10))
     return {
+        **full_seeds(8), **full_seeds(36),
         "connect": up + end,
         "to_host": up + packet(1, RW, 0, 1500) * 4 + TURN + host(0, READ, 4000) + TURN + end,
         "to_guest": up + host(0, WRITE, 5000) + TURN + buffers(10, 900) + TURN + end,
@@ -94,7 +111,6 @@ def queue_seeds():
         "guest_half": up + packet(1, SHUTDOWN, 2) + TURN + host(0, WRITE, 100) + TURN
         + packet(1, SHUTDOWN, 1) + TURN,
         "guest_resets": up + packet(1, RW, 0, 100) + packet(1, RST) + TURN,
-        "late": up + packet(1, RW, 0, 1500) * 14 + TURN + end + host(0, READ, 65535) + TURN,
         "many": buffers(15, 100) + many + TURN + buffers(15, 100) + TURN,
         "strangers": buffers(2, 100) + b"".join(
             packet(i, op) for i, op in enumerate((RW, UPDATE, ASK, RST, RESPONSE, 0, 8))) + TURN,

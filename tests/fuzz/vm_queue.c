@@ -11,9 +11,10 @@
 #define QUEUE 16 /* descriptors */
 #define QUEUE_AT(q) ((q)*1024u)
 #define USED_AT 512u
-#define PACKETS_AT 4096u /* what the guest sends; in 16 places */
-#define PACKET_ROOM 2048u
-#define BUFFERS_AT (PACKETS_AT + QUEUE * PACKET_ROOM)
+#define PACKETS 8        /* chains of a header and bytes, which the guest sends */
+#define PACKETS_AT 4096u /* their headers; their bytes are whatever lies in the memory */
+#define PACKET_ROOM 64u
+#define BUFFERS_AT 8192u
 #define BUFFER_ROOM 1024u
 #define FIRST_PORT 1000
 
@@ -89,27 +90,33 @@ offer_chain(struct play *p, uint32_t q, uint16_t head)
 static void
 send_packet(struct play *p, struct play_input *in)
 {
-    const uint16_t slot = available(p, 1)->idx % QUEUE;
+    const uint16_t slot = available(p, 1)->idx % PACKETS;
     const uint32_t at = PACKETS_AT + slot * PACKET_ROOM;
+    struct vring_desc *d = &descriptors(p, 1)[2 * slot];
     struct virtio_vsock_hdr h = {
         .src_cid = PLAY_CID,
         .dst_cid = 2,
-        .src_port = FIRST_PORT + (uint32_t)play_number(in, 1) % 10,
         .dst_port = PLAY_PORT,
         .type = VIRTIO_VSOCK_TYPE_STREAM,
-        .op = (uint16_t)(play_number(in, 1) % 9),
-        .flags = (uint32_t)play_number(in, 1),
-        .len = (uint32_t)play_number(in, 2) % (PACKET_ROOM - sizeof h),
-        .buf_alloc = 1u << play_number(in, 1) % 32,
-        .fwd_cnt = (uint32_t)play_number(in, 2),
     };
 
+    h.src_port = FIRST_PORT + (uint32_t)play_number(in, 1) % 10;
+    h.op = (uint16_t)(play_number(in, 1) % 9);
+    h.flags = (uint32_t)play_number(in, 1);
+    h.len = (uint32_t)play_number(in, 2);
+    h.buf_alloc = 1u << play_number(in, 1) % 32;
+    h.fwd_cnt = (uint32_t)play_number(in, 2);
     if (h.op != VIRTIO_VSOCK_OP_RW)
         h.len = 0;
     memcpy(p->ram + at, &h, sizeof h);
-    descriptors(p, 1)[slot] =
-        (struct vring_desc){.addr = PLAY_BASE + at, .len = (uint32_t)sizeof h + h.len};
-    offer_chain(p, 1, slot);
+    d[0] = (struct vring_desc){
+        .addr = PLAY_BASE + at,
+        .len = (uint32_t)sizeof h,
+        .flags = VRING_DESC_F_NEXT,
+        .next = (uint16_t)(2 * slot + 1),
+    };
+    d[1] = (struct vring_desc){.addr = PLAY_BASE, .len = h.len};
+    offer_chain(p, 1, (uint16_t)(2 * slot));
 }
 
 static void
@@ -135,13 +142,12 @@ static void
 set_descriptor(struct play *p, struct play_input *in)
 {
     const uint8_t which = (uint8_t)play_number(in, 1);
-    struct vring_desc d = {
-        .addr = PLAY_BASE + play_number(in, 3) - 4096,
-        .len = (uint32_t)play_number(in, 3),
-        .flags = (uint16_t)play_number(in, 1),
-        .next = (uint16_t)play_number(in, 1),
-    };
+    struct vring_desc d;
 
+    d.addr = PLAY_BASE + play_number(in, 3) - 4096;
+    d.len = (uint32_t)play_number(in, 3);
+    d.flags = (uint16_t)play_number(in, 1);
+    d.next = (uint16_t)play_number(in, 1);
     descriptors(p, which & 1)[which / 2 % QUEUE] = d;
 }
 

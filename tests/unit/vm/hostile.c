@@ -348,6 +348,27 @@ a_packet_that_lies_about_its_size_ends_the_bridge(void **state)
     }
 }
 
+/* QEMU truncates a file of memory. Only the kernel looks at the bytes of a packet, and says so. */
+static void
+memory_that_becomes_shorter_ends_the_bridge(void **state)
+{
+    struct virtio_vsock_hdr h;
+
+    guest_begin(&g, NULL);
+
+    const int fd = guest_connect(&g, 0);
+
+    assert_int_equal(ftruncate(g.memory, GUEST_RAM / 2), 0);
+    h = guest_header(&g.streams[0], VIRTIO_VSOCK_OP_RW);
+    h.len = 4096;
+    memcpy(g.ram + 65536, &h, HEADER);
+    set_desc(&g.tx, 126, GUEST_BASE + 65536, HEADER, NEXT, 127);
+    set_desc(&g.tx, 127, GUEST_BASE + GUEST_RAM / 2, 4096, 0, 0);
+    guest_offer(&g, &g.tx, 126);
+    assert_int_equal(guest_wait_end(&g), HED_EFORMAT);
+    close(fd);
+}
+
 /* A guest that sends more than it may loses the stream, and only that. */
 static void
 more_than_the_credit_resets_the_stream(void **state)
@@ -476,6 +497,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_index_that_jumps_ends_the_bridge),
     cmocka_unit_test(impossible_buffers_to_fill_end_the_bridge),
     cmocka_unit_test(a_packet_that_lies_about_its_size_ends_the_bridge),
+    cmocka_unit_test(memory_that_becomes_shorter_ends_the_bridge),
     cmocka_unit_test(more_than_the_credit_resets_the_stream),
     cmocka_unit_test(senseless_packets_reset_the_stream),
     cmocka_unit_test(impossible_credit_is_no_harm),
