@@ -14,8 +14,8 @@
  *     hed_bridge_confine(&box, &start, &why);    what a bridge needs, and nothing else
  *     status = hed_bridge_run(&start);           as long as there is the guest
  *
- * The process needs no files. It writes to the log (standard error) once at most, when it ends
- * because of an error; the text contains no bytes of the guest's.
+ * The process needs no files. It writes to the log (standard error) when an error ends it and when
+ * it cuts off a silent guest; the text contains no bytes of the guest's.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "server/vm/bridge.h"
 #include "server/vm/vsock.h"
 #include "wire/conn.h"
@@ -292,6 +293,8 @@ hed_vsock_tick(struct hed_vsock *v)
     if (now < hed_vsock_next_tick(v))
         return;
     if (v->asked_ns > v->heard_ns) {
+        hed_warn(SERVER, "the guest with CID %llu does not answer: its connections (%u) are closed",
+                 (unsigned long long)v->cid, v->known);
         hed_vsock_reset_all(v);
         return;
     }
