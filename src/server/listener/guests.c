@@ -84,11 +84,32 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
     return make_window(g, (mode_t)s->options->mode, why);
 }
 
+/* A guest may write everywhere in its window, also into the header, and where no worker has a
+ * piece. The next guest finds the window as the first one did; until then the memory is free. */
+static void
+clean_window(struct hed_guest *g)
+{
+    uint64_t offset = 0, bytes;
+
+    if (g->window < 0)
+        return;
+    (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                    (off_t)HED_WINDOW_UNIT);
+    if (write_window_header(g) != 0)
+        hed_error(SERVER, "cannot write the window %s: %s", g->path, strerror(errno));
+    while ((bytes = hed_pieces_unused(&g->pieces, offset, &offset)) != 0) {
+        (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                        (off_t)bytes);
+        offset += bytes;
+    }
+}
+
 static void
 part_from_bridge(struct hed_server *s, struct hed_guest *g)
 {
     if (g->bridge < 0)
         return;
+    clean_window(g);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, g->bridge, NULL);
     (void)close(g->bridge);
     g->bridge = -1;
@@ -193,6 +214,7 @@ hed_guest_begin(struct hed_server *s, struct hed_guest *g, int qemu)
         hed_warn(SERVER, "refused QEMU (process %d of user %u) for guest %s: %s", (int)user.pid,
                  user.uid, g->name, refused);
     } else {
+        clean_window(g); /* QEMU may have been here longer than its bridge */
         g->user = user;
         g->since_ns = hed_now_ns();
         hed_info(SERVER, "guest %s (process %d of user %u) is here", g->name, (int)user.pid,

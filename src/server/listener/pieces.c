@@ -101,3 +101,18 @@ hed_pieces_used(const struct hed_pieces *p)
         n += p->owner[i] != 0;
     return n * HED_WINDOW_UNIT;
 }
+
+uint64_t
+hed_pieces_unused(const struct hed_pieces *p, uint64_t from, uint64_t *offset)
+{
+    uint64_t first = hed_round_up(from, HED_WINDOW_UNIT) / HED_WINDOW_UNIT;
+    uint64_t end;
+
+    first = first ? first : 1;
+    while (first < p->units && p->owner[first])
+        first++;
+    for (end = first; end < p->units && !p->owner[end];)
+        end++;
+    *offset = first * HED_WINDOW_UNIT;
+    return (end - first) * HED_WINDOW_UNIT;
+}

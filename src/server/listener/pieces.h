@@ -24,3 +24,6 @@ void hed_pieces_give(struct hed_pieces *p, uint32_t worker, uint64_t offset, uin
 /* Takes one range from the worker's pieces: for a worker that is gone, until it returns 0 bytes. */
 uint64_t hed_pieces_clear(struct hed_pieces *p, uint32_t worker, uint64_t *offset);
 uint64_t hed_pieces_used(const struct hed_pieces *p); /* bytes */
+/* Returns the size of the first range at or after `from` that nobody has, or 0. The header is in
+ * none. */
+uint64_t hed_pieces_unused(const struct hed_pieces *p, uint64_t from, uint64_t *offset);

@@ -94,11 +94,34 @@ guest_without_a_window_has_no_pieces(void **state)
     hed_pieces_fini(&p);
 }
 
+static void
+what_nobody_has_is_found(void **state)
+{
+    struct hed_pieces p;
+    uint64_t offset = 0;
+
+    assert_int_equal(hed_pieces_init(&p, 16 * UNIT), 0);
+    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 15 * UNIT);
+    assert_int_equal(offset, UNIT);
+    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), UNIT);
+    assert_int_equal(hed_pieces_take(&p, 1, 3 * UNIT), 3 * UNIT);
+    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), 6 * UNIT);
+    hed_pieces_give(&p, 1, 3 * UNIT, 3 * UNIT);
+    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 3 * UNIT);
+    assert_int_equal(offset, 3 * UNIT);
+    assert_int_equal(hed_pieces_unused(&p, 6 * UNIT, &offset), 8 * UNIT);
+    assert_int_equal(offset, 8 * UNIT);
+    assert_int_equal(hed_pieces_unused(&p, 16 * UNIT, &offset), 0);
+    hed_pieces_fini(&p);
+    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pieces_do_not_overlap_and_come_back),
     cmocka_unit_test(header_is_never_given_out),
     cmocka_unit_test(worker_gives_back_only_what_it_has),
     cmocka_unit_test(worker_that_is_gone_leaves_nothing),
     cmocka_unit_test(guest_without_a_window_has_no_pieces),
+    cmocka_unit_test(what_nobody_has_is_found),
 };
 HED_UNIT_MAIN(tests)
