@@ -143,7 +143,7 @@ def main():
         print(f"{command[0]} ended with {run.returncode}")
         return 1
     on_purpose = {} if same else dict(DIFFERENT)
-    if os.environ.get("HEDDLE_GPU", "").startswith(("shm:", "unix:", "tcp:")):
+    if os.environ.get("HEDDLE_GPU", "").startswith(("shm:", "unix:", "tcp:", "vm:")):
         on_purpose.update(DIFFERENT_ELSEWHERE)
     bad = differences(golden, run.stdout, on_purpose, either)
     print(*bad, sep="\n")

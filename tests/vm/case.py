@@ -85,7 +85,9 @@ class Case(unittest.TestCase):
     @classmethod
     def serve(cls, *listen, gpu="cpu:h200", options=()):
         path = os.path.join(cls.keeper.dir, "s")
-        return serve_case.Server(cls.keeper, *options, listen=[f"shm:{path}", *listen], gpu=gpu)
+        server = serve_case.Server(cls.keeper, *options, listen=[f"shm:{path}", *listen], gpu=gpu)
+        cls.addClassCleanup(server.stop)  # after the guests; it removes its windows
+        return server
 
     @classmethod
     def boot(cls, initramfs, *options, name="guest", **more):
@@ -101,7 +103,10 @@ class Case(unittest.TestCase):
                 **more}
 
     def job(self, text, vm=None, uid=0, **env):
-        return (vm or self.guest).start(text, uid, **self.environment(**env))
+        """Starts a job, which ends with the test at the latest."""
+        job = (vm or self.guest).start(text, uid, **self.environment(**env))
+        self.addCleanup(job.kill)
+        return job
 
     def check(self, text, vm=None, uid=0, **env):
         """Runs a job that must succeed, and returns its output."""

@@ -76,11 +76,14 @@ class Job:
 
     def until_said(self, words, seconds=None):
         """Waits until its output contains the words."""
-        self._until(lambda: words in self.output, f"'{words}'", seconds)
+        self._until(lambda: words in self.output or self.status is not None, f"'{words}'", seconds)
+        if words not in self.output:
+            raise AssertionError(f"no '{words}' of '{self.text}': {self.wait()}")
 
     def kill(self, sig=signal.SIGKILL):
-        """Sends a signal to all processes of the job."""
-        self.guest.say(f"kill {self.number} {int(sig)}\n".encode())
+        """Sends a signal to all processes of the job, if there are any left."""
+        if self.status is None and not self.guest.gone:
+            self.guest.say(f"kill {self.number} {int(sig)}\n".encode())
 
 
 class Guest:
