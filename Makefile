@@ -19,7 +19,7 @@ define workflow
 endef
 
 .PHONY: all demo test ci sanitize faults hostile fuzz bench \
-	bench-cpu lint tidy deb install clean help bootstrap
+	bench-cpu bench-vm lint tidy deb install clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -74,6 +74,11 @@ bench-cpu:
 	cmake --build build/release -j $(JOBS) --target libcuda backend_cpu compiler_llvm
 	bench/cpu/run $(ARGS)
 
+# ARGS='--quick --over window' and so on go to bench/vm/run.
+bench-vm: bootstrap
+	$(call workflow,release)
+	bench/vm/run $(ARGS)
+
 lint: all
 	ctest --preset dev -L lint
 
@@ -102,6 +107,7 @@ help:
 	@echo "make fuzz       give each parser 10 million inputs (ARGS='--seconds 60 ptx_parse' ...)"
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
+	@echo "make bench-vm   calls and copies in a QEMU guest beside its bare primitives"
 	@echo "make lint       check format, includes, names, links, style and headers"
 	@echo "make tidy       run clang-tidy over src (slow)"
 	@echo "make deb        make Debian packages in build/deb"
