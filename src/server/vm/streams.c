@@ -264,6 +264,8 @@ hed_vsock_event(struct hed_vsock *v, uint32_t place, uint32_t events)
         s->hung = true;
     if (s->full || s->hung)
         hed_vsock_flush(v, s);
+    if (s->fd < 0) /* that was the end of it */
+        return;
     if (s->hung && (s->guest_shut & VIRTIO_VSOCK_SHUTDOWN_RCV))
         hed_vsock_host_shut(v, s, HED_VSOCK_BOTH);
     if (s->state == HED_VSOCK_OPEN && (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))) {
