@@ -39,6 +39,7 @@ struct place {       /* what the worker tells the client */
 struct window_channel {
     struct hed_shm_channel shm; /* must come first */
     struct hed_window window;   /* the descriptor is the client's own, or the worker's */
+    uint64_t piece;             /* the worker's: where it begins; 0 if it has none */
     bool client;
 };
 
@@ -55,6 +56,8 @@ window_free(struct hed_channel *ch)
 
     if (c->shm.memory)
         (void)munmap(c->shm.memory, PIECE_BYTES);
+    if (c->piece)
+        c->window.give(c->window.arg, c->piece, PIECE_BYTES);
     if (c->client && c->window.fd >= 0)
         (void)close(c->window.fd);
     free(c);
@@ -74,7 +77,8 @@ map_piece(struct window_channel *c, uint64_t offset)
 
 /* ---- the two sides agree on a piece ---------------------------------------------------------- */
 
-/* The worker's side. HED_ENOTFOUND if the channel cannot be in the window. */
+/* The worker's side. HED_ENOTFOUND if the channel cannot be in the window; then, and after any
+ * other error, window_free() gives the piece back. */
 static int
 offer_piece(struct window_channel *c, struct hed_conn *conn)
 {
@@ -84,24 +88,21 @@ offer_piece(struct window_channel *c, struct hed_conn *conn)
 
     if (conn->window && conn->window->fd >= 0) {
         c->window = *conn->window;
-        place.offset = c->window.take(c->window.arg, PIECE_BYTES);
-        place.size = PIECE_BYTES;
-        memcpy(place.id, c->window.id, sizeof place.id);
-        if (!place.offset)
+        c->piece = c->window.take(c->window.arg, PIECE_BYTES);
+        if (!c->piece)
             hed_warn(WIRE, "the window of this guest is full: a channel does without");
     }
-    if (place.offset && (err = map_piece(c, place.offset)) == 0)
-        memset(c->shm.memory, 0, HED_SHM_WORDS); /* an earlier session's */
-    if (err) {
+    if (c->piece && (err = map_piece(c, c->piece)) != 0)
         hed_warn(WIRE, "cannot map the window of this guest: %s", hed_err_text(err));
-        c->window.give(c->window.arg, place.offset, PIECE_BYTES);
-        place.offset = 0;
+    if (c->shm.memory) {
+        memset(c->shm.memory, 0, HED_SHM_WORDS); /* an earlier session's */
+        place.offset = c->piece;
+        place.size = PIECE_BYTES;
+        memcpy(place.id, c->window.id, sizeof place.id);
     }
     err = hed_conn_write(conn, &place, sizeof place);
     if (!err && place.offset)
         err = hed_conn_read(conn, &mapped, sizeof mapped, ANSWER_MS);
-    if (!err && place.offset && !mapped)
-        c->window.give(c->window.arg, place.offset, PIECE_BYTES);
     return err ? err : mapped ? 0 : HED_ENOTFOUND;
 }
 

@@ -120,6 +120,32 @@ client_that_cannot_map_goes_on_without(void **state)
     (void)close(w.fd);
 }
 
+/* Whoever knows the number of a session can begin a channel of it. One that goes no further, or is
+ * refused, must not use up the window. */
+static void
+channels_that_come_to_nothing_give_their_piece_back(void **state)
+{
+    struct hed_window w = make_window(take_first_piece);
+    struct hed_conn *conns[2];
+    struct hed_channel *ch = NULL;
+    struct hed_why why = {""};
+
+    gave = 0;
+    make_conns(OVER_UNIX, conns);
+    hed_conn_set_window(conns[1], &w);
+    hed_conn_close(conns[0]);
+    assert_int_equal(hed_channel_accept(conns[1], &hed_channel_window, &ch, &why), HED_EIO);
+    assert_int_equal(gave, 1);
+
+    struct pair p = make_with(&w, &w);
+
+    assert_true(hed_channel_shares(p.worker));
+    assert_int_equal(gave, 1);
+    free_pair(&p);
+    assert_int_equal(gave, 2); /* by the worker's side alone */
+    (void)close(w.fd);
+}
+
 static void
 old_words_of_a_piece_are_cleared(void **state)
 {
@@ -345,6 +371,7 @@ gateway_is_the_host_of_a_user_network(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_a_window_bytes_go_over_the_connection),
     cmocka_unit_test(client_that_cannot_map_goes_on_without),
+    cmocka_unit_test(channels_that_come_to_nothing_give_their_piece_back),
     cmocka_unit_test(old_words_of_a_piece_are_cleared),
     cmocka_unit_test(impossible_places_are_refused),
     cmocka_unit_test(noise_on_the_connection_ends_a_wait),
