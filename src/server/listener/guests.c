@@ -30,6 +30,10 @@
 #define GUEST_CID 3 /* the first that a guest may have; each bridge knows one guest */
 #define TAKE_MAX 64 /* connections of one guest in one round */
 
+/* What is freed of a window in one round. Pages of 4 MiB take about a millisecond. */
+#define CLEAR_BYTES (UINT64_C(4) << 20)
+#define CLEAR_RANGES 64
+
 /* ---- the window ------------------------------------------------------------------------------ */
 
 static int
@@ -89,19 +93,13 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
 static void
 clean_window(struct hed_guest *g)
 {
-    uint64_t offset = 0, bytes;
-
     if (g->window < 0)
         return;
     (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                     (off_t)HED_WINDOW_UNIT);
     if (write_window_header(g) != 0)
         hed_error(SERVER, "cannot write the window %s: %s", g->path, strerror(errno));
-    while ((bytes = hed_pieces_unused(&g->pieces, offset, &offset)) != 0) {
-        (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-                        (off_t)bytes);
-        offset += bytes;
-    }
+    hed_pieces_leave_free(&g->pieces);
 }
 
 static void
@@ -133,15 +131,32 @@ hed_guests_close(struct hed_server *s)
     }
 }
 
-/* A worker is gone: frees the pages of its pieces. */
 void
 hed_guest_forget(struct hed_guest *g, uint32_t worker)
 {
-    uint64_t offset, bytes;
+    if (g)
+        hed_pieces_leave(&g->pieces, worker);
+}
 
-    while (g && (bytes = hed_pieces_clear(&g->pieces, worker, &offset)) != 0)
+bool
+hed_guests_clear(struct hed_server *s)
+{
+    struct hed_guest *g = s->guests;
+    uint64_t offset, bytes, sum = 0;
+
+    while (g && !g->pieces.left)
+        g = g->next;
+    if (!g)
+        return false;
+    for (int i = 0; i < CLEAR_RANGES && sum < CLEAR_BYTES; i++) {
+        bytes = hed_pieces_clear(&g->pieces, CLEAR_BYTES - sum, &offset);
+        if (!bytes)
+            break;
+        sum += bytes;
         (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                         (off_t)bytes);
+    }
+    return true;
 }
 
 /* ---- the bridge ------------------------------------------------------------------------------ */

@@ -349,6 +349,9 @@ void hed_guest_ready(struct hed_server *s, struct hed_guest *g); /* the bridge s
 uint64_t hed_guest_take_piece(struct hed_guest *g, uint32_t worker, uint64_t bytes);
 void hed_guest_give_piece(struct hed_guest *g, uint32_t worker, uint64_t offset, uint64_t bytes);
 void hed_guest_forget(struct hed_guest *g, uint32_t worker); /* a worker is gone */
+/* Frees some pages of workers that are gone. False if there are none; else it is called again after
+ * others have had their turn. */
+bool hed_guests_clear(struct hed_server *s);
 
 /* ---- keeper.c -------------------------------------------------------------------------------- */
 

@@ -29,14 +29,15 @@ hed_pieces_fini(struct hed_pieces *p)
     *p = (struct hed_pieces){.units = 0};
 }
 
-/* The first run of `count` free units in [from, end); 0 if there is none. */
+/* The first run of `count` units in [from, end) that are free, or left if that is good enough; 0 if
+ * there is none. */
 static uint32_t
-find_free_units(const struct hed_pieces *p, uint32_t from, uint32_t end, uint32_t count)
+find_units(const struct hed_pieces *p, uint32_t from, uint32_t end, uint32_t count, bool left)
 {
     uint32_t run = 0;
 
     for (uint32_t i = from; i < end; i++) {
-        run = p->owner[i] ? 0 : run + 1;
+        run = p->owner[i] == 0 || (left && p->owner[i] == HED_PIECES_LEFT) ? run + 1 : 0;
         if (run == count)
             return i + 1 - count;
     }
@@ -49,17 +50,21 @@ hed_pieces_take(struct hed_pieces *p, uint32_t worker, uint64_t bytes)
     const uint64_t count = hed_round_up(bytes, HED_WINDOW_UNIT) / HED_WINDOW_UNIT;
     uint32_t first;
 
-    if (bytes == 0 || bytes > (uint64_t)p->units * HED_WINDOW_UNIT || worker >= UINT16_MAX)
+    if (bytes == 0 || bytes > (uint64_t)p->units * HED_WINDOW_UNIT || worker >= HED_PIECES_LEFT - 1)
         return 0;
     /* After the last piece, so that a piece that was given back stays unused for a while: a program
      * of the guest may still write to it. */
-    first = find_free_units(p, p->next, p->units, (uint32_t)count);
+    first = find_units(p, p->next, p->units, (uint32_t)count, false);
     if (!first)
-        first = find_free_units(p, 1, p->units, (uint32_t)count);
+        first = find_units(p, 1, p->units, (uint32_t)count, false);
+    if (!first && p->left)
+        first = find_units(p, 1, p->units, (uint32_t)count, true);
     if (!first)
         return 0;
-    for (uint32_t i = 0; i < count; i++)
-        p->owner[first + i] = (uint16_t)(worker + 1);
+    for (uint32_t i = first; i < first + count; i++) {
+        p->left -= p->owner[i] == HED_PIECES_LEFT;
+        p->owner[i] = (uint16_t)(worker + 1);
+    }
     p->next = first + (uint32_t)count;
     return first * HED_WINDOW_UNIT;
 }
@@ -71,7 +76,7 @@ hed_pieces_give(struct hed_pieces *p, uint32_t worker, uint64_t offset, uint64_t
     const uint64_t count = bytes / HED_WINDOW_UNIT;
 
     if (offset % HED_WINDOW_UNIT || bytes % HED_WINDOW_UNIT || first == 0 || first >= p->units ||
-        count > p->units - first || worker >= UINT16_MAX)
+        count > p->units - first || worker >= HED_PIECES_LEFT - 1)
         return;
     for (uint64_t i = first; i < first + count; i++)
         if (p->owner[i] != worker + 1)
@@ -79,15 +84,45 @@ hed_pieces_give(struct hed_pieces *p, uint32_t worker, uint64_t offset, uint64_t
     memset(&p->owner[first], 0, count * sizeof *p->owner);
 }
 
-uint64_t
-hed_pieces_clear(struct hed_pieces *p, uint32_t worker, uint64_t *offset)
+static void
+leave_units_of(struct hed_pieces *p, uint32_t owner)
 {
-    uint32_t first = 1, end;
+    for (uint32_t i = 1; i < p->units; i++) {
+        if (p->owner[i] != owner)
+            continue;
+        p->owner[i] = HED_PIECES_LEFT;
+        p->left++;
+    }
+    p->swept = 1;
+}
 
-    while (first < p->units && p->owner[first] != worker + 1)
+void
+hed_pieces_leave(struct hed_pieces *p, uint32_t worker)
+{
+    leave_units_of(p, worker + 1);
+}
+
+void
+hed_pieces_leave_free(struct hed_pieces *p)
+{
+    leave_units_of(p, 0);
+}
+
+uint64_t
+hed_pieces_clear(struct hed_pieces *p, uint64_t most, uint64_t *offset)
+{
+    uint32_t first = p->swept, end;
+
+    if (!p->left)
+        return 0;
+    while (p->owner[first] != HED_PIECES_LEFT)
         first++;
-    for (end = first; end < p->units && p->owner[end] == worker + 1; end++)
+    for (end = first; end < p->units && p->owner[end] == HED_PIECES_LEFT &&
+                      (end - first) * HED_WINDOW_UNIT < most;
+         end++)
         p->owner[end] = 0;
+    p->left -= end - first;
+    p->swept = end;
     *offset = first * HED_WINDOW_UNIT;
     return (end - first) * HED_WINDOW_UNIT;
 }
@@ -100,19 +135,4 @@ hed_pieces_used(const struct hed_pieces *p)
     for (uint32_t i = 1; i < p->units; i++)
         n += p->owner[i] != 0;
     return n * HED_WINDOW_UNIT;
-}
-
-uint64_t
-hed_pieces_unused(const struct hed_pieces *p, uint64_t from, uint64_t *offset)
-{
-    uint64_t first = hed_round_up(from, HED_WINDOW_UNIT) / HED_WINDOW_UNIT;
-    uint64_t end;
-
-    first = first ? first : 1;
-    while (first < p->units && p->owner[first])
-        first++;
-    for (end = first; end < p->units && !p->owner[end];)
-        end++;
-    *offset = first * HED_WINDOW_UNIT;
-    return (end - first) * HED_WINDOW_UNIT;
 }

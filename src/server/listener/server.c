@@ -97,6 +97,8 @@ next_timeout(struct hed_server *s)
 
     next = hed_min(next, hed_lines_resume(s, now));
     next = hed_min(next, hed_pressure_look(s, now));
+    if (hed_guests_clear(s))
+        next = now;
     if (s->deaf && s->deaf_until_ns < next)
         next = s->deaf_until_ns;
     if (s->stopping && s->stop_ns < next)

@@ -95,7 +95,8 @@ offer_piece(struct window_channel *c, struct hed_conn *conn)
     if (c->piece && (err = map_piece(c, c->piece)) != 0)
         hed_warn(WIRE, "cannot map the window of this guest: %s", hed_err_text(err));
     if (c->shm.memory) {
-        memset(c->shm.memory, 0, HED_SHM_WORDS); /* an earlier session's */
+        memset(c->shm.memory, 0, HED_SHM_WORDS); /* an earlier session's, and its slots */
+        memset((uint8_t *)c->shm.memory + HED_SHM_SIZE, 0, HED_CHANNEL_SLOTS);
         place.offset = c->piece;
         place.size = PIECE_BYTES;
         memcpy(place.id, c->window.id, sizeof place.id);

@@ -1,6 +1,7 @@
 /* Tests of the pieces of a guest's window: whoever asks for what, a worker has only its own. */
 #include "harness/unit.h"
 
+#include "base/clock.h"
 #include "server/listener/pieces.h"
 #include "wire/window.h"
 
@@ -62,21 +63,95 @@ worker_gives_back_only_what_it_has(void **state)
     hed_pieces_fini(&p);
 }
 
+/* Clears `bytes` of what is left, in ranges of `most`. */
+static void
+clear_left(struct hed_pieces *p, uint64_t most, uint64_t bytes)
+{
+    uint64_t offset = 0, n, sum = 0;
+
+    while ((n = hed_pieces_clear(p, most, &offset)) != 0) {
+        assert_true(offset >= UNIT && offset + n <= p->units * UNIT && n <= most);
+        sum += n;
+    }
+    assert_int_equal(sum, bytes);
+}
+
 static void
 worker_that_is_gone_leaves_nothing(void **state)
 {
     struct hed_pieces p;
-    uint64_t offset = 0, bytes, sum = 0;
 
     assert_int_equal(hed_pieces_init(&p, 64 * UNIT), 0);
     for (int i = 0; i < 10; i++)
         assert_int_not_equal(hed_pieces_take(&p, i % 2, 3 * UNIT), 0);
-    while ((bytes = hed_pieces_clear(&p, 1, &offset)) != 0) {
-        assert_true(offset >= UNIT && offset + bytes <= 64 * UNIT);
-        sum += bytes;
-    }
-    assert_int_equal(sum, 15 * UNIT);
+    hed_pieces_leave(&p, 1);
+    assert_int_equal(hed_pieces_used(&p), 30 * UNIT);
+    clear_left(&p, 2 * UNIT, 15 * UNIT);
     assert_int_equal(hed_pieces_used(&p), 15 * UNIT);
+    hed_pieces_leave(&p, 0);
+    clear_left(&p, 64 * UNIT, 15 * UNIT);
+    assert_int_equal(hed_pieces_used(&p), 0);
+    hed_pieces_fini(&p);
+}
+
+/* What is left does not keep others waiting, and is theirs then. */
+static void
+pieces_that_are_left_can_be_taken(void **state)
+{
+    struct hed_pieces p;
+    uint64_t offset;
+
+    assert_int_equal(hed_pieces_init(&p, 16 * UNIT), 0);
+    assert_int_equal(hed_pieces_take(&p, 0, 10 * UNIT), UNIT);
+    hed_pieces_leave(&p, 0);
+    assert_int_equal(hed_pieces_take(&p, 1, 5 * UNIT), 11 * UNIT); /* those that are free first */
+    assert_int_equal(hed_pieces_take(&p, 1, 8 * UNIT), UNIT);
+    assert_int_equal(hed_pieces_clear(&p, 16 * UNIT, &offset), 2 * UNIT);
+    assert_int_equal(offset, 9 * UNIT);
+    assert_int_equal(hed_pieces_clear(&p, 16 * UNIT, &offset), 0);
+    assert_int_equal(hed_pieces_used(&p), 13 * UNIT);
+    hed_pieces_give(&p, 1, UNIT, 8 * UNIT);
+    assert_int_equal(hed_pieces_used(&p), 5 * UNIT);
+    hed_pieces_fini(&p);
+}
+
+/* A guest writes where it likes, so what is free is cleared when the guest is gone, and what
+ * workers have is not. */
+static void
+what_nobody_has_is_cleared(void **state)
+{
+    struct hed_pieces p;
+
+    assert_int_equal(hed_pieces_init(&p, 16 * UNIT), 0);
+    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), UNIT);
+    assert_int_equal(hed_pieces_take(&p, 1, 3 * UNIT), 3 * UNIT);
+    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), 6 * UNIT);
+    hed_pieces_give(&p, 1, 3 * UNIT, 3 * UNIT);
+    hed_pieces_leave_free(&p);
+    clear_left(&p, 16 * UNIT, 11 * UNIT);
+    assert_int_equal(hed_pieces_used(&p), 4 * UNIT);
+    hed_pieces_leave(&p, 0);
+    hed_pieces_leave_free(&p);
+    clear_left(&p, 16 * UNIT, 15 * UNIT);
+    hed_pieces_fini(&p);
+    hed_pieces_leave_free(&p);
+    clear_left(&p, 16 * UNIT, 0);
+}
+
+/* A guest can make its window as full of holes as it likes. */
+static void
+clearing_many_ranges_takes_no_time(void **state)
+{
+    const uint32_t units = 1u << 18; /* 16 GiB */
+    const uint64_t begin = hed_now_ns();
+    struct hed_pieces p;
+
+    assert_int_equal(hed_pieces_init(&p, units * UNIT), 0);
+    for (uint32_t i = 1; i < units; i++)
+        p.owner[i] = (uint16_t)(1 + i % 2);
+    hed_pieces_leave(&p, 0);
+    clear_left(&p, 64 * UNIT, (units / 2 - 1) * UNIT);
+    assert_true(hed_now_ns() - begin < 5 * HED_NS_PER_S); /* not 10^10 steps */
     hed_pieces_fini(&p);
 }
 
@@ -90,30 +165,9 @@ guest_without_a_window_has_no_pieces(void **state)
     assert_int_equal(hed_pieces_take(&p, 0, UNIT), 0);
     assert_int_equal(hed_pieces_take(&p, 0, UINT64_MAX), 0);
     hed_pieces_give(&p, 0, UNIT, UNIT);
-    assert_int_equal(hed_pieces_clear(&p, 0, &offset), 0);
+    hed_pieces_leave(&p, 0);
+    assert_int_equal(hed_pieces_clear(&p, UNIT, &offset), 0);
     hed_pieces_fini(&p);
-}
-
-static void
-what_nobody_has_is_found(void **state)
-{
-    struct hed_pieces p;
-    uint64_t offset = 0;
-
-    assert_int_equal(hed_pieces_init(&p, 16 * UNIT), 0);
-    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 15 * UNIT);
-    assert_int_equal(offset, UNIT);
-    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), UNIT);
-    assert_int_equal(hed_pieces_take(&p, 1, 3 * UNIT), 3 * UNIT);
-    assert_int_equal(hed_pieces_take(&p, 0, 2 * UNIT), 6 * UNIT);
-    hed_pieces_give(&p, 1, 3 * UNIT, 3 * UNIT);
-    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 3 * UNIT);
-    assert_int_equal(offset, 3 * UNIT);
-    assert_int_equal(hed_pieces_unused(&p, 6 * UNIT, &offset), 8 * UNIT);
-    assert_int_equal(offset, 8 * UNIT);
-    assert_int_equal(hed_pieces_unused(&p, 16 * UNIT, &offset), 0);
-    hed_pieces_fini(&p);
-    assert_int_equal(hed_pieces_unused(&p, 0, &offset), 0);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -121,7 +175,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(header_is_never_given_out),
     cmocka_unit_test(worker_gives_back_only_what_it_has),
     cmocka_unit_test(worker_that_is_gone_leaves_nothing),
+    cmocka_unit_test(pieces_that_are_left_can_be_taken),
+    cmocka_unit_test(what_nobody_has_is_cleared),
+    cmocka_unit_test(clearing_many_ranges_takes_no_time),
     cmocka_unit_test(guest_without_a_window_has_no_pieces),
-    cmocka_unit_test(what_nobody_has_is_found),
 };
 HED_UNIT_MAIN(tests)

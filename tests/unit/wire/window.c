@@ -156,8 +156,12 @@ old_words_of_a_piece_are_cleared(void **state)
     memset(p, 0xa5, WINDOW_BYTES);
 
     struct pair pair = make_with(&w, &w);
+    void *slots = NULL;
 
     assert_true(hed_channel_shares(pair.client));
+    assert_non_null(hed_channel_window_of(pair.client, &slots));
+    for (size_t i = 0; i < HED_CHANNEL_SLOTS; i++)
+        assert_int_equal(((const uint8_t *)slots)[i], 0);
     check_messages(&pair);
     free_pair(&pair);
     munmap(p, WINDOW_BYTES);
