@@ -222,10 +222,19 @@ avail_event(const struct hed_virtq *q)
 }
 
 void
+hed_virtq_call(const struct hed_virtq *q)
+{
+    const uint64_t one = 1;
+
+    /* A full counter has told already. */
+    if (q->call >= 0 && write(q->call, &one, sizeof one) < 0)
+        errno = 0;
+}
+
+void
 hed_virtq_publish(struct hed_virtq *q)
 {
     const uint16_t before = q->shown;
-    const uint64_t one = 1;
     bool wanted;
 
     if (!hed_virtq_is_live(q) || q->done == before)
@@ -241,9 +250,8 @@ hed_virtq_publish(struct hed_virtq *q)
     else
         wanted =
             !(__atomic_load_n(&q->avail->flags, __ATOMIC_RELAXED) & VRING_AVAIL_F_NO_INTERRUPT);
-    /* A full counter has told already. */
-    if (wanted && q->call >= 0 && write(q->call, &one, sizeof one) < 0)
-        errno = 0;
+    if (wanted)
+        hed_virtq_call(q);
 }
 
 bool

@@ -64,6 +64,7 @@ int hed_virtq_peek(struct hed_virtq *q, const struct hed_guest_memory *m, uint32
 void hed_virtq_use(struct hed_virtq *q, const struct hed_chain *c, uint32_t written);
 /* Shows the guest what was used, and interrupts it if it wants that. Once per batch. */
 void hed_virtq_publish(struct hed_virtq *q);
+void hed_virtq_call(const struct hed_virtq *q); /* interrupts the guest, if QEMU has said how */
 /* Says whether the guest should kick when it makes a chain available. Returns whether there is one
  * already, of which no kick will tell. */
 bool hed_virtq_want_kicks(struct hed_virtq *q, bool wanted);

@@ -336,6 +336,7 @@ set_queue_call(struct hed_vhost *v, struct hed_why *why)
     if (q->call >= 0)
         (void)close(q->call);
     q->call = fd;
+    hed_virtq_call(q); /* what was used before it was there */
     return 0;
 }
 

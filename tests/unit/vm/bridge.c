@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -472,6 +473,33 @@ a_stopped_guest_goes_on(void **state)
     assert_int_equal(guest_end(&g), 0);
 }
 
+/* QEMU hands queues over before it says how to interrupt the guest. What is used in between must
+ * not wait for the next packet. */
+static void
+an_interrupt_before_its_descriptor_is_not_lost(void **state)
+{
+    const uint64_t queue = 0, no_fd = 0x100;
+    struct pollfd p;
+    uint64_t count;
+
+    guest_begin(&g, NULL);
+
+    const int fd = guest_connect(&g, 0);
+
+    guest_say_number(&g, SET_VRING_CALL, queue | no_fd);
+    (void)guest_ask_number(&g, GET_FEATURES); /* it has heard that */
+    (void)!read(g.rx.call, &count, sizeof count);
+    assert_int_equal(write(fd, "x", 1), 1);
+    while (__atomic_load_n(&g.rx.used->idx, __ATOMIC_ACQUIRE) == g.rx.seen)
+        sched_yield();
+    p = (struct pollfd){.fd = g.rx.call, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 0), 0);
+    guest_say(&g, SET_VRING_CALL, 1, &queue, sizeof queue, &g.rx.call, 1);
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    close(fd);
+    assert_int_equal(guest_end(&g), 0);
+}
+
 /* Makes the queues as empty as they are for a driver that begins. */
 static void
 renew_queues(void)
@@ -546,6 +574,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_silent_guest_is_cut_off),
     cmocka_unit_test(a_guest_that_answers_stays),
     cmocka_unit_test(a_stopped_guest_goes_on),
+    cmocka_unit_test(an_interrupt_before_its_descriptor_is_not_lost),
     cmocka_unit_test(a_guest_that_starts_anew_has_no_streams),
     cmocka_unit_test(a_reset_device_has_no_streams),
     cmocka_unit_test(the_bridge_ends_with_its_listener),
