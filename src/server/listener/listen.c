@@ -1,6 +1,8 @@
 /* The sockets that the server listens on. See listener.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -36,6 +38,22 @@ log_listening(const struct hed_server *s, const struct hed_listener *l)
                                                           : "; it is open to the network");
 }
 
+/* Where QEMU finds the server. Root's folder is made; the other users' exists. */
+static int
+find_guest_socket(const char *name, char path[HED_VM_PATH], struct hed_why *why)
+{
+    char window[HED_VM_PATH];
+    const int err = hed_vm_paths(name, path, window, why);
+
+    if (!err && geteuid() == 0) {
+        char folder[HED_VM_PATH];
+
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+        (void)mkdir(folder, 0755); /* systemd may have made it; if not, listening fails */
+    }
+    return err;
+}
+
 static int
 open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
 {
@@ -44,10 +62,10 @@ open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why 
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
     struct stat st;
     int fd = -1;
-    int err = a->transport->id == HED_TRANSPORT_VM
-                  ? hed_vm_paths(a->host, address.path, (char[HED_VM_PATH]){""}, why)
-                  : 0;
+    int err = 0;
 
+    if (a->transport->id == HED_TRANSPORT_VM)
+        err = find_guest_socket(a->host, address.path, why);
     if (!err)
         err = hed_conn_listen(&address, (int)s->options->mode, &fd, why);
     if (err)

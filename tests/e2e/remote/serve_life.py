@@ -108,6 +108,16 @@ class Beginning(Case):
         self.assertFalse(os.path.exists(server.path))
         self.assertIn("stopped after 0 clients", server.log())
 
+    def test_the_folder_for_guests_is_made(self):
+        """Root's sockets for QEMU are in a folder that a fresh machine does not have."""
+        fresh = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs fresh /run && exec "$0" "$@"']
+        if subprocess.run([*fresh, "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("not root")
+        server = Server(self, listen=[f"shm:{self.dir}/s", f"vm:test-{os.getpid()},size=0"],
+                        before=fresh)
+        self.assertIn("listening on vm:", server.log())
+        self.assertEqual(server.stop(), 0)
+
     def test_heddle_serve_becomes_heddled(self):
         path = os.path.join(self.dir, "s")
         said = os.path.join(self.dir, "log")
