@@ -1,8 +1,8 @@
 /* The notice: a word by which workers see that the ledger has changed.
  *
  * A worker that is asked how much memory there is would have to ask the listener, although the
- * answer is nearly always the last one. So the listener counts the changes of its ledger on the
- * board, which workers can read and not write, and a worker whose answer is as old as the count
+ * answer is nearly always the last one. So the listener counts the changes of its ledger in the
+ * notice, which workers can read and not write, and a worker whose answer is as old as the count
  * gives it again.
  */
 #pragma once
