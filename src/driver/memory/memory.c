@@ -115,11 +115,11 @@ hed_memory_spare(struct hed_device *dev)
 {
     struct hed_driver *d = dev->driver;
 
-    hed_lock(&d->memory_lock);
+    hed_lock_brief(&d->memory_lock);
 
     const uint64_t bytes = d->memory->plain[dev->ordinal].spare_bytes + hed_pool_spare_locked(dev);
 
-    hed_unlock(&d->memory_lock);
+    hed_unlock_brief(&d->memory_lock);
     return bytes;
 }
 

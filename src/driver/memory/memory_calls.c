@@ -56,14 +56,14 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
     /* Other processes use the device too: it may have less left than this driver has not used. */
     const size_t left = hed_machine_of(c, &m)->memory_left(m, c);
 
-    /* As on NVIDIA's driver, either pointer may be NULL. */
-    hed_lock(&dev->driver->memory_lock);
-    if (a->free) {
-        const uint64_t unused = dev->info.profile.memory - dev->used;
+    hed_lock_brief(&dev->driver->memory_lock);
 
+    const uint64_t unused = dev->info.profile.memory - dev->used;
+
+    hed_unlock_brief(&dev->driver->memory_lock);
+    /* As on NVIDIA's driver, either pointer may be NULL. */
+    if (a->free)
         *a->free = unused < left ? unused : left;
-    }
-    hed_unlock(&dev->driver->memory_lock);
     if (a->total)
         *a->total = dev->info.profile.memory;
     return CUDA_SUCCESS;
