@@ -46,11 +46,12 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
 }
 
 void
-hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell)
+hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell, bool naps)
 {
     w->bell = bell;
-    w->spin = w->spin_most = HED_WAIT_SPIN_MOST_BELL;
-    w->spin_least = HED_WAIT_SPIN_LEAST_BELL;
+    w->naps = naps;
+    w->spin = w->spin_most = naps ? HED_WAIT_SPIN_MOST_NAPS : HED_WAIT_SPIN_MOST_BELL;
+    w->spin_least = naps ? HED_WAIT_SPIN_LEAST_NAPS : HED_WAIT_SPIN_LEAST_BELL;
 }
 
 void

@@ -44,10 +44,14 @@ struct hed_conn;
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
 #define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; with two cores, others need one. There is no least. */
-#define HED_WAIT_SPIN_LEAST_BELL 100000 /* ns */
-#define HED_WAIT_SPIN_MOST_BELL 200000  /* ns; about what a ring and the way back take */
-#define HED_WAIT_NAP 40000              /* ns */
-#define HED_WAIT_NAPS 50                /* before a deep sleep */
+/* ns; with a bell, whose ring takes up to a millisecond there and back. A client spins as long as
+ * that; a worker naps instead. */
+#define HED_WAIT_SPIN_LEAST_BELL 200000
+#define HED_WAIT_SPIN_MOST_BELL 1000000
+#define HED_WAIT_SPIN_LEAST_NAPS 20000
+#define HED_WAIT_SPIN_MOST_NAPS 100000
+#define HED_WAIT_NAP 40000 /* ns */
+#define HED_WAIT_NAPS 50   /* before a deep sleep */
 
 /* The second spin begins and ends an eighth of the usual wait before and after its end, within
  * these limits. */
@@ -73,7 +77,8 @@ struct hed_waiter {        /* one side of one direction; used by one thread at a
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
-void hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell); /* to a bell from now on */
+/* Listens to a bell from now on. A side that naps spins less: its naps end by themselves. */
+void hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell, bool naps);
 
 /* From now on, a peer whose count has not changed for so long, while this side waited, is gone. */
 void hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms);

@@ -150,9 +150,8 @@ listen_to_bell(struct window_channel *c, struct hed_conn *conn)
 
     hed_bell_init(&s->bell, conn);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
-        hed_waiter_listen(&rings[i]->waiter, &s->bell);
-    /* Short sleeps spare the guest its rings, which cost it far more than a message. */
-    s->in.waiter.naps = !c->client;
+        /* Short sleeps spare the guest its rings, which cost it far more than a message. */
+        hed_waiter_listen(&rings[i]->waiter, &s->bell, !c->client && rings[i] == &s->in);
 }
 
 static int
