@@ -87,9 +87,10 @@ class Job:
 
 
 class Guest:
-    """`options` are more of QEMU's, such as those of qemu_options()."""
+    """`options` are more of QEMU's, such as those of qemu_options(). `network` has options of
+    QEMU's own network, "" for the usual ones; without it there is no network card."""
 
-    def __init__(self, folder, initramfs, *options, memory=512, cpus=1, network=True, reboots=False,
+    def __init__(self, folder, initramfs, *options, memory=512, cpus=1, network=None, reboots=False,
                  wait=True):
         program, machine, cpu, console = machine_of_this_host()
         self.folder = Path(folder)
@@ -107,8 +108,9 @@ class Guest:
                  "-chardev", f"socket,id=qmp,fd={qmp.fileno()}", "-mon", "chardev=qmp,mode=control",
                  "-chardev", f"socket,id=jobs,fd={port.fileno()}",
                  "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=jobs", *options]
-        if network:
-            words += ["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="]
+        if network is not None:
+            words += ["-netdev", f"user,id=net{network}",
+                      "-device", "virtio-net-pci,netdev=net,romfile="]
         if not reboots:
             words.append("-no-reboot")  # a kernel that panics ends QEMU
         self.changed = threading.Condition()

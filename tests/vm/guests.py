@@ -32,24 +32,28 @@ class VmCase(case.Case):
 
     @classmethod
     def boot_guest(cls, short, image, **more):
-        """A guest that is connected to the server."""
+        """A guest that is connected to the server, which hears of its end."""
+        cls.addClassCleanup(cls.until_gone, short)
         options = guest.qemu_options(case.HEDDLE, cls.name(short))
-        return cls.boot(image, *options, name=short, network=False, **more)
+        return cls.boot(image, *options, name=short, **more)
 
-    def guest_state(self, short):
+    @classmethod
+    def guest_state(cls, short):
         """What the server says about a guest."""
-        found, = (g for g in self.server.status()["guests"] if g["name"] == self.name(short))
+        found, = (g for g in cls.server.status()["guests"] if g["name"] == cls.name(short))
         return found
 
-    def until_empty(self, short):
+    @classmethod
+    def until_empty(cls, short):
         """Waits until nothing is left of a guest's programs: no worker, no piece of the window."""
-        until(lambda: self.guest_state(short)["clients"] == 0 and
-              self.guest_state(short)["used_bytes"] == 0, lambda: str(self.guest_state(short)))
+        until(lambda: cls.guest_state(short)["clients"] == 0 and
+              cls.guest_state(short)["used_bytes"] == 0, lambda: str(cls.guest_state(short)))
 
-    def until_gone(self, short):
+    @classmethod
+    def until_gone(cls, short):
         """Waits until the server knows that there is no such guest any more."""
-        until(lambda: not self.guest_state(short)["connected"])
-        self.until_empty(short)
+        until(lambda: not cls.guest_state(short)["connected"])
+        cls.until_empty(short)
 
     def kill_worker(self, pid):
         """Workers may have processes and users of their own; the listener's number is ours."""

@@ -82,6 +82,27 @@ class Window(VmCase):
                 self.until_empty("a")
         self.assertIn("ok", self.check(f"{COPY} pinned 32 64"))
 
+    def test_not_allowed(self):
+        """A user who may not map the window works over the vsock."""
+        self.check("chmod 600 /sys/bus/pci/devices/*/resource2*")
+        try:
+            job = self.job(f"{COPY} pinned 8 0", uid=1000, HEDDLE_LOG="warn")
+            job.until_said("first")
+            self.assertIn("cannot be used: this user may not map the device", job.output)
+            state = self.guest_state("a")
+            self.assertEqual((state["clients"], state["used_bytes"]), (1, 0))
+            self.assertIn("may not", self.job(f"{case.HEDDLE} doctor", uid=1000).wait().output)
+        finally:
+            self.check("chmod 666 /sys/bus/pci/devices/*/resource2*")
+        job.kill()
+        job.wait()
+        self.until_empty("a")
+
+    def test_doctor(self):
+        output = self.job(f"{case.HEDDLE} doctor", uid=1000).wait().output
+        for words in ("this machine is a guest of QEMU", "the host answers", "256 MiB"):
+            self.assertIn(words, output)
+
     def test_worker_killed(self):
         """A program whose worker is killed gets an error, and the next one works."""
         job = self.job(f"{COPY} pinned 8 0")

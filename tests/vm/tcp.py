@@ -9,6 +9,8 @@ import unittest
 import case
 from case import BUILD, TOP
 
+GATEWAY = "10.0.2.100"  # an address at which the server seems to have its usual port
+
 
 class Tcp(case.Case):
     @classmethod
@@ -20,7 +22,8 @@ class Tcp(case.Case):
         cls.address = f"tcp://10.0.2.2:{cls.server.port()}"
         cls.guest = cls.boot(case.make_image(
             BUILD / "examples/array", *cls.array, *cls.answers, BUILD / "tests/cu/cu_run",
-            TOP / "tests/cu/ptx/warps.ptx", TOP / "tests/cu/warps.cu"))
+            TOP / "tests/cu/ptx/warps.ptx", TOP / "tests/cu/warps.cu"),
+            network=f",guestfwd=tcp:{GATEWAY}:7717-tcp:127.0.0.1:{cls.server.port()}")
 
     def test_jobs(self):
         """The harness itself: output, status, users, several jobs at once, signals."""
@@ -50,6 +53,13 @@ class Tcp(case.Case):
     def test_driver_api(self):
         output = self.check(f"{case.HEDDLE} run -- {BUILD}/examples/array", uid=1000)
         self.assertIn("1 2 3 4 5 6 7 8", output)
+
+    def test_gateway(self):
+        """vm: in a guest that has no vsock device is its gateway, if TCP is allowed."""
+        command = f"{case.HEDDLE} run --gpu vm: -- {BUILD}/examples/array"
+        self.assertEqual(self.guest.run(f"ip route add default via {GATEWAY}").status, 0)
+        self.assertIn("1 2 3 4 5 6 7 8", self.check(command, uid=1000))
+        self.assertNotEqual(self.job(command, HEDDLE_INSECURE="no").wait().status, 0)
 
     @unittest.skipUnless(case.NVCC, "no nvcc")
     def test_runtimes(self):
