@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct hed_address;
+struct hed_buf;
 struct hed_why;
 
 #define HED_WINDOW_MAGIC "HEDDLEVM"
@@ -80,3 +81,11 @@ int hed_vm_gateway(const char *routes, struct hed_address *a);
  * them. */
 int hed_vm_paths(const char *name, char socket[HED_VM_PATH], char window[HED_VM_PATH],
                  struct hed_why *why);
+
+#define HED_VM_RAM (UINT64_C(2) << 30) /* of a guest, if the user does not say */
+/* Appends QEMU's options for a guest with so much RAM, each followed by `end`. Without a window its
+ * size is 0. HED_EINVAL if a path cannot be a word of a shell. */
+int hed_vm_qemu_options(struct hed_buf *b, const char *socket, const char *window, uint64_t size,
+                        uint64_t ram, const char *end);
+/* Appends bytes as QEMU and hed_parse_size() read them: "512M", "1G". */
+void hed_vm_qemu_size(struct hed_buf *b, uint64_t bytes);

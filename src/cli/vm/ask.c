@@ -121,7 +121,7 @@ add_serve_command(struct hed_buf *b, const char *name, uint64_t size)
     if (size == HED_WINDOW_USUAL)
         return;
     hed_buf_addf(b, ",size=");
-    hed_cli_qemu_size(b, size);
+    hed_vm_qemu_size(b, size);
 }
 
 static void

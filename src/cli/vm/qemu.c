@@ -1,5 +1,4 @@
 /* heddle vm qemu-args: the options that give a QEMU guest its two devices. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,58 +29,6 @@ static const char usage[] =
     "The exit code is 0 on success, 1 if no server listens for the guest, 2 if an\n"
     "option is wrong.\n";
 
-/* Paths come from XDG_RUNTIME_DIR. A shell would split or expand some of them, and $(...) cannot
- * quote. */
-static bool
-is_shell_word(const char *path)
-{
-    return path[strcspn(path, " \t\n\\\"'*?[]`$")] == '\0';
-}
-
-/* In QEMU's options, commas separate values, and two commas are one. */
-static void
-add_qemu_path(struct hed_buf *b, const char *path)
-{
-    for (; *path; path++) {
-        hed_buf_add(b, path, 1);
-        if (*path == ',')
-            hed_buf_add(b, path, 1);
-    }
-}
-
-void
-hed_cli_qemu_size(struct hed_buf *b, uint64_t bytes)
-{
-    if (bytes == 0)
-        hed_buf_addf(b, "0");
-    else if (bytes % (UINT64_C(1) << 30) == 0)
-        hed_buf_addf(b, "%" PRIu64 "G", bytes >> 30);
-    else
-        hed_buf_addf(b, "%" PRIu64 "M", bytes >> 20);
-}
-
-int
-hed_cli_qemu_options(struct hed_buf *b, const struct hed_cli_guest *g, uint64_t ram,
-                     const char *end)
-{
-    if (!is_shell_word(g->socket) || !is_shell_word(g->window))
-        return HED_EINVAL;
-    hed_buf_addf(b, "-object memory-backend-memfd,id=heddle-ram,size=");
-    hed_cli_qemu_size(b, ram);
-    hed_buf_addf(b, ",share=on%s-machine memory-backend=heddle-ram%s", end, end);
-    hed_buf_addf(b, "-chardev socket,id=heddle-vsock,path=");
-    add_qemu_path(b, g->socket);
-    hed_buf_addf(b, "%s-device vhost-user-vsock-pci,chardev=heddle-vsock%s", end, end);
-    if (g->size) {
-        hed_buf_addf(b, "-object memory-backend-file,id=heddle-window,mem-path=");
-        add_qemu_path(b, g->window);
-        hed_buf_addf(b, ",size=");
-        hed_cli_qemu_size(b, g->size);
-        hed_buf_addf(b, ",share=on%s-device ivshmem-plain,memdev=heddle-window%s", end, end);
-    }
-    return b->err;
-}
-
 int
 hed_cli_vm_qemu(int argc, char **argv)
 {
@@ -94,8 +41,9 @@ hed_cli_vm_qemu(int argc, char **argv)
         return code;
     hed_buf_init(&b, OUTPUT_MAX);
 
-    const int err = hed_cli_qemu_options(&b, &asked.guest, asked.ram ? asked.ram : HED_CLI_RAM,
-                                         asked.lines ? "\n" : " ");
+    const int err =
+        hed_vm_qemu_options(&b, asked.guest.socket, asked.guest.window, asked.guest.size,
+                            asked.ram ? asked.ram : HED_VM_RAM, asked.lines ? "\n" : " ");
 
     if (err) {
         hed_cli_say("%s: %s: a shell would change the path %s", command, asked.guest.name,

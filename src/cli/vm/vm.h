@@ -18,7 +18,6 @@ struct hed_buf;
 struct hed_why;
 
 #define HED_CLI_GUESTS 256 /* that are listed */
-#define HED_CLI_RAM (UINT64_C(2) << 30)
 
 int hed_cli_vm(int argc, char **argv);
 int hed_cli_vm_qemu(int argc, char **argv);
@@ -67,10 +66,4 @@ int hed_cli_vm_ask(const char *command, const char *usage, bool has_ram, int arg
 
 /* ---- the texts ------------------------------------------------------------------------------- */
 
-/* Appends options, each followed by `end`. HED_EINVAL if a path cannot be a word of a shell. */
-int hed_cli_qemu_options(struct hed_buf *b, const struct hed_cli_guest *g, uint64_t ram,
-                         const char *end);
 void hed_cli_libvirt_xml(struct hed_buf *b, const struct hed_cli_guest *g);
-
-/* Appends bytes as QEMU and hed_parse_size() read them: "512M", "1G". */
-void hed_cli_qemu_size(struct hed_buf *b, uint64_t bytes);

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@
 
 #define GUEST_CID 3 /* the first that a guest may have; each bridge knows one guest */
 #define TAKE_MAX 64 /* connections of one guest in one round */
+#define OPTIONS_MAX 4096
 
 /* What is freed of a window in one round. Pages of 4 MiB take about a millisecond. */
 #define CLEAR_BYTES (UINT64_C(4) << 20)
@@ -66,6 +68,19 @@ make_window(struct hed_guest *g, mode_t mode, struct hed_why *why)
     return hed_err_from_errno(errno);
 }
 
+/* Whoever starts the server by hand needs them next. */
+static void
+say_qemu_options(const struct hed_guest *g, const char *socket)
+{
+    struct hed_buf b;
+
+    hed_buf_init(&b, OPTIONS_MAX);
+    if (hed_vm_qemu_options(&b, socket, g->path, g->size, HED_VM_RAM, " ") == 0)
+        hed_info(SERVER, "guest %s: QEMU's options (heddle vm qemu-args %s): %s", g->name, g->name,
+                 hed_buf_cstr(&b));
+    hed_buf_fini(&b);
+}
+
 int
 hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_guest **out,
                  struct hed_why *why)
@@ -85,7 +100,10 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
     g->next = s->guests;
     s->guests = g; /* hed_guests_close() frees what there is of it */
     *out = g;
-    return make_window(g, (mode_t)s->options->mode, why);
+    err = make_window(g, (mode_t)s->options->mode, why);
+    if (!err)
+        say_qemu_options(g, socket);
+    return err;
 }
 
 /* A guest may write everywhere in its window, also into the header, and where no worker has a

@@ -30,7 +30,7 @@ sizes_are_as_qemu_reads_them(void **state)
     hed_buf_init(&b, 64);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hed_buf_reset(&b);
-        hed_cli_qemu_size(&b, rows[i].bytes);
+        hed_vm_qemu_size(&b, rows[i].bytes);
         assert_string_equal(hed_buf_cstr(&b), rows[i].text);
     }
     hed_buf_fini(&b);
@@ -43,7 +43,7 @@ commas_in_paths_are_doubled(void **state)
     struct hed_buf b;
 
     hed_buf_init(&b, 4096);
-    assert_int_equal(hed_cli_qemu_options(&b, &g, HED_CLI_RAM, " "), 0);
+    assert_int_equal(hed_vm_qemu_options(&b, g.socket, g.window, g.size, HED_VM_RAM, " "), 0);
     assert_non_null(strstr(hed_buf_cstr(&b), "path=/run/a,,b/s.sock -device"));
     hed_buf_reset(&b);
     hed_cli_libvirt_xml(&b, &g);
@@ -62,7 +62,8 @@ paths_that_a_shell_would_change_are_refused(void **state)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         const struct hed_cli_guest g = guest_at(paths[i]);
 
-        assert_int_equal(hed_cli_qemu_options(&b, &g, HED_CLI_RAM, " "), HED_EINVAL);
+        assert_int_equal(hed_vm_qemu_options(&b, g.socket, g.window, g.size, HED_VM_RAM, " "),
+                         HED_EINVAL);
         assert_int_equal(b.size, 0);
     }
     hed_buf_fini(&b);
