@@ -60,7 +60,8 @@ make_window(struct hed_guest *g, mode_t mode, struct hed_why *why)
     if (err || !g->size)
         return err;
     g->window = open(g->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (g->window >= 0 && fchmod(g->window, mode & 0666) == 0 &&
+    /* Others may connect to a socket, and are asked who they are. A file asks nobody. */
+    if (g->window >= 0 && fchmod(g->window, mode & 0660) == 0 &&
         ftruncate(g->window, (off_t)g->size) == 0 &&
         getrandom(g->id, sizeof g->id, 0) == (ssize_t)sizeof g->id && write_window_header(g) == 0)
         return 0;
@@ -266,7 +267,11 @@ hed_guest_ready(struct hed_server *s, struct hed_guest *g)
 
         if (err == HED_ETIME)
             return;
-        if (err) { /* it has ended, or speaks nonsense */
+        if (err == HED_EFORMAT) { /* without its descriptor, for which we may have had no room */
+            s->refused++;
+            continue;
+        }
+        if (err) { /* it has ended */
             part_from_bridge(s, g);
             return;
         }
