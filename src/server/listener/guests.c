@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -82,6 +83,27 @@ say_qemu_options(const struct hed_guest *g, const char *socket)
     hed_buf_fini(&b);
 }
 
+/* A guest can fill its window. If the file system is full before it, the next page that a worker
+ * or another guest touches is the end of it. */
+static int
+check_room_for_windows(const struct hed_server *s, const struct hed_guest *new, struct hed_why *why)
+{
+    char together[HED_SIZE_TEXT], there[HED_SIZE_TEXT];
+    struct statvfs fs;
+    uint64_t sum = 0;
+
+    for (const struct hed_guest *g = s->guests; g; g = g->next)
+        sum += g->size;
+    if (new->window < 0 || fstatvfs(new->window, &fs) != 0 || fs.f_blocks == 0 ||
+        sum / fs.f_frsize <= fs.f_blocks)
+        return 0;
+    hed_why_set(why,
+                "the windows of all guests have %s together, and /dev/shm has %s: give them "
+                "another size (vm:NAME,size=...), or enlarge /dev/shm",
+                hed_size_text(sum, together), hed_size_text(fs.f_blocks * fs.f_frsize, there));
+    return HED_ENOMEM;
+}
+
 int
 hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_guest **out,
                  struct hed_why *why)
@@ -102,6 +124,8 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
     s->guests = g; /* hed_guests_close() frees what there is of it */
     *out = g;
     err = make_window(g, (mode_t)s->options->mode, why);
+    if (!err)
+        err = check_room_for_windows(s, g, why);
     if (!err)
         say_qemu_options(g, socket);
     return err;

@@ -1,5 +1,5 @@
-/* The listener and its guests: what their windows cost it, and what comes from a bridge. There is no
- * QEMU and no bridge; the test has their sockets. */
+/* The listener and its guests: what their windows cost it, and what comes from a bridge. There is
+ * no QEMU and no bridge; the test has their sockets. */
 #include "harness/unit.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -82,6 +83,25 @@ window_is_not_for_others(void **state)
 
     assert_int_equal(stat(b->guest->path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0660);
+}
+
+/* Guests that fill their windows must not fill the file system under each other. */
+static void
+windows_fit_into_their_file_system(void **state)
+{
+    struct bench *b = *state;
+    struct hed_address a = {.window = WINDOW};
+    struct hed_guest *other;
+    struct hed_why why = {""};
+    struct statvfs fs;
+
+    assert_int_equal(fstatvfs(b->guest->window, &fs), 0);
+    while (a.window <= fs.f_blocks * fs.f_frsize)
+        a.window *= 2;
+    (void)snprintf(a.host, sizeof a.host, "unit-%d-other", (int)getpid());
+    assert_int_equal(hed_guest_create(&b->server, &a, &other, &why),
+                     fs.f_blocks ? HED_ENOMEM : 0); /* without a limit, everything fits */
+    assert_true(!fs.f_blocks || strstr(why.text, "/dev/shm"));
 }
 
 /* The listener hears others between two steps. */
@@ -161,6 +181,7 @@ a_bridge_that_ends_is_the_end_of_its_guest(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(window_is_not_for_others, setup, teardown),
+    cmocka_unit_test_setup_teardown(windows_fit_into_their_file_system, setup, teardown),
     cmocka_unit_test_setup_teardown(pages_are_freed_in_steps, setup, teardown),
     cmocka_unit_test_setup_teardown(without_descriptors_a_guest_stays, setup, teardown),
     cmocka_unit_test_setup_teardown(a_bridge_that_ends_is_the_end_of_its_guest, setup, teardown),
