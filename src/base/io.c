@@ -2,6 +2,7 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -36,4 +37,16 @@ hed_write_all(int fd, const void *p, size_t n)
         n -= (size_t)put;
     }
     return 0;
+}
+
+const char *
+hed_read_small(const char *path, char *out, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+    if (fd >= 0)
+        (void)close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    return out;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/str.h"
 #include "wire/window.h"
 
@@ -31,16 +32,11 @@ device_path(const char *root, const char *slot, const char *file, char out[PATH]
 static bool
 has_number(const char *root, const char *slot, const char *file, const char *number)
 {
-    char path[PATH], text[16] = "";
+    char path[PATH], text[16];
 
     device_path(root, slot, file, path);
 
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0)
-        (void)close(fd);
-    return n > 0 && strncmp(text, number, strlen(number)) == 0;
+    return strncmp(hed_read_small(path, text, sizeof text), number, strlen(number)) == 0;
 }
 
 /* Opens BAR 2. Returns the descriptor, or an error. */

@@ -110,8 +110,6 @@ int hed_server_config_parse(struct hed_server_options *o, const char *text, size
 /* Bytes of memory that this machine, or the control group of this process, has; 0 if unknown.
  * `root` comes before all paths: "", or a test's own folder. */
 uint64_t hed_machine_memory(const char *root);
-/* Reads the beginning of a small file into out; "" if it cannot be read. */
-const char *hed_read_small(const char *path, char *out, size_t size);
 /* Replaces HED_NOT_GIVEN in the options. */
 void hed_memory_defaults(struct hed_server_options *o, const char *root);
 

@@ -1,6 +1,5 @@
 /* How much memory this machine has for the server, and what follows from it if the options do not
  * say otherwise. A container or a service may have less than the machine: control groups say so. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/number.h"
 #include "server/listener/listener.h"
 
@@ -23,18 +23,6 @@
 #else
 #define IS_SANITIZED false
 #endif
-
-const char *
-hed_read_small(const char *path, char *out, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
-
-    if (fd >= 0)
-        (void)close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return out;
-}
 
 /* The least of the limits of a group and those above it. `path` is changed. */
 static uint64_t

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "server/listener/listener.h"
 

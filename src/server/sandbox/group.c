@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/process.h"
 #include "server/sandbox/steps.h"
 
@@ -24,17 +25,10 @@
 static const char *
 read_group_file(const char *folder, const char *name, char *out, size_t size)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + NAME_MAX];
 
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
-
-    if (fd >= 0)
-        (void)close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    return out;
+    return hed_read_small(path, out, size);
 }
 
 /* The kernel takes a value in one write. It makes the files itself; only a test's files need to be
