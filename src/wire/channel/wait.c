@@ -235,7 +235,7 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
 /* Sleeps until the usual wait is about to end, and then spins. HED_ETIME if it took longer. */
 static int
 wait_as_usual(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
-              _Atomic uint32_t *parked, uint64_t start)
+              _Atomic uint32_t *parked, uint64_t start, enum hed_wait_end *how)
 {
     uint64_t from, to;
 
@@ -244,8 +244,10 @@ wait_as_usual(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t s
 
     const int err = sleep_until_changed(w, position, seen, parked, start + from);
 
+    *how = HED_WAIT_END_EARLY;
     if (err != HED_ETIME)
         return err;
+    *how = HED_WAIT_END_SPUN;
     return spin_until(position, seen, start + to) ? 0 : HED_ETIME;
 }
 
@@ -263,6 +265,7 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
 
     const uint64_t start = hed_now_ns();
     const uint64_t end = timeout_ms < 0 ? 0 : start + (uint64_t)timeout_ms * UINT64_C(1000000);
+    enum hed_wait_end how = HED_WAIT_END_LATE;
     int err = HED_ETIME;
 
     if (spin_first(w, position, seen, start)) {
@@ -274,9 +277,11 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
         return 0;
     }
     if (timeout_ms < 0)
-        err = wait_as_usual(w, position, seen, parked, start);
-    if (err == HED_ETIME)
+        err = wait_as_usual(w, position, seen, parked, start, &how);
+    if (err == HED_ETIME) {
+        how = HED_WAIT_END_LATE;
         err = sleep_until_changed(w, position, seen, parked, end);
+    }
 
     const uint64_t took = hed_now_ns() - start;
 
@@ -284,6 +289,6 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
      * takes longer the longer we spin. */
     adapt_spin(w, err == 0 && took < (w->spin_least ? w->spin_most : w->spin_most / 2));
     if (err == 0)
-        w->usual = took;
+        hed_wait_learn(w, took, how);
     return err;
 }

@@ -14,6 +14,10 @@
  *   0                        usual - margin    usual    usual + margin
  *   ├── spin ──┤ sleep ·············├───────── spin ─────────┤ sleep ···
  *
+ * In a guest all sleepers may be woken so late, by a bell or by the clock, that one would never
+ * find out how long its wait really takes. So it expects less and less, until the change comes
+ * while it spins.
+ *
  * A side that leaves for good writes HED_WAIT_LEFT into the word instead. A waiter that finds it
  * there asks whether the peer is gone before it sleeps.
  *
@@ -89,18 +93,41 @@ void hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint
 int hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
                     _Atomic uint32_t *parked, int timeout_ms);
 
+static inline uint64_t
+hed_wait_margin(uint64_t usual)
+{
+    const uint64_t margin = usual / 8;
+
+    return margin < HED_WAIT_MARGIN_LEAST  ? HED_WAIT_MARGIN_LEAST
+           : margin > HED_WAIT_MARGIN_MOST ? HED_WAIT_MARGIN_MOST
+                                           : margin;
+}
+
+/* How a wait ended that outlasted its first spin: in the sleep before the second one, in it, or in
+ * the sleep after it. */
+enum hed_wait_end { HED_WAIT_END_EARLY, HED_WAIT_END_SPUN, HED_WAIT_END_LATE };
+
+/* Notes how long a wait took. */
+static inline void
+hed_wait_learn(struct hed_waiter *w, uint64_t took, enum hed_wait_end how)
+{
+    uint64_t less = 0;
+
+    if (w->bell && how != HED_WAIT_END_LATE && w->usual < took)
+        took = w->usual;
+    if (w->bell && how != HED_WAIT_END_SPUN)
+        less = hed_wait_margin(took) / 2;
+    w->usual = took > less ? took - less : 1;
+}
+
 /* When to spin for the second time, in ns after the wait began. False if not at all. */
 static inline bool
 hed_wait_expects(const struct hed_waiter *w, uint64_t *from, uint64_t *to)
 {
-    uint64_t margin = w->usual / 8;
+    const uint64_t margin = hed_wait_margin(w->usual);
 
     if (!w->expects || w->usual == 0 || w->usual > HED_WAIT_USUAL_MOST)
         return false;
-    if (margin < HED_WAIT_MARGIN_LEAST)
-        margin = HED_WAIT_MARGIN_LEAST;
-    if (margin > HED_WAIT_MARGIN_MOST)
-        margin = HED_WAIT_MARGIN_MOST;
     *from = w->usual > margin ? w->usual - margin : 0;
     *to = w->usual + margin;
     return true;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "base/relax.h"
 #include "wire/channel/wait.h"
 
@@ -42,6 +43,60 @@ the_second_spin_is_an_eighth_of_the_wait_within_limits(void **state)
         assert_int_equal(from, rows[i].from);
         assert_int_equal(to, rows[i].to);
     }
+}
+
+/* Waits for a change, in a guest whose sleepers are always late, whoever wakes them. Returns when
+ * the change is seen. */
+static uint64_t
+wait_in_guest(struct hed_waiter *w, uint64_t change, uint64_t late, enum hed_wait_end *how)
+{
+    uint64_t from, to, took = change + late;
+
+    *how = HED_WAIT_END_LATE;
+    if (hed_wait_expects(w, &from, &to)) {
+        if (change < from + late) {
+            *how = HED_WAIT_END_EARLY;
+            took = hed_min(change, from) + late;
+        } else if (change <= to) {
+            *how = HED_WAIT_END_SPUN;
+            took = change;
+        }
+    }
+    hed_wait_learn(w, took, *how);
+    return took;
+}
+
+static void
+late_sleepers_learn_to_spin(void **state)
+{
+    static const struct {
+        uint64_t change, late;
+    } rows[] = {
+        {1500 * US, 10 * US}, {1500 * US, 250 * US}, {2400 * US, 10 * US}, {2400 * US, 400 * US},
+        {5 * MS, 800 * US},   {40 * MS, 10 * US},    {40 * MS, 1500 * US},
+    };
+    struct hed_bell bell;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hed_waiter w = {.expects = true, .bell = &bell};
+        enum hed_wait_end how = HED_WAIT_END_LATE;
+
+        for (int n = 0; n < 16; n++)
+            (void)wait_in_guest(&w, rows[i].change, rows[i].late, &how);
+        for (int n = 0; n < 16; n++)
+            assert_int_equal(wait_in_guest(&w, rows[i].change, rows[i].late, &how), rows[i].change);
+    }
+}
+
+static void
+a_futex_is_taken_at_its_word(void **state)
+{
+    struct hed_waiter w = {.expects = true, .usual = 3 * MS};
+
+    hed_wait_learn(&w, 2 * MS, HED_WAIT_END_EARLY);
+    assert_int_equal(w.usual, 2 * MS);
+    hed_wait_learn(&w, 4 * MS, HED_WAIT_END_LATE);
+    assert_int_equal(w.usual, 4 * MS);
 }
 
 struct word {
@@ -120,6 +175,8 @@ a_change_after_the_second_spin_wakes_it(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_expected_without_a_usual_wait),
     cmocka_unit_test(the_second_spin_is_an_eighth_of_the_wait_within_limits),
+    cmocka_unit_test(late_sleepers_learn_to_spin),
+    cmocka_unit_test(a_futex_is_taken_at_its_word),
     cmocka_unit_test(a_long_wait_is_remembered),
     cmocka_unit_test(a_change_before_the_usual_time_wakes_it),
     cmocka_unit_test(a_change_during_the_second_spin_is_seen),
