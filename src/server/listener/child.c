@@ -191,6 +191,7 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     int control[2] = {-1, -1};
     int desk[2] = {-1, -1};
     const int words = hed_lines_open(&c->lines);
+    char name[16];
     pid_t pid = -1;
 
     c->status = hed_status_create();
@@ -217,7 +218,9 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
         hed_lines_end(s, &c->lines);
     } else {
         hed_status_keep(c->status);
-        hed_lines_begin(s, &c->lines, pid, c->session);
+        (void)snprintf(name, sizeof name, "%02x%02x%02x%02x", c->session[0], c->session[1],
+                       c->session[2], c->session[3]);
+        hed_lines_begin(s, &c->lines, pid, name);
     }
     c->control = control[0];
     c->desk = desk[0];
@@ -350,6 +353,7 @@ hed_child_reap(struct hed_server *s)
     int how;
 
     while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+        hed_guests_reaped(s, pid);
         for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
             struct hed_child *c = &s->children[i];
 

@@ -117,7 +117,7 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
         return err;
     }
     g->source.kind = HED_SOURCE_GUEST;
-    g->window = g->bridge = -1;
+    g->window = g->bridge = g->lines.fd = -1;
     g->size = a->window;
     (void)hed_str_copy(g->name, sizeof g->name, a->host);
     g->next = s->guests;
@@ -154,6 +154,11 @@ part_from_bridge(struct hed_server *s, struct hed_guest *g)
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, g->bridge, NULL);
     (void)close(g->bridge);
     g->bridge = -1;
+    /* It ends by itself, unless the guest has taken it over. */
+    if (g->pid > 0)
+        (void)kill(g->pid, SIGKILL);
+    g->pid = 0;
+    hed_lines_end(s, &g->lines);
     hed_info(SERVER, "guest %s is gone", g->name);
 }
 
@@ -181,6 +186,14 @@ hed_guest_forget(struct hed_guest *g, uint32_t worker)
         hed_pieces_leave(&g->pieces, worker);
 }
 
+void
+hed_guests_reaped(struct hed_server *s, pid_t pid)
+{
+    for (struct hed_guest *g = s->guests; g; g = g->next)
+        if (g->pid == pid)
+            g->pid = 0; /* another process may have the number */
+}
+
 bool
 hed_guests_clear(struct hed_server *s)
 {
@@ -205,7 +218,7 @@ hed_guests_clear(struct hed_server *s)
 /* ---- the bridge ------------------------------------------------------------------------------ */
 
 static _Noreturn void
-be_bridge(const struct hed_server *s, int qemu, int socket, pid_t listener)
+be_bridge(const struct hed_server *s, int qemu, int socket, int words, pid_t listener)
 {
     const struct hed_bridge_start start = {
         .vhost = qemu,
@@ -222,6 +235,9 @@ be_bridge(const struct hed_server *s, int qemu, int socket, pid_t listener)
         getppid() != (hed_confine_has(s, HED_STEP_PROCESSES) ? 0 : listener))
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-bridge");
+    /* The server's own may be a file that a guest must not change. */
+    if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
+        _exit(1);
     hed_child_prepare((int[]){qemu, socket}, 2);
     box.steps &= ~(UINT32_C(1) << HED_STEP_CGROUP); /* it stays in the listener's */
     box.uid = s->options->worker_uids[1];           /* no worker's; see hed_child_start() */
@@ -242,16 +258,22 @@ start_bridge(struct hed_server *s, struct hed_guest *g, int qemu)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return HED_ENOMEM;
 
-    const pid_t pid = hed_sandbox_fork(&s->sandbox);
+    const int words = hed_lines_open(&g->lines);
+    const pid_t pid = words < 0 ? -1 : hed_sandbox_fork(&s->sandbox);
 
     if (pid == 0)
-        be_bridge(s, qemu, ends[1], listener);
+        be_bridge(s, qemu, ends[1], words, listener);
     (void)close(ends[1]);
+    if (words >= 0)
+        (void)close(words);
     if (pid < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, ends[0], &e) != 0) {
         (void)close(ends[0]); /* which ends the bridge */
+        hed_lines_end(s, &g->lines);
         return HED_ENOMEM;
     }
+    hed_lines_begin(s, &g->lines, pid, g->name);
     g->bridge = ends[0];
+    g->pid = pid;
     return 0;
 }
 

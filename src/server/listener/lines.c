@@ -65,7 +65,7 @@ write_line(struct hed_lines *l)
     l->text[l->count] = '\0';
 
     const char *text = skip_head(l->text);
-    const int n = snprintf(line, sizeof line, "heddle[%d/%s] %s%s%s\n", (int)l->pid, l->session,
+    const int n = snprintf(line, sizeof line, "heddle[%d/%s] %s%s%s\n", (int)l->pid, l->name,
                            text ? "" : "stderr: ", text ? text : l->text, l->cut ? "..." : "");
     const bool empty = l->count == 0;
 
@@ -164,17 +164,16 @@ hed_lines_open(struct hed_lines *l)
 }
 
 void
-hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const uint8_t *session)
+hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const char *name)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
 
     l->pid = pid;
-    (void)snprintf(l->session, sizeof l->session, "%02x%02x%02x%02x", session[0], session[1],
-                   session[2], session[3]);
+    (void)snprintf(l->name, sizeof l->name, "%s", name);
     l->budget = AT_ONCE;
     l->at_ns = hed_now_ns();
     if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, l->fd, &e) != 0)
-        hed_warn(SERVER, "cannot log what worker %d writes: %m", (int)pid);
+        hed_warn(SERVER, "cannot log what process %d writes: %m", (int)pid);
 }
 
 void
@@ -192,27 +191,34 @@ hed_lines_ready(struct hed_server *s, struct hed_lines *l)
     }
 }
 
+/* Returns when it is due; UINT64_MAX if it is being read. */
+static uint64_t
+resume_lines(struct hed_server *s, struct hed_lines *l, uint64_t now_ns)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+
+    if (l->fd < 0 || l->resume_ns == 0)
+        return UINT64_MAX;
+    if (l->resume_ns > now_ns)
+        return l->resume_ns;
+    l->resume_ns = 0;
+    s->resting--;
+    if (log_is_ready())
+        say_dropped(l);
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, l->fd, &e);
+    return UINT64_MAX;
+}
+
 uint64_t
 hed_lines_resume(struct hed_server *s, uint64_t now_ns)
 {
     uint64_t next = UINT64_MAX;
 
-    for (int i = 0; s->resting && i < HED_LEDGER_WORKERS; i++) {
-        struct hed_lines *l = &s->children[i].lines;
-        struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
-
-        if (s->children[i].pid == 0 || l->resume_ns == 0)
-            continue;
-        if (l->resume_ns > now_ns) {
-            next = hed_min(next, l->resume_ns);
-            continue;
-        }
-        l->resume_ns = 0;
-        s->resting--;
-        if (log_is_ready())
-            say_dropped(l);
-        (void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, l->fd, &e);
-    }
+    for (int i = 0; s->resting && i < HED_LEDGER_WORKERS; i++)
+        if (s->children[i].pid)
+            next = hed_min(next, resume_lines(s, &s->children[i].lines, now_ns));
+    for (struct hed_guest *g = s->resting ? s->guests : NULL; g; g = g->next)
+        next = hed_min(next, resume_lines(s, &g->lines, now_ns));
     return next;
 }
 
@@ -223,6 +229,7 @@ hed_lines_end(struct hed_server *s, struct hed_lines *l)
         return;
     if (l->resume_ns)
         s->resting--;
+    l->resume_ns = 0;
     (void)read_lines(l);
     write_line(l);
     say_dropped(l);

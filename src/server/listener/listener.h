@@ -169,6 +169,19 @@ struct hed_source { /* the data of an epoll event; the first member of a larger 
     enum hed_source_kind kind;
 };
 
+struct hed_lines { /* what a worker or a bridge writes to its standard error; see lines.c */
+    struct hed_source source;
+    int fd; /* -1 if there is none */
+    pid_t pid;
+    char name[16];   /* the first bytes of a session's number, or a guest's name */
+    char text[1000]; /* the line that is not complete */
+    size_t count;
+    bool cut;               /* the line is longer than that */
+    uint64_t budget, at_ns; /* bytes that it may write, and when they were counted */
+    uint64_t resume_ns;     /* when it is read again; 0 if it is being read */
+    uint64_t dropped;       /* bytes, since that was last said */
+};
+
 struct hed_guest { /* a virtual machine; see guests.c */
     struct hed_source source;
     struct hed_guest *next;
@@ -178,7 +191,9 @@ struct hed_guest { /* a virtual machine; see guests.c */
     uint64_t size;          /* bytes of it */
     uint8_t id[16];
     struct hed_pieces pieces;
-    int bridge;                /* the socket to its bridge; -1 while QEMU is not connected */
+    int bridge; /* the socket to its bridge; -1 while QEMU is not connected */
+    pid_t pid;  /* the bridge; 0 if there is none */
+    struct hed_lines lines;
     struct hed_peer_user user; /* of QEMU, if it is */
     uint64_t since_ns;
 };
@@ -226,19 +241,6 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     struct hed_conn_state *conn; /* NULL: it is not secured */
     unsigned char *out;          /* the bytes being written; owned */
     size_t out_size, out_done;
-};
-
-struct hed_lines { /* what a worker writes to its standard error; see lines.c */
-    struct hed_source source;
-    int fd; /* -1 if there is none */
-    pid_t pid;
-    char session[12]; /* the first bytes of its number */
-    char text[1000];  /* the line that is not complete */
-    size_t count;
-    bool cut;               /* the line is longer than that */
-    uint64_t budget, at_ns; /* bytes that it may write, and when they were counted */
-    uint64_t resume_ns;     /* when it is read again; 0 if it is being read */
-    uint64_t dropped;       /* bytes, since that was last said */
 };
 
 struct hed_child { /* a worker */
@@ -347,6 +349,7 @@ void hed_guest_ready(struct hed_server *s, struct hed_guest *g); /* the bridge s
 uint64_t hed_guest_take_piece(struct hed_guest *g, uint32_t worker, uint64_t bytes);
 void hed_guest_give_piece(struct hed_guest *g, uint32_t worker, uint64_t offset, uint64_t bytes);
 void hed_guest_forget(struct hed_guest *g, uint32_t worker); /* a worker is gone */
+void hed_guests_reaped(struct hed_server *s, pid_t pid);     /* this process is gone */
 /* Frees some pages of workers that are gone. False if there are none; else it is called again after
  * others have had their turn. */
 bool hed_guests_clear(struct hed_server *s);
@@ -410,8 +413,8 @@ void hed_probe_ready(struct hed_server *s);
 
 /* Makes the pipe, and returns the worker's end of it, or -1. */
 int hed_lines_open(struct hed_lines *l);
-/* When the worker runs: reads what it writes. `session` has 16 bytes. */
-void hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const uint8_t *session);
+/* When the process runs: reads what it writes. `name` is shown with each line. */
+void hed_lines_begin(struct hed_server *s, struct hed_lines *l, pid_t pid, const char *name);
 void hed_lines_ready(struct hed_server *s, struct hed_lines *l);
 /* Reads those again that wrote too much and have waited. Returns when the next one is due, or
  * UINT64_MAX. */

@@ -165,18 +165,17 @@ int
 hed_bridge_run(const struct hed_bridge_start *start)
 {
     struct hed_why why = {""};
-    struct hed_bridge *b;
+    struct hed_bridge *b = NULL;
     int result = hed_bridge_open(start, &b);
 
-    if (!result) {
-        do
-            result = hed_bridge_turn(b, -1, &why);
-        while (result == 0);
-        hed_bridge_close(b);
-    }
+    while (result == 0)
+        result = hed_bridge_turn(b, -1, &why);
+    /* Before the listener sees the end: it waits for no last words. */
     if (result < 0)
         hed_error(SERVER, "the bridge to the guest with CID %llu ends: %s",
                   (unsigned long long)start->cid, why.text[0] ? why.text : hed_err_text(result));
+    if (b)
+        hed_bridge_close(b);
     return result < 0 ? result : 0;
 }
 
