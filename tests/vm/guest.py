@@ -1,4 +1,4 @@
-"""Guests of QEMU, without KVM, and jobs in them. For tests and benchmarks.
+"""Guests of QEMU, and jobs in them. For tests and benchmarks.
 
     with Guest(folder, image_file) as guest:
         print(guest.run("uname -r").output)
@@ -7,7 +7,8 @@
 
 A guest is ready when the constructor returns. Its console is the file `console` in the folder; jobs
 travel over a virtio-serial port (agent.c), which the kernel's messages do not reach. What a test
-waits for either comes, or fails with the last lines of the console.
+waits for either comes, or fails with the last lines of the console. Guests are emulated (TCG) and
+need no KVM; with HED_VM_ACCEL=kvm they run on the processor.
 """
 
 import json
@@ -29,8 +30,10 @@ from vm import image  # noqa: E402
 # What QEMU is called, its machine, a processor that is cheap to emulate, and the console.
 MACHINES = {
     "aarch64": ("qemu-system-aarch64", "virt,gic-version=3", "cortex-a72", "ttyAMA0"),
-    "x86_64": ("qemu-system-x86_64", "q35", "max", "ttyS0"),
+    # Without the instructions that copy a string, which QEMU does byte by byte.
+    "x86_64": ("qemu-system-x86_64", "q35", "max,-erms,-fsrm", "ttyS0"),
 }
+ACCELERATOR = os.environ.get("HED_VM_ACCEL", "tcg")
 KERNEL_OPTIONS = "quiet panic=-1 nokaslr mitigations=off"
 
 
@@ -100,7 +103,8 @@ class Guest:
         self.qmp, qmp = socket.socketpair()
         self.qmp_lock = threading.Lock()
         words = [program, "-nodefaults", "-no-user-config", "-display", "none",
-                 "-machine", f"{machine},accel=tcg", "-cpu", cpu,
+                 "-machine", f"{machine},accel={ACCELERATOR}",
+                 "-cpu", "host" if ACCELERATOR == "kvm" else cpu,
                  "-smp", str(cpus), "-m", str(memory),
                  "-kernel", str(image.kernel() / "vmlinuz"), "-initrd", str(initramfs),
                  "-append", f"console={console} {KERNEL_OPTIONS}",
@@ -134,9 +138,9 @@ class Guest:
     def __exit__(self, *_):
         self.kill()
 
-    def until_ready(self):
+    def until_ready(self, seconds=PATIENCE):
         with self.changed:
-            self.changed.wait_for(lambda: self.ready or self.gone, PATIENCE)
+            self.changed.wait_for(lambda: self.ready or self.gone, seconds)
         if not self.ready:
             self.kill()
             raise Gone(f"the guest did not start:\n{(self.folder / 'qemu').read_text()}\n"
