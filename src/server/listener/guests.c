@@ -194,25 +194,33 @@ hed_guests_reaped(struct hed_server *s, pid_t pid)
             g->pid = 0; /* another process may have the number */
 }
 
-bool
-hed_guests_clear(struct hed_server *s)
+/* Frees up to so many bytes that nobody has any more. False if there are none. */
+static bool
+clear_pieces(struct hed_guest *g, uint64_t most, int ranges)
 {
-    struct hed_guest *g = s->guests;
     uint64_t offset, bytes, sum = 0;
 
-    while (g && !g->pieces.left)
-        g = g->next;
-    if (!g)
-        return false;
-    for (int i = 0; i < CLEAR_RANGES && sum < CLEAR_BYTES; i++) {
-        bytes = hed_pieces_clear(&g->pieces, CLEAR_BYTES - sum, &offset);
+    for (int i = 0; i < ranges && sum < most && g->pieces.left; i++) {
+        bytes = hed_pieces_clear(&g->pieces, most - sum, &offset);
         if (!bytes)
             break;
         sum += bytes;
         (void)fallocate(g->window, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                         (off_t)bytes);
     }
-    return true;
+    return sum > 0;
+}
+
+bool
+hed_guests_clear(struct hed_server *s)
+{
+    struct hed_guest *g = s->guests;
+
+    while (g && !g->pieces.left)
+        g = g->next;
+    if (g)
+        (void)clear_pieces(g, CLEAR_BYTES, CLEAR_RANGES);
+    return g != NULL;
 }
 
 /* ---- the bridge ------------------------------------------------------------------------------ */
@@ -331,7 +339,12 @@ hed_guest_ready(struct hed_server *s, struct hed_guest *g)
 uint64_t
 hed_guest_take_piece(struct hed_guest *g, uint32_t worker, uint64_t bytes)
 {
-    return g ? hed_pieces_take(&g->pieces, worker, bytes) : 0;
+    uint64_t offset = g ? hed_pieces_take(&g->pieces, worker, bytes) : 0;
+
+    /* What programs have left that ended a moment ago counts as free. */
+    while (g && !offset && clear_pieces(g, CLEAR_BYTES, CLEAR_RANGES))
+        offset = hed_pieces_take(&g->pieces, worker, bytes);
+    return offset;
 }
 
 void

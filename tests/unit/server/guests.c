@@ -179,7 +179,22 @@ a_bridge_that_ends_is_the_end_of_its_guest(void **state)
     assert_true(b->guest->bridge < 0);
 }
 
+/* A program that starts right after another has ended finds the window empty. */
+static void
+what_is_left_counts_as_free(void **state)
+{
+    const struct bench *b = *state;
+    const uint64_t most = WINDOW - HED_WINDOW_UNIT;
+
+    assert_int_not_equal(hed_guest_take_piece(b->guest, 0, most), 0);
+    assert_int_equal(hed_guest_take_piece(b->guest, 1, HED_WINDOW_UNIT), 0);
+    hed_guest_forget(b->guest, 0);
+    assert_int_not_equal(hed_guest_take_piece(b->guest, 1, most), 0);
+    assert_int_equal(b->guest->pieces.left, 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(what_is_left_counts_as_free, setup, teardown),
     cmocka_unit_test_setup_teardown(window_is_not_for_others, setup, teardown),
     cmocka_unit_test_setup_teardown(windows_fit_into_their_file_system, setup, teardown),
     cmocka_unit_test_setup_teardown(pages_are_freed_in_steps, setup, teardown),
