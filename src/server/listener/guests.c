@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,7 @@ hed_guest_create(struct hed_server *s, const struct hed_address *a, struct hed_g
         return err;
     }
     g->source.kind = HED_SOURCE_GUEST;
-    g->window = g->bridge = g->lines.fd = -1;
+    g->window = g->bridge = g->qemu = g->lines.fd = -1;
     g->size = a->window;
     (void)hed_str_copy(g->name, sizeof g->name, a->host);
     g->next = s->guests;
@@ -153,7 +154,8 @@ part_from_bridge(struct hed_server *s, struct hed_guest *g)
     clean_window(g);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, g->bridge, NULL);
     (void)close(g->bridge);
-    g->bridge = -1;
+    (void)close(g->qemu);
+    g->bridge = g->qemu = -1;
     /* It ends by itself, unless the guest has taken it over. */
     if (g->pid > 0)
         (void)kill(g->pid, SIGKILL);
@@ -285,12 +287,23 @@ start_bridge(struct hed_server *s, struct hed_guest *g, int qemu)
     return 0;
 }
 
+/* The bridge notices it a moment later. Nobody shall have to wait for that to restart a guest. */
+static bool
+is_qemu_gone(const struct hed_guest *g)
+{
+    struct pollfd p = {g->qemu, POLLRDHUP, 0};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP));
+}
+
 void
 hed_guest_begin(struct hed_server *s, struct hed_guest *g, int qemu)
 {
     struct hed_peer_user user;
     const char *refused = NULL;
 
+    if (g->bridge >= 0 && is_qemu_gone(g))
+        part_from_bridge(s, g);
     if (!hed_user_may(s->options, qemu, &user))
         refused = "its user may not use the server (--allow-uid, --allow-gid)";
     else if (g->bridge >= 0)
@@ -301,14 +314,15 @@ hed_guest_begin(struct hed_server *s, struct hed_guest *g, int qemu)
         s->refused++;
         hed_warn(SERVER, "refused QEMU (process %d of user %u) for guest %s: %s", (int)user.pid,
                  user.uid, g->name, refused);
+        (void)close(qemu);
     } else {
         clean_window(g); /* QEMU may have been here longer than its bridge */
+        g->qemu = qemu;
         g->user = user;
         g->since_ns = hed_now_ns();
         hed_info(SERVER, "guest %s (process %d of user %u) is here", g->name, (int)user.pid,
                  user.uid);
     }
-    (void)close(qemu);
 }
 
 void

@@ -192,6 +192,7 @@ struct hed_guest { /* a virtual machine; see guests.c */
     uint8_t id[16];
     struct hed_pieces pieces;
     int bridge; /* the socket to its bridge; -1 while QEMU is not connected */
+    int qemu;   /* the bridge's socket to QEMU, for is_qemu_gone() */
     pid_t pid;  /* the bridge; 0 if there is none */
     struct hed_lines lines;
     struct hed_peer_user user; /* of QEMU, if it is */

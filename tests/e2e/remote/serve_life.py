@@ -18,8 +18,22 @@ import time
 import unittest
 
 from serve_case import (
-    CHANNEL, HEDDLE, HEDDLED, PATIENCE, SOURCE, STATUS, Case, Server, clean_environment, preface,
-    until)
+    CHANNEL, HEDDLE, HEDDLED, PATIENCE, ROOT, SOURCE, STATUS, Case, Server, clean_environment,
+    preface, until)
+
+
+def bridges(server):
+    """The processes that serve the guests of a server."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                name, _, rest = f.read().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name == "heddled-bridge" and int(rest.split()[1]) == server:
+            found.append(int(entry))
+    return found
 
 
 class Words(Case):
@@ -117,6 +131,26 @@ class Beginning(Case):
                         before=fresh)
         self.assertIn("listening on vm:", server.log())
         self.assertEqual(server.stop(), 0)
+
+    def test_a_guest_is_restarted_at_once(self):
+        """The next QEMU need not wait until the bridge has noticed that the last one is gone."""
+        name = f"test-{os.getpid()}"
+        folder = "/run/heddle" if ROOT else self.dir
+        server = Server(self, listen=[f"shm:{self.dir}/s", f"vm:{name},size=0"],
+                        env=clean_environment(XDG_RUNTIME_DIR=self.dir))
+        path = f"{folder}/heddle-vm-{name}.sock"
+        qemu = server.connect(path=path)
+        server.until_logged("is here")
+        other = server.connect(path=path)
+        server.until_logged("connected already")
+        other.close()
+        bridge, = until(lambda: bridges(server.process.pid))
+        os.kill(bridge, signal.SIGSTOP)
+        qemu.close()
+        with server.connect(path=path):
+            until(lambda: server.log().count("is here") == 2, server.log)
+            self.assertEqual(server.log().count("connected already"), 1)
+            self.assertEqual(server.stop(), 0)
 
     def test_heddle_serve_becomes_heddled(self):
         path = os.path.join(self.dir, "s")
