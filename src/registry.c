@@ -8,11 +8,13 @@
 #include "backends/null/null.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
 #include "layers/layers.h"
 #include "locate/driver.h"
+#include "locate/guest.h"
 
 const struct hed_layer_type *const hed_layer_types[] = {
     &hed_trace_layer,
@@ -43,6 +45,13 @@ hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_w
         return hed_plugin_open("layer", name, out, why);
     hed_why_set(why, "'%.64s' is a setting's value, but there is no such layer", name);
     return HED_ESTATE;
+}
+
+void
+hed_backend_ask_host(struct hed_config *c)
+{
+    if (strcmp(c->gpu, "auto") == 0 && !hed_locate_gpu(c->driver) && hed_locate_host(""))
+        (void)hed_str_copy(c->gpu, sizeof c->gpu, "vm:");
 }
 
 static const struct hed_layer_type *

@@ -11,6 +11,7 @@
 #include "core/config.h"
 #include "locate/driver.h"
 #include "locate/elf.h"
+#include "locate/guest.h"
 
 /* Relative to the command's folder. The first is right in a build tree and in most installations.
  * HED_CLI_LIBDIR is where this build installs its libraries, an absolute path if that is not below
@@ -129,7 +130,9 @@ hed_install_gpu(const struct hed_install *p, const struct hed_config *c)
 
     if (strcmp(c->gpu, "auto") != 0)
         return c->gpu;
-    return !hed_locate_gpu(c->driver) && hed_install_plugin(p, "backend-cpu", path, sizeof path)
-               ? "cpu"
-               : "gpu";
+    if (hed_locate_gpu(c->driver))
+        return "gpu";
+    if (hed_locate_host(""))
+        return "vm:";
+    return hed_install_plugin(p, "backend-cpu", path, sizeof path) ? "cpu" : "gpu";
 }

@@ -24,3 +24,5 @@ int hed_backend_find(const struct hed_config *c, const struct hed_layer_type **o
                      struct hed_why *why);
 /* Does the setting `gpu` mean NVIDIA's driver? Loads nothing. */
 bool hed_backend_is_driver(const struct hed_config *c);
+/* Turns "auto" into "vm:" if this is a guest without a GPU whose host serves one. */
+void hed_backend_ask_host(struct hed_config *c);

@@ -25,6 +25,7 @@ static struct hed_lock start_lock = HED_LOCK_INIT(HED_RANK_SESSION);
 static char chain_text[256] = "none";
 static pid_t session_pid;      /* process that built the chain */
 static bool no_driver;         /* the backend found no driver */
+static bool stays_here;        /* this process serves others, and uses no host's GPU */
 static bool forked_after_init; /* this is a child whose parent had initialised a soft backend */
 
 static const struct hed_config *given; /* settings that were given; NULL: the environment's */
@@ -210,6 +211,12 @@ dead_layer(void)
     return hed_dead_layer(CUDA_ERROR_SYSTEM_NOT_READY, NVML_ERROR_UNKNOWN);
 }
 
+void
+hed_session_stay_here(void)
+{
+    stays_here = true;
+}
+
 static struct hed_layer *
 start_session_locked(void)
 {
@@ -232,6 +239,8 @@ start_session_locked(void)
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     hed_meeting_choose(config.meet_dir);
+    if (!err && !stays_here)
+        hed_backend_ask_host(&config);
     if (!err)
         err = build_chain(&config, &top, &why);
     if (err) {

@@ -63,6 +63,10 @@ void hed_session_layers(const struct hed_config *c, char *out, size_t size);
 /* Gives a setting a value, whatever the environment and the file say. Before the first call. */
 HED_EXPORT void hed_session_override(const char *key, const char *value);
 
+/* Before the first call: with the setting gpu = auto, a guest's host is not asked for a GPU. For a
+ * process that serves others: its clients can ask the host themselves. */
+HED_EXPORT void hed_session_stay_here(void);
+
 /* Who ends this process if a backend asks for it. Set before the first call. */
 HED_EXPORT void hed_session_on_give_up(void (*handler)(const char *why));
 /* A backend cannot keep within its limits: asks for the end of the process. False if nobody ends

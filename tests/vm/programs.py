@@ -33,6 +33,13 @@ class Window(VmCase):
             output = self.check(f"{case.HEDDLE} run --gpu vm: -- {BUILD}/examples/array", uid=uid)
             self.assertIn("1 2 3 4 5 6 7 8", output)
 
+    def test_auto(self):
+        """A guest finds its host by itself. The CPU GPU is not in the image."""
+        output = self.check(f"{case.HEDDLE} run -- {BUILD}/examples/array", uid=1000,
+                            HEDDLE_GPU="auto")
+        self.assertIn("1 2 3 4 5 6 7 8", output)
+        self.assertIn("H200", self.check(f"{case.HEDDLE} devices", HEDDLE_GPU="auto"))
+
     @unittest.skipUnless(case.NVCC, "no nvcc")
     def test_runtimes(self):
         for program in self.array:

@@ -5,17 +5,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "locate/guest.h"
 #include "wire/window.h"
 
 struct hed_doctor;
 
 #define HED_DOCTOR_WINDOWS 8
-
-enum hed_guest_kind {
-    HED_GUEST_NOT,     /* no sign of a hypervisor */
-    HED_GUEST_UNKNOWN, /* a hypervisor that may be QEMU or not */
-    HED_GUEST_QEMU,
-};
 
 struct hed_guest_facts {
     enum hed_guest_kind kind;

@@ -71,6 +71,7 @@ client_family(const struct hed_worker_start *start)
 int
 hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
 {
+    hed_session_stay_here();
     if (start->cache && start->cache[0])
         hed_session_override("cache", start->cache);
     else if (start->cache)

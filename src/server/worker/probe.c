@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "core/session.h"
 #include "server/desk.h"
 #include "server/start.h"
 #include "server/worker/worker.h"
@@ -21,6 +22,7 @@ hed_worker_probe(int fd)
 
     /* What one client may have is not the question. */
     (void)unsetenv("HEDDLE_MEM");
+    hed_session_stay_here();
     if (hed_worker_start_backend(&w, &why) != 0) {
         hed_warn(SERVER, "%s", why.text);
         return 1;

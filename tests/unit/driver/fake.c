@@ -35,6 +35,12 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
     return HED_ENOTFOUND;
 }
 
+void
+hed_backend_ask_host(struct hed_config *c)
+{
+    (void)c;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct fake_physical {
