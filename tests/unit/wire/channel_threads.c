@@ -210,14 +210,14 @@ static void
 no_wake_up_is_lost_when_both_spin(void **state)
 {
     ping_pong(OVER_SHM, false, TRIPS);
-    ping_pong(OVER_WINDOW, false, TRIPS / 2);
+    ping_pong(OVER_WINDOW, false, TRIPS / 8);
 }
 
 static void
 no_wake_up_is_lost_when_both_sleep(void **state)
 {
     ping_pong(OVER_SHM, true, TRIPS);
-    ping_pong(OVER_WINDOW, true, TRIPS / 2);
+    ping_pong(OVER_WINDOW, true, TRIPS / 8);
 }
 
 static _Atomic bool reading;
