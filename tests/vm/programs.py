@@ -105,6 +105,10 @@ class Window(VmCase):
         job.wait()
         self.until_empty("a")
 
+    def test_doctor_finds_the_host(self):
+        done = self.job(f"{case.HEDDLE} doctor", HEDDLE_GPU="auto").wait()
+        self.assertIn("programs use the host's GPUs", done.output)
+
     def test_doctor(self):
         output = self.job(f"{case.HEDDLE} doctor", uid=1000).wait().output
         for words in ("this machine is a guest of QEMU", "the host answers", "256 MiB"):

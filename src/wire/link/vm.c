@@ -84,10 +84,12 @@ parse_guest(const char *text, const char *rest, struct hed_address *a, struct he
 static void
 print_guest(const struct hed_address *a, char *out, size_t size)
 {
+    const char *name = a->host[0] ? a->host : "auto";
+
     if (a->window == HED_WINDOW_USUAL)
-        (void)snprintf(out, size, "%s", a->host);
+        (void)snprintf(out, size, "%s", name);
     else
-        (void)snprintf(out, size, "%s,size=%lluM", a->host, (unsigned long long)(a->window >> 20));
+        (void)snprintf(out, size, "%s,size=%lluM", name, (unsigned long long)(a->window >> 20));
 }
 
 /* ---- connecting, in the guest ---------------------------------------------------------------- */

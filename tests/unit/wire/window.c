@@ -367,7 +367,7 @@ gateway_is_the_host_of_a_user_network(void **state)
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         assert_int_equal(hed_vm_gateway(path, &a), rows[i].address ? 0 : HED_ENOTFOUND);
         hed_address_text(&a, text, sizeof text);
-        assert_string_equal(text, rows[i].address ? rows[i].address : "vm:");
+        assert_string_equal(text, rows[i].address ? rows[i].address : "vm:auto");
         close(fd);
     }
 }
