@@ -77,6 +77,19 @@ hed_socket_wait(int fd, short events, uint64_t end, const struct hed_link *link)
 }
 
 int
+hed_socket_connect(int fd, const struct sockaddr *at, socklen_t size, uint64_t end)
+{
+    int e = connect(fd, at, size) == 0 ? 0 : errno;
+    socklen_t room = sizeof e;
+
+    if (e != EINPROGRESS && e != EINTR)
+        return e;
+    if (hed_socket_wait(fd, POLLOUT, end, NULL) != 0)
+        return ETIMEDOUT;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &room) == 0 ? e : errno;
+}
+
+int
 hed_socket_looks(int fd)
 {
     const struct timeval look = {.tv_sec = HED_SOCKET_LOOK_MS / 1000};

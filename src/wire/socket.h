@@ -49,6 +49,9 @@ uint64_t hed_socket_end(int timeout_ms);
  * is connecting. */
 int hed_socket_wait(int fd, short events, uint64_t end, const struct hed_link *link);
 
+/* Connects a socket that does not block, and waits for it until `end`. Returns 0 or errno. */
+int hed_socket_connect(int fd, const struct sockaddr *at, socklen_t size, uint64_t end);
+
 /* Makes blocking calls return with EAGAIN once a second (HED_SOCKET_LOOK_MS), for a check. */
 #define HED_SOCKET_LOOK_MS 1000
 int hed_socket_looks(int fd);

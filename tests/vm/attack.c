@@ -75,7 +75,7 @@ put_size(uint32_t size)
     uint8_t *ring = (uint8_t *)memory + HED_SHM_WORDS;
 
     memcpy(ring + tail % HED_SHM_CALL_SIZE, &size, sizeof size);
-    hed_bell_store64(&call_words()->tail, tail + HED_MSG_ALIGN);
+    hed_bell_store(&call_words()->tail, tail + HED_MSG_ALIGN);
     ring_bell();
 }
 
@@ -94,7 +94,7 @@ write_lone_pad(void)
 static void
 write_impossible_tail(void)
 {
-    hed_bell_store64(&call_words()->tail, UINT64_MAX - 15);
+    hed_bell_store(&call_words()->tail, UINT64_MAX - 15);
 }
 
 static void
@@ -134,10 +134,10 @@ static void
 write_odd_words(void)
 {
     for (int i = 0; i < HED_SHM_RINGS; i++) {
-        hed_bell_store32(&memory->rings[i].reader_parked, UINT32_MAX);
-        hed_bell_store32(&memory->rings[i].writer_parked, UINT32_MAX);
+        hed_bell_store(&memory->rings[i].reader_parked, UINT32_MAX);
+        hed_bell_store(&memory->rings[i].writer_parked, UINT32_MAX);
     }
-    hed_bell_store32(&memory->beats, UINT32_MAX);
+    hed_bell_store(&memory->beats, UINT32_MAX);
 }
 
 static const struct {

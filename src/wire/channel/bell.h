@@ -38,29 +38,16 @@ bool hed_bell_wait(struct hed_bell *b, int64_t ns);
 
 /* Stores a value after everything before it and before everything after it, also where this side's
  * mapping is write-combined, which x86 does not keep in order by itself. */
-static inline void
-hed_bell_store64(_Atomic uint64_t *p, uint64_t value)
-{
 #if defined(__x86_64__)
-    __builtin_ia32_sfence();
-    atomic_store_explicit(p, value, memory_order_release);
-    __builtin_ia32_mfence();
+#define hed_bell_store(p, value)                                   \
+    do {                                                           \
+        __builtin_ia32_sfence();                                   \
+        atomic_store_explicit((p), (value), memory_order_release); \
+        __builtin_ia32_mfence();                                   \
+    } while (0)
 #else
-    atomic_store_explicit(p, value, memory_order_seq_cst);
+#define hed_bell_store(p, value) atomic_store_explicit((p), (value), memory_order_seq_cst)
 #endif
-}
-
-static inline void
-hed_bell_store32(_Atomic uint32_t *p, uint32_t value)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_sfence();
-    atomic_store_explicit(p, value, memory_order_release);
-    __builtin_ia32_mfence();
-#else
-    atomic_store_explicit(p, value, memory_order_seq_cst);
-#endif
-}
 
 /* Between a load of a position and the loads of what it covers. */
 static inline void

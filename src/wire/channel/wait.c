@@ -131,7 +131,7 @@ park_by_bell(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t se
 {
     bool woken = true;
 
-    hed_bell_store32(parked, how); /* sequentially consistent, as there */
+    hed_bell_store(parked, how); /* sequentially consistent, as there */
     if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
         woken = hed_bell_wait(w->bell, ns);
     atomic_store_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed);

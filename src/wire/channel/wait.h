@@ -149,7 +149,7 @@ hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *park
     /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
      * are sequentially consistent: the other side is wait_park() in wait.c. */
     if (__builtin_expect(bell != NULL, 0))
-        hed_bell_store64(position, value);
+        hed_bell_store(position, value);
     else
         atomic_store_explicit(position, value, memory_order_seq_cst);
 

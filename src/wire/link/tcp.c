@@ -192,16 +192,7 @@ try_host(const struct addrinfo *at, uint64_t end, int *out)
 
     if (fd < 0)
         return errno;
-    if (connect(fd, at->ai_addr, at->ai_addrlen) != 0)
-        e = errno == EINTR ? EINPROGRESS : errno;
-    if (e == EINPROGRESS) {
-        socklen_t size = sizeof e;
-
-        if (hed_socket_wait(fd, POLLOUT, end, NULL) != 0)
-            e = ETIMEDOUT;
-        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &size) != 0)
-            e = errno;
-    }
+    e = hed_socket_connect(fd, at->ai_addr, at->ai_addrlen, end);
     if (!e && met_itself(fd))
         e = ECONNREFUSED;
     if (!e && fcntl(fd, F_SETFL, 0) != 0)

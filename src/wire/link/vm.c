@@ -133,16 +133,8 @@ connect_to_host(const struct hed_address *a, uint64_t end, int *out, struct hed_
     int e = fd < 0 ? errno : 0;
 
     (void)(fd >= 0 && set_vsock_buffers(fd)); /* it works without, but more slowly */
-    if (!e && connect(fd, (const struct sockaddr *)&host, sizeof host) != 0)
-        e = errno == EINTR ? EINPROGRESS : errno;
-    if (e == EINPROGRESS) {
-        socklen_t size = sizeof e;
-
-        if (hed_socket_wait(fd, POLLOUT, end, NULL) != 0)
-            e = ETIMEDOUT;
-        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &size) != 0)
-            e = errno;
-    }
+    if (!e)
+        e = hed_socket_connect(fd, (const struct sockaddr *)&host, sizeof host, end);
     if (!e && fcntl(fd, F_SETFL, 0) != 0)
         e = errno;
     if (!e) {
