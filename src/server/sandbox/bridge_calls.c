@@ -4,74 +4,36 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "server/sandbox/rows.h"
 
 static const uint32_t pair_families[] = {AF_UNIX};
-static const uint32_t prctl_options[] = {PR_SET_PDEATHSIG, PR_SET_NAME};
 static const uint32_t fcntl_commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL};
 
 /* Most frequent first: older kernels go through the list at each call. */
 static const struct hed_filter_row bridge_calls[] = {
-    ALWAYS(epoll_pwait),
-    ALWAYS(sendmsg),
-    ALWAYS(recvmsg),
-    ALWAYS(write),
-    ALWAYS(epoll_ctl),
-    ALWAYS(close),
-    ALWAYS(recvfrom),
-    ALWAYS(sendto),
-    ALWAYS(read),
-    ALWAYS(readv),
-    ALWAYS(writev),
-    ALWAYS(ppoll),
-    ALWAYS(shutdown),
-    ALWAYS(setsockopt),
-    ALWAYS(getsockopt),
-    AMONG(socketpair, 0, pair_families, EACCES),
-    ALWAYS(epoll_create1),
-    AMONG(fcntl, 1, fcntl_commands, EINVAL),
+    ALWAYS(epoll_pwait),   ALWAYS(sendmsg),
+    ALWAYS(recvmsg),       ALWAYS(write),
+    ALWAYS(epoll_ctl),     ALWAYS(close),
+    ALWAYS(recvfrom),      ALWAYS(sendto),
+    ALWAYS(read),          ALWAYS(readv),
+    ALWAYS(writev),        ALWAYS(ppoll),
+    ALWAYS(shutdown),      ALWAYS(setsockopt),
+    ALWAYS(getsockopt),    AMONG(socketpair, 0, pair_families, EACCES),
+    ALWAYS(epoll_create1), AMONG(fcntl, 1, fcntl_commands, EINVAL),
 
-    ALWAYS(mmap),
-    ALWAYS(munmap),
-    ALWAYS(mprotect),
-    ALWAYS(mremap),
-    ALWAYS(madvise),
-    ALWAYS(brk),
-    ALWAYS(fstat),
-    ALWAYS(newfstatat),
-    ALWAYS(futex),
-
-    ALWAYS(set_robust_list),
-    ALWAYS(rseq),
-    ALWAYS(getpid),
-    ALWAYS(getppid),
-    ALWAYS(gettid),
-    ALWAYS(exit),
-    ALWAYS(exit_group),
-    AMONG(prctl, 0, prctl_options, EPERM),
-    ALWAYS(rt_sigaction),
-    ALWAYS(rt_sigprocmask),
-    ALWAYS(rt_sigreturn),
+    ALWAYS(fstat),         ALWAYS(newfstatat),
     ALWAYS(sigaltstack),
-    ALWAYS(restart_syscall),
-
-    ALWAYS(clock_gettime),
-    ALWAYS(gettimeofday),
-    ALWAYS(getrandom),
 #ifdef __x86_64__
     ALWAYS(epoll_wait),
-    ALWAYS(poll),
-    ALWAYS(time),
 #endif
 };
 
 int
 hed_filter_bridge(void)
 {
-    static const struct hed_filter_list lists[] = {LIST(bridge_calls), {0}};
+    const struct hed_filter_list lists[] = {LIST(bridge_calls), hed_filter_helper, {0}};
 
     return hed_filter_apply(lists);
 }

@@ -34,6 +34,8 @@ struct hed_filter_list {
  * Calls that are in no list do not exist (ENOSYS). Returns 0 or a negative errno. */
 int hed_filter_apply(const struct hed_filter_list *lists);
 
+extern const struct hed_filter_list hed_filter_helper; /* helper_calls.c */
+
 /* The filter of the processes that do TLS handshakes. */
 int hed_filter_gate(void);
 /* That of the device of a QEMU guest. */

@@ -8,13 +8,11 @@
 #include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 
 #include "server/sandbox/rows.h"
 
 /* As the C library forks: no namespaces, no threads. */
 static const uint32_t fork_flags[] = {CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD};
-static const uint32_t prctl_options[] = {PR_SET_PDEATHSIG, PR_SET_NAME};
 static const uint32_t fcntl_commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL};
 static const uint32_t ioctl_requests[] = {FIONREAD, SIOCOUTQ};
 
@@ -34,42 +32,14 @@ static const struct hed_filter_row gate_calls[] = {
     AMONG(fcntl, 1, fcntl_commands, EINVAL),
     AMONG(ioctl, 1, ioctl_requests, ENOTTY),
 
-    ALWAYS(mmap),
-    ALWAYS(munmap),
-    ALWAYS(mprotect),
-    ALWAYS(mremap),
-    ALWAYS(madvise),
-    ALWAYS(brk),
-    ALWAYS(futex),
-
     AMONG(clone, 0, fork_flags, EPERM),
     ALWAYS(wait4),
-    ALWAYS(set_robust_list),
-    ALWAYS(rseq),
-    ALWAYS(getpid),
-    ALWAYS(getppid),
-    ALWAYS(gettid),
-    ALWAYS(exit),
-    ALWAYS(exit_group),
-    AMONG(prctl, 0, prctl_options, EPERM),
-    ALWAYS(rt_sigaction),
-    ALWAYS(rt_sigprocmask),
-    ALWAYS(rt_sigreturn),
-    ALWAYS(restart_syscall),
-
-    ALWAYS(clock_gettime),
-    ALWAYS(gettimeofday),
-    ALWAYS(getrandom),
-#ifdef __x86_64__
-    ALWAYS(poll),
-    ALWAYS(time),
-#endif
 };
 
 int
 hed_filter_gate(void)
 {
-    static const struct hed_filter_list lists[] = {LIST(gate_calls), {0}};
+    const struct hed_filter_list lists[] = {LIST(gate_calls), hed_filter_helper, {0}};
 
     return hed_filter_apply(lists);
 }
