@@ -23,6 +23,7 @@ struct hed_doctor {
 
     struct hed_config config; /* the settings in force; the defaults if they are not valid */
     bool has_cpu;             /* the CPU GPU can be used */
+    bool has_host;            /* programs can use the GPUs of this guest's host */
 };
 
 /* Adds a finding without a hint. Findings after HED_FINDINGS_MAX are left out. */
@@ -38,7 +39,7 @@ void hed_doctor_heddle(struct hed_doctor *d); /* libraries and settings; fills i
 void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
 void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu */
 void hed_doctor_server(struct hed_doctor *d); /* where the setting `gpu` is an address */
-void hed_doctor_guest(struct hed_doctor *d);  /* is this a QEMU guest with a server on its host? */
+void hed_doctor_guest(struct hed_doctor *d);  /* is this a QEMU guest? fills in has_host */
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */
 void hed_doctor_share(struct hed_doctor *d);  /* do --sched and --inject work? */

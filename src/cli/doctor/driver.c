@@ -11,7 +11,6 @@
 #include "cli/doctor/doctor.h"
 #include "cli/probe.h"
 #include "locate/driver.h"
-#include "locate/guest.h"
 
 /* What is there of a GPU, apart from libraries. */
 struct hardware {
@@ -129,7 +128,7 @@ check_module(struct hed_doctor *d, const struct hardware *h)
         hed_doctor_hint(d, "Install NVIDIA's driver, or load its module: modprobe nvidia");
     } else if (hed_config_gpu_is_address(d->config.gpu)) {
         hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here; programs use the server's GPUs");
-    } else if (strcmp(d->config.gpu, "auto") == 0 && hed_locate_host("")) {
+    } else if (strcmp(d->config.gpu, "auto") == 0 && d->has_host) {
         hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here; programs use the host's GPUs");
     } else if (d->has_cpu) {
         hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here; programs run on the CPU");

@@ -205,5 +205,6 @@ hed_doctor_guest(struct hed_doctor *d)
     /* Another hypervisor may have another program at that port. */
     if (f.has_vsock && (wanted || f.kind == HED_GUEST_QEMU || has_window(&f)))
         ask_host(&f);
+    d->has_host = f.kind == HED_GUEST_QEMU && f.vsock_driven && f.was_asked && f.answer == 0;
     hed_guest_report(d, &f, wanted);
 }
