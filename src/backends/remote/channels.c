@@ -62,6 +62,8 @@ hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_
     struct hed_conn *conn;
     int err = hed_remote_call_on(r, HED_PREFACE_CHANNEL, &conn, why);
 
+    if (!err && r->in_window) /* it need not be looked for again */
+        hed_conn_set_window(conn, &r->window);
     if (!err)
         err = hed_channel_create(conn, r->address.transport->channel, out, why);
     if (!err && purpose == HED_CHANNEL_CALLS)

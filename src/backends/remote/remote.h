@@ -27,6 +27,7 @@
 #include "driver/machine.h"
 #include "wire/channel/channel.h"
 #include "wire/transport.h"
+#include "wire/window.h"
 #include "wire/wire.h"
 
 struct hed_config;
@@ -82,6 +83,7 @@ struct hed_remote {
     uint32_t slot_count;
     int heap; /* descriptor of the shared heap; -1: pinned memory belongs to this process alone */
     bool in_window; /* the heap is this guest's window, and the worker says where memory is in it */
+    struct hed_window window; /* that one, for further channels; its descriptor is `heap` */
 
     _Atomic uint64_t failures_seen;         /* the last value seen of slots[HED_SLOT_FAILURES] */
     uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */

@@ -328,6 +328,8 @@ take_window(struct hed_remote *r, struct hed_channel *channel, struct hed_why *w
         return HED_ENOMEM;
     }
     r->in_window = true;
+    r->window = *window;
+    r->window.fd = r->heap;
     r->slots = slots;
     return 0;
 }

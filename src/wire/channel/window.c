@@ -127,8 +127,9 @@ accept_piece(struct window_channel *c, struct hed_conn *conn)
 
     if (err || !place.offset)
         return err ? err : HED_ENOTFOUND;
-    err = conn->window ? share_window(c, conn->window)
-                       : hed_window_open("", place.id, &c->window, &why);
+    err = conn->window && memcmp(conn->window->id, place.id, sizeof place.id) == 0
+              ? share_window(c, conn->window)
+              : hed_window_open("", place.id, &c->window, &why);
     if (!err && (place.size != PIECE_BYTES || place.offset % HED_WINDOW_UNIT ||
                  place.offset > c->window.size || PIECE_BYTES > c->window.size - place.offset))
         return HED_EFORMAT;
