@@ -22,6 +22,7 @@
 #define VENDOR "0x1af4" /* as the kernel writes them: Red Hat, Inter-VM shared memory */
 #define DEVICE "0x1110"
 #define PATH 256
+#define DEVICES_MOST 8 /* that are looked at */
 
 static void
 device_path(const char *root, const char *slot, const char *file, char out[PATH])
@@ -127,14 +128,35 @@ hed_window_devices(const char *root, struct hed_window_device *out, int room)
 }
 
 int
+hed_window_check_name(const char *root, const char *name, struct hed_why *why)
+{
+    struct hed_window_device devices[DEVICES_MOST];
+    const int there = hed_window_devices(root, devices, DEVICES_MOST);
+    const char *other = NULL;
+
+    for (int i = 0; i < there && i < DEVICES_MOST; i++) {
+        const struct hed_window_header *h = &devices[i].header;
+
+        if (devices[i].error || !h->magic[0])
+            continue;
+        if (strcmp(h->name, name) == 0)
+            return 0;
+        other = h->name;
+    }
+    if (!other)
+        return 0;
+    hed_why_set(why, "this guest is '%s' for its host: use vm:%s, or vm:", other, other);
+    return HED_ENOTFOUND;
+}
+
+int
 hed_window_open(const char *root, const uint8_t id[16], struct hed_window *out, struct hed_why *why)
 {
-    struct hed_window_device devices[8];
-    const int room = (int)(sizeof devices / sizeof devices[0]);
-    const int there = hed_window_devices(root, devices, room);
+    struct hed_window_device devices[DEVICES_MOST];
+    const int there = hed_window_devices(root, devices, DEVICES_MOST);
     int err = HED_ENOTFOUND;
 
-    for (int i = 0; i < there && i < room; i++) {
+    for (int i = 0; i < there && i < DEVICES_MOST; i++) {
         const struct hed_window_device *d = &devices[i];
         uint64_t size = 0;
 

@@ -64,6 +64,10 @@ struct hed_window_device { /* an ivshmem device of this machine */
  * at most `room` are written. `root` comes before all paths: "", or a test's own folder. */
 int hed_window_devices(const char *root, struct hed_window_device *out, int room);
 
+/* May this guest be the one of that name? HED_ENOTFOUND, with the reason, if its window has another
+ * name; 0 also if that cannot be told, because there is no window that this user may read. */
+int hed_window_check_name(const char *root, const char *name, struct hed_why *why);
+
 /* Opens the window with this id. The descriptor can be mapped. HED_ENOTFOUND, HED_EACCESS, ... */
 int hed_window_open(const char *root, const uint8_t id[16], struct hed_window *out,
                     struct hed_why *why);

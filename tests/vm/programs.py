@@ -33,6 +33,14 @@ class Window(VmCase):
             output = self.check(f"{case.HEDDLE} run --gpu vm: -- {BUILD}/examples/array", uid=uid)
             self.assertIn("1 2 3 4 5 6 7 8", output)
 
+    def test_name(self):
+        """A name is this guest's own, or an error."""
+        array = f"{case.HEDDLE} run -- {BUILD}/examples/array"
+        self.assertIn("1 2 3 4 5 6 7 8", self.check(array, HEDDLE_GPU=f"vm:{self.name('a')}"))
+        done = self.job(array, HEDDLE_GPU="vm:other").wait()
+        self.assertNotEqual(done.status, 0)
+        self.assertIn(f"this guest is '{self.name('a')}' for its host", done.output)
+
     def test_auto(self):
         """A guest finds its host by itself. The CPU GPU is not in the image."""
         output = self.check(f"{case.HEDDLE} run -- {BUILD}/examples/array", uid=1000,

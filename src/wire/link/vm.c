@@ -129,6 +129,10 @@ connect_to_host(const struct hed_address *a, uint64_t end, int *out, struct hed_
 {
     const struct sockaddr_vm host = {
         .svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_HOST, .svm_port = a->port};
+
+    if (a->host[0] && hed_window_check_name("", a->host, why) != 0)
+        return HED_ENOTFOUND;
+
     const int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int e = fd < 0 ? errno : 0;
 

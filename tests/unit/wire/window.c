@@ -326,6 +326,7 @@ guest_finds_its_window_among_devices(void **state)
     memset(ours.id, 7, sizeof ours.id);
     assert_non_null(mkdtemp(root));
     assert_int_equal(hed_window_devices(root, devices, 8), 0);
+    assert_int_equal(hed_window_check_name(root, "beta", &why), 0); /* that cannot be told */
     assert_int_equal(hed_window_open(root, ours.id, &w, &why), HED_ENOTFOUND);
     add_device(root, "0000:00:01.0", "0x1000\n", &ours); /* a network card */
     add_device(root, "0000:00:02.0", "0x1110\n", &foreign);
@@ -336,6 +337,9 @@ guest_finds_its_window_among_devices(void **state)
     assert_int_equal(hed_window_open(root, ours.id, &w, &why), 0);
     assert_int_equal(w.size, WINDOW_BYTES);
     close(w.fd);
+    assert_int_equal(hed_window_check_name(root, "alpha", &why), 0);
+    assert_int_equal(hed_window_check_name(root, "beta", &why), HED_ENOTFOUND);
+    assert_string_equal(why.text, "this guest is 'alpha' for its host: use vm:alpha, or vm:");
     assert_int_not_equal(hed_window_open(root, (const uint8_t[16]){1}, &w, &why), 0);
     assert_non_null(strstr(why.text, "none of the ivshmem devices"));
     assert_int_equal(nftw(root, remove_path, 8, FTW_DEPTH | FTW_PHYS), 0);
