@@ -244,7 +244,7 @@ hed_lift_frnd(struct lift *l)
 {
     const unsigned type = float_field(l, 75);
 
-    if (!floats[type] || float_field(l, 84) != type || (type != BITS32 && hed_lift_has(l, "FTZ"))) {
+    if (type == 0 || float_field(l, 84) != type || (type != BITS32 && hed_lift_has(l, "FTZ"))) {
         hed_lift_refuse(l, "types that are not known");
         return;
     }

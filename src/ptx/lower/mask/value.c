@@ -213,19 +213,16 @@ nan_lanes(struct hed_lower *l)
  * So one instruction makes the GPU's NaN of any other that is quiet, as those are that the
  * processor computes. LLVM may compute nothing where it knows an operand (x * 1 is x), so it must
  * not know them. */
+#if defined(__aarch64__)
 static const char minimum[] = "llvm.aarch64.neon.fminnm";
 
 static bool
 is_settled_by_minimum(const struct hed_lower *l, const struct hed_ptx_reg *r)
 {
-#if defined(__aarch64__)
     return hed_mask_state(l)->stored[r->id] && value_class(l, r)->kind == HED_VARIES &&
            LLVMLookupIntrinsicID(minimum, sizeof(minimum) - 1) != 0;
-#else
-    (void)minimum;
-    return false;
-#endif
 }
+#endif
 
 LLVMValueRef
 hed_mask_hide(struct hed_lower *l, const struct hed_ptx_reg *to, LLVMValueRef v)
