@@ -23,6 +23,7 @@ TABLE = {
     "sass": "base gen fatbin",
     "wire": "base gen",
     "trace": "base gen",
+    "snap": "base",
     "ptx": "base",
     "meet": "base",
     "sched": "base meet",
@@ -36,7 +37,7 @@ TABLE = {
     "locate": "base",
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
-    "backends/remote": "core base gen wire driver fatbin",
+    "backends/remote": "core base gen wire driver fatbin snap",
     "backends/cpu": "core base gen ptx driver fatbin sass",
     "front": "core base gen",
     "inject": "core base gen trace sched record",
@@ -48,7 +49,7 @@ TABLE = {
     "server/sandbox": "base",
     "server/vm": "server/sandbox wire base",
     "server/worker": "server core wire base gen fatbin",
-    "cli": "base core fatbin gen locate ptx sass wire trace sched meet",
+    "cli": "base core fatbin gen locate ptx sass wire trace sched snap meet",
 }
 
 # The only file outside the rooms. It may include everything.
