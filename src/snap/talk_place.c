@@ -1,0 +1,140 @@
+/* Where the sockets of snap/talk.h are: "snap-PID" in the folder where processes meet. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/meeting.h"
+#include "base/str.h"
+#include "snap/talk.h"
+
+#define TALK_PREFIX "snap-"
+
+/* Opens the folders of the user that a process belongs to. Root may look into those of others. */
+static int
+open_talk_folders(pid_t pid, bool make, struct hed_meeting_folders *out, struct hed_why *why)
+{
+    char proc[32];
+    char run[48];
+    struct stat st;
+
+    (void)snprintf(proc, sizeof proc, "/proc/%d", (int)pid);
+    if (geteuid() != 0 || stat(proc, &st) != 0 || st.st_uid == 0)
+        return hed_meeting_open(make, out, why);
+
+    const struct hed_meeting_places places = {
+        .user = st.st_uid, .run = run, .shared = "/dev/shm", .home = NULL, .given = NULL};
+
+    (void)snprintf(run, sizeof run, "/run/user/%u", (unsigned)st.st_uid);
+    return hed_meeting_open_in(&places, make, out, why);
+}
+
+static int
+name_talk_path(pid_t pid, bool make, char path[HED_TALK_PATH_MAX], struct hed_why *why)
+{
+    struct hed_meeting_folders folders;
+    char name[32];
+    const int err = open_talk_folders(pid, make, &folders, why);
+
+    if (err != 0)
+        return err;
+    (void)snprintf(name, sizeof name, TALK_PREFIX "%d", (int)pid);
+
+    const struct hed_meeting_folder *at = make ? &folders.at[0] : hed_meeting_find(&folders, name);
+    const int n = snprintf(path, HED_TALK_PATH_MAX, "%s/%s", at->path, name);
+
+    if (n >= HED_TALK_PATH_MAX)
+        hed_why_set(why, "%s: too long a folder for sockets: use a shorter meet_dir", at->path);
+    hed_meeting_close(&folders);
+    return n < HED_TALK_PATH_MAX ? 0 : HED_ERANGE;
+}
+
+int
+hed_talk_path(pid_t pid, char path[HED_TALK_PATH_MAX], struct hed_why *why)
+{
+    return name_talk_path(pid, false, path, why);
+}
+
+int
+hed_talk_listen(int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why)
+{
+    const int err = name_talk_path(getpid(), true, path, why);
+
+    return err != 0 ? err : hed_talk_listen_at(path, listener, why);
+}
+
+/* A process of another container may have the same number and listen at the same path. */
+static int
+check_talk_peer(int fd, pid_t pid, struct hed_why *why)
+{
+    struct ucred c;
+    socklen_t size = sizeof c;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) == 0 && c.pid == pid)
+        return 0;
+    hed_why_set(why, "the socket of process %d belongs to a process of another container",
+                (int)pid);
+    return HED_ENOTFOUND;
+}
+
+int
+hed_talk_open(pid_t pid, int *out, struct hed_why *why)
+{
+    char path[HED_TALK_PATH_MAX];
+    struct hed_why detail;
+    int fd = -1;
+    int err = hed_talk_path(pid, path, &detail);
+
+    if (err == 0)
+        err = hed_talk_open_at(path, &fd, &detail);
+    if (err == HED_ENOTFOUND) {
+        hed_why_set(why,
+                    "process %d cannot be reached (%s): only programs that use a GPU through a "
+                    "server can be (heddle run --gpu shm:..., or --ckpt), once they use CUDA",
+                    (int)pid, detail.text);
+        return err;
+    }
+    if (err != 0) {
+        hed_why_set(why, "process %d: %s", (int)pid, detail.text);
+        return err;
+    }
+    err = check_talk_peer(fd, pid, why);
+    if (err != 0)
+        close(fd);
+    else
+        *out = fd;
+    return err;
+}
+
+struct talk_visit {
+    bool (*visit)(void *arg, pid_t pid);
+    void *arg;
+};
+
+static bool
+visit_talk_name(void *arg, const char *name)
+{
+    const struct talk_visit *v = arg;
+    uint64_t pid;
+
+    if (strncmp(name, TALK_PREFIX, strlen(TALK_PREFIX)) != 0 ||
+        hed_parse_u64(name + strlen(TALK_PREFIX), &pid) != 0 || pid == 0 || pid > INT32_MAX)
+        return true;
+    return v->visit(v->arg, (pid_t)pid);
+}
+
+void
+hed_talk_each(bool (*visit)(void *arg, pid_t pid), void *arg)
+{
+    struct hed_meeting_folders folders;
+    struct talk_visit v = {.visit = visit, .arg = arg};
+
+    if (hed_meeting_open(false, &folders, NULL) != 0)
+        return;
+    hed_meeting_each(&folders, visit_talk_name, &v);
+    hed_meeting_close(&folders);
+}
