@@ -9,14 +9,18 @@
 #include "wire/channel/ops.h"
 #include "wire/link/link.h"
 
+#define EVERYWHERE HED_CAN_BASE
+#define IN_MEMORY (EVERYWHERE | HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT)
+
 /* A transport is one line here. */
 static const struct hed_transport transports[] = {
-    {HED_TRANSPORT_SHM, "shm", "shm:", "shm:PATH",
-     HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT, &hed_link_unix, &hed_channel_shm},
-    {HED_TRANSPORT_UNIX, "unix", "unix:", "unix:PATH", 0, &hed_link_unix, &hed_channel_stream},
-    {HED_TRANSPORT_TCP, "tcp", "tcp://", "tcp://HOST:PORT", 0, &hed_link_tcp, &hed_channel_stream},
-    {HED_TRANSPORT_VM, "vm", "vm:", "vm:NAME", HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT,
-     &hed_link_vm, &hed_channel_window},
+    {HED_TRANSPORT_SHM, "shm", "shm:", "shm:PATH", IN_MEMORY | HED_CAN_CLIENT_HEAP, &hed_link_unix,
+     &hed_channel_shm},
+    {HED_TRANSPORT_UNIX, "unix", "unix:", "unix:PATH", EVERYWHERE, &hed_link_unix,
+     &hed_channel_stream},
+    {HED_TRANSPORT_TCP, "tcp", "tcp://", "tcp://HOST:PORT", EVERYWHERE, &hed_link_tcp,
+     &hed_channel_stream},
+    {HED_TRANSPORT_VM, "vm", "vm:", "vm:NAME", IN_MEMORY, &hed_link_vm, &hed_channel_window},
 };
 
 #define COUNT (sizeof transports / sizeof transports[0])

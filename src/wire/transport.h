@@ -23,7 +23,7 @@ struct hed_transport {
     const char *name;         /* in the log: "shm" */
     const char *scheme;       /* what its addresses begin with: "shm:" */
     const char *form;         /* one of its addresses, as a message shows it: "shm:PATH" */
-    uint64_t capabilities;    /* enum hed_capabilities: what memory shared by both sides allows */
+    uint64_t capabilities;    /* enum hed_capabilities that it allows */
     const struct hed_link *link;
     const struct hed_channel_ops *channel;
 };

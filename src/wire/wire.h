@@ -23,7 +23,7 @@
 #include "base/copy.h"
 
 #define HED_WIRE_MAJOR 2 /* changes when old and new versions cannot talk to each other */
-#define HED_WIRE_MINOR 0 /* changes when something is added that the other side may lack */
+#define HED_WIRE_MINOR 1 /* changes when something is added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, including its head, without bulk */
@@ -162,6 +162,10 @@ enum hed_capabilities {
     HED_CAN_SLOTS = 1,       /* completion words in shared memory */
     HED_CAN_SHARED_HEAP = 2, /* pinned memory is shared */
     HED_CAN_BEAT = 4,        /* a worker gives signs of life in the memory of its channels */
+    /* Since 2.1. */
+    HED_CAN_CLIENT_HEAP = 8, /* the shared memory of HED_CAN_SHARED_HEAP is the client's own file */
+    HED_CAN_PARK = 16,       /* HED_MSG_PARK, HED_CHANNEL_RETURN */
+    HED_CAN_BASE = 32,       /* struct hed_arena_offer says how many shares, and maybe where */
 };
 
 #define HED_WELCOME_TEXT 256
@@ -210,12 +214,24 @@ struct hed_attach {
 
 enum hed_channel_purpose { HED_CHANNEL_CALLS, HED_CHANNEL_CALLBACKS };
 
-/* The worker offers a base. The client accepts it (answer 0), or refuses it and is offered
- * another. */
+/* The worker offers a base. The client accepts it, or refuses it and is offered another.
+ *
+ * The arena is a number of shares for devices, one after the other, and then the host's. Any memory
+ * of any device may be mapped in any share of devices. Before HED_CAN_BASE there are as many as the
+ * server has devices; with it, as many as the client says, so that a client finds the same
+ * addresses at servers with other numbers of devices.
+ *
+ * With HED_CAN_CLIENT_HEAP the client passes the descriptor of its heap over the connection before
+ * it accepts a base: a memfd with F_SEAL_SHRINK, which may be empty. It contains the host's share
+ * from the beginning. The client makes it larger before it maps memory there. */
 struct hed_arena_offer {
     struct hed_msg head;
     uint64_t base;    /* 0 asks for an offer; else the client has reserved this base */
     uint64_t refused; /* a base that the client cannot use; 0 if none yet */
+    /* With HED_CAN_BASE, if `base` is 0: */
+    uint64_t want;    /* offer this base or none; 0: any */
+    uint32_t devices; /* shares for devices; at most as many as the server has devices */
+    uint32_t reserved;
 };
 struct hed_arena_answer {
     struct hed_answer head;

@@ -282,8 +282,11 @@ map_pinned(struct hed_remote *r, uint64_t at, uint64_t size)
     if (r->in_window)
         return map_in_window(r, &what);
 
-    int err = map_here(r, at, size, r->heap >= 0 ? at - hed_remote_host_base(r) : 0);
+    const uint64_t offset = r->heap >= 0 ? at - hed_remote_host_base(r) : 0;
+    int err = hed_remote_heap_need(r, offset + size);
 
+    if (!err)
+        err = map_here(r, at, size, offset);
     if (err)
         return err;
     err = send_map(r, HED_MSG_MAP, &what, true, NULL);

@@ -7,6 +7,7 @@
  *   memory.c    mapping, the lease, the shared heap            copy.c     bytes of this process
  *   stream.c    streams, contexts      event.c  events         host.c     the program's functions
  *   code.c      images, kernels        launch.c launches       array.c    arrays, textures
+ *   heap.c      pinned memory that the worker maps, too
  *   graph.c     executable graphs      rest.c   what else can travel      nvml.c  flush.c
  *
  * Invariants:
@@ -71,8 +72,8 @@ struct hed_remote {
 
     struct hed_lock events_lock; /* rank HED_RANK_EVENTS: event.c */
 
-    uint64_t arena;          /* where all shares begin, also those of invisible devices */
-    uint64_t base, size;     /* this client's part of the arena; the host's share is last */
+    uint64_t arena;      /* where all shares begin, before 2.1 also those of invisible devices */
+    uint64_t base, size; /* this client's part of the arena; the host's share is last */
     uint64_t stride, usable; /* bytes from one share to the next; bytes of each that may be used */
     uint32_t map_unit;
     struct hed_remote_device devices[HED_PROFILE_DEVICES_MAX];
@@ -82,6 +83,7 @@ struct hed_remote {
     _Atomic uint64_t *slots;
     uint32_t slot_count;
     int heap; /* descriptor of the shared heap; -1: pinned memory belongs to this process alone */
+    uint64_t heap_size; /* bytes of a heap that this process has made (heap.c); else 0 */
     bool in_window; /* the heap is this guest's window, and the worker says where memory is in it */
     struct hed_window window; /* that one, for further channels; its descriptor is `heap` */
 
@@ -258,6 +260,14 @@ void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number)
 /* The session is lost: calls the functions that must run in any case (cuStreamAddCallback) with the
  * error. */
 void hed_remote_host_lost(struct hed_remote *r);
+
+/* heap.c: the shared heap that this process makes (HED_CAN_CLIENT_HEAP). It stays when the worker
+ * is another. can_grow: may this process have such a file? send: passes it to the worker, and makes
+ * it if there is none yet. need: makes it large enough before memory up to this offset is
+ * mapped. */
+bool hed_remote_heap_can_grow(void);
+int hed_remote_heap_send(struct hed_remote *r, struct hed_conn *conn);
+int hed_remote_heap_need(struct hed_remote *r, uint64_t end);
 
 int hed_remote_memory_init(struct hed_remote *r, struct hed_why *why); /* memory.c */
 int hed_remote_map(void *m, uint64_t at, uint64_t size);

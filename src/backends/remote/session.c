@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "core/config.h"
@@ -38,7 +38,9 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
     h->transport = r->address.transport->id;
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
-    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT;
+    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE;
+    if (hed_remote_heap_can_grow())
+        h->capabilities |= HED_CAN_CLIENT_HEAP;
     h->pid = (uint32_t)getpid();
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
@@ -204,7 +206,7 @@ choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t 
 /* ---- the arena ------------------------------------------------------------------------------- */
 
 static int
-ask_arena(struct hed_channel *channel, uint64_t base, uint64_t refused, uint64_t *offered)
+ask_arena(struct hed_channel *channel, const struct hed_arena_offer *what, uint64_t *offered)
 {
     struct hed_arena_offer *o = hed_channel_begin(channel, sizeof *o);
     struct hed_msg *m;
@@ -216,8 +218,10 @@ ask_arena(struct hed_channel *channel, uint64_t base, uint64_t refused, uint64_t
     o->head.size = sizeof *o;
     o->head.kind = HED_MSG_ARENA;
     o->head.flags = HED_MSG_WANTS_ANSWER;
-    o->base = base;
-    o->refused = refused;
+    o->base = what->base;
+    o->refused = what->refused;
+    o->want = what->want;
+    o->devices = what->devices;
     err = hed_channel_end(channel, sizeof *o, true);
     if (!err)
         err = hed_channel_next(channel, -1, &m);
@@ -228,29 +232,41 @@ ask_arena(struct hed_channel *channel, uint64_t base, uint64_t refused, uint64_t
     return err;
 }
 
-/* Takes the first base that is free here, too. The shares of all the server's devices are reserved;
- * this client uses those at the end, followed by the host's share. */
+/* Accepts a base that this process has reserved. If the heap is ours, the worker gets it first. */
 static int
-agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t parts,
+accept_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t base)
+{
+    uint64_t accepted = 0;
+    int err = r->capabilities & HED_CAN_CLIENT_HEAP
+                  ? hed_remote_heap_send(r, hed_channel_conn(channel))
+                  : 0;
+
+    if (!err)
+        err = ask_arena(channel, &(struct hed_arena_offer){.base = base}, &accepted);
+    return err ? err : accepted == base ? 0 : HED_EFORMAT;
+}
+
+/* Takes the first base that is free here, too. `shares` are those of devices. */
+static int
+agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint32_t shares,
                struct hed_why *why)
 {
-    uint64_t offered = 0, refused = 0;
+    struct hed_arena_offer offer = {.devices = shares};
+    uint64_t offered = 0;
     int err = 0;
 
     for (int i = 0; i < OFFERS_MAX && !err; i++) {
-        err = ask_arena(channel, 0, refused, &offered);
+        err = ask_arena(channel, &offer, &offered);
         if (err || !offered)
             break;
-        if (hed_reserve_addresses(offered, parts * r->stride)) {
-            err = ask_arena(channel, offered, 0, &refused);
-            if (!err && refused != offered)
-                err = HED_EFORMAT;
-            r->base = offered;
+        if (hed_reserve_addresses(offered, ((uint64_t)shares + 1) * r->stride)) {
+            err = accept_arena(r, channel, offered);
+            r->arena = offered;
             break;
         }
-        refused = offered;
+        offer.refused = offered;
     }
-    if (!err && !r->base)
+    if (!err && !r->arena)
         err = HED_ENOMEM;
     if (err)
         hed_why_set(why, "found no addresses that are free both here and at the server: %s",
@@ -270,39 +286,31 @@ hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
     return 0;
 }
 
-/* Is it memory of at least that size, which cannot shrink? */
-static bool
-is_sealed(int fd, uint64_t size)
-{
-    const int seals = fcntl(fd, F_GET_SEALS);
-    struct stat s;
-
-    return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
-           (uint64_t)s.st_size >= size;
-}
-
-/* Takes the page of slots and the heap, which the worker sends once the arena is agreed. */
+/* Takes the page of slots, which the worker sends once the arena is agreed, and the heap, if that
+ * is the worker's. */
 static int
 take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
 {
     const size_t size = r->slot_count * sizeof *r->slots;
-    int fds[2];
-    int err = hed_conn_take_fds(conn, fds, 2, r->timeout_ms);
+    const int count = r->capabilities & HED_CAN_CLIENT_HEAP ? 1 : 2;
+    int fds[2] = {-1, -1};
+    int err = hed_conn_take_fds(conn, fds, count, r->timeout_ms);
 
     if (err) {
         hed_why_set(why, "the server did not send its shared memory: %s", hed_err_text(err));
         return err;
     }
     /* They must not shrink: touching memory that is no longer there would kill the program. */
-    if (!is_sealed(fds[0], size) || !is_sealed(fds[1], r->usable)) {
-        (void)close(fds[0]);
-        (void)close(fds[1]);
+    if (!hed_fd_is_sealed(fds[0], size) || (count > 1 && !hed_fd_is_sealed(fds[1], r->usable))) {
+        for (int i = 0; i < count; i++)
+            (void)close(fds[i]);
         hed_why_set(why, "the server sent shared memory that is too small or not sealed");
         return HED_EFORMAT;
     }
     r->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
     (void)close(fds[0]);
-    r->heap = fds[1];
+    if (count > 1)
+        r->heap = fds[1];
     if (r->slots == MAP_FAILED) {
         r->slots = NULL;
         hed_why_set(why, "the server's shared memory cannot be mapped");
@@ -437,8 +445,12 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                     r->address.transport->id == HED_TRANSPORT_SHM
                         ? " (is it on this machine? Over a forwarded socket use unix:)"
                         : "");
-    if (!err)
-        err = agree_on_arena(r, channel, (uint64_t)there + 1, why);
+    /* Before 2.1 there is a share for each of the server's devices, and we use the last ones. */
+    if (!err) {
+        *count = choose_visible(r, devices, there, real);
+        err = agree_on_arena(r, channel, r->capabilities & HED_CAN_BASE ? (uint32_t)*count : there,
+                             why);
+    }
     if (!err && hed_channel_window_of(channel, &(void *){NULL}))
         err = take_window(r, channel, why);
     else if (!err && hed_channel_shares(channel))
@@ -447,9 +459,9 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         hed_channel_free(channel);
         return err;
     }
-    *count = choose_visible(r, devices, there, real);
-    r->arena = r->base;
-    r->base += (there - *count) * r->stride;
+    r->base = r->arena;
+    if (!(r->capabilities & HED_CAN_BASE))
+        r->base += (there - *count) * r->stride;
     r->size = (*count + 1) * r->stride;
     if (!hed_remote_channel_add(r, channel, 0))
         return HED_ENOMEM;

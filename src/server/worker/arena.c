@@ -1,13 +1,18 @@
 /* The arena: one range of addresses that the client and the worker's backend both have.
  *
- *   base + i * stride           device i's share: the backend's device addresses
- *   base + count * stride       the host's share: memory of both processes, or of each its own
+ *   base + i * stride         a share for devices: the backend's device addresses
+ *   base + shares * stride    the host's share: memory of both processes, or of each its own
  *
- * The worker offers a base at which its backend has reserved the devices' shares. The client
- * accepts it or asks for another. With a GPU there are several bases to choose from; the CPU GPU
- * has one. For a backend that does no work, addresses of this process are reserved.
+ * The worker offers a base at which its backend has reserved the usable part of each share. The
+ * client accepts it or asks for another. Or the client says which base it wants, because it was
+ * served elsewhere before: then that one is offered, or none.
+ *
+ * All backends have the same stride and prefer the same base, so that a client can go from one to
+ * another. A GPU has other bases to choose from; the CPU GPU has only those inside its own range.
+ * For a backend that does no work, addresses of this process are reserved.
  */
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,14 +20,21 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "server/worker/memory.h"
 #include "server/worker/worker.h"
 
-#define GPU_STRIDE (UINT64_C(1) << 39)
-/* The soft driver's own stride; the client gets half of each share. */
-#define CPU_STRIDE (UINT64_C(1) << 40)
+/* The soft driver's own stride. The client gets half of each share; on the CPU GPU the rest is for
+ * what comes with code. */
+#define STRIDE (UINT64_C(1) << 40)
+#define USABLE (STRIDE / 2)
+/* Where a client may want its arena: not where a worker's stacks and libraries are. */
+#define LOWEST (UINT64_C(1) << 40)
+#define HIGHEST UINT64_C(0x700000000000)
 
-static const uint64_t bases[] = {0x200000000000, 0x300000000000, 0x600000000000, 0x100000000000,
-                                 0x400000000000};
+/* The first is where confined kernels of the CPU GPU have their devices (backends/cpu/pen.c). It is
+ * in the range of the CPU GPU without confinement, too. */
+static const uint64_t bases[] = {0x201000000000, 0x401000000000, 0x601000000000, 0x301000000000,
+                                 0x101000000000};
 
 static bool
 is_cpu(const struct hed_worker *w)
@@ -33,9 +45,16 @@ is_cpu(const struct hed_worker *w)
 void
 hed_arena_init_sizes(struct hed_worker *w)
 {
-    w->stride = is_cpu(w) ? CPU_STRIDE : GPU_STRIDE;
-    w->usable = is_cpu(w) ? CPU_STRIDE / 2 : GPU_STRIDE;
+    w->stride = STRIDE;
+    w->usable = USABLE;
     w->map_unit = 2u << 20;
+    w->device_shares = w->device_count;
+}
+
+static void
+release_at(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    (void)hed_worker_do(w, cuMemAddressFree, .ptr = at, .size = size);
 }
 
 static bool
@@ -48,50 +67,74 @@ reserve_at(struct hed_worker *w, uint64_t at, uint64_t size, uint64_t *got)
     *got = p;
     if (at == 0 || p == at)
         return true;
-    (void)hed_worker_do(w, cuMemAddressFree, .ptr = p, .size = size);
+    release_at(w, p, size);
     return false;
 }
 
+/* Does the backend reserve this share? The host's is memory of this process, but on the CPU GPU
+ * that is the same. */
+static bool
+is_backends_share(const struct hed_worker *w, int i)
+{
+    return is_cpu(w) || (!w->no_memory && i < w->device_shares);
+}
+
+static bool
+reserve_share(struct hed_worker *w, uint64_t base, int i)
+{
+    const uint64_t at = base + (uint64_t)i * w->stride;
+    uint64_t got;
+
+    return is_backends_share(w, i) ? reserve_at(w, at, w->usable, &got)
+                                   : hed_reserve_addresses(at, w->usable);
+}
+
+/* Gives back the first shares; with the host's there is one more than for devices. */
 static void
-release_at(struct hed_worker *w, uint64_t at, uint64_t size)
+release_shares(struct hed_worker *w, uint64_t base, int count)
 {
-    (void)hed_worker_do(w, cuMemAddressFree, .ptr = at, .size = size);
-}
+    for (int i = 0; i < count; i++) {
+        const uint64_t at = base + (uint64_t)i * w->stride;
 
-/* The devices of a GPU backend share one range. The host's share is memory of this process. */
-static bool
-try_gpu(struct hed_worker *w, uint64_t base)
-{
-    const uint64_t devices = (uint64_t)w->device_count * w->stride;
-    uint64_t got;
-
-    if (!w->no_memory && !reserve_at(w, base, devices, &got))
-        return false;
-    if (hed_reserve_addresses(base + (w->no_memory ? 0 : devices),
-                              w->stride + (w->no_memory ? devices : 0)))
-        return true;
-    if (!w->no_memory)
-        release_at(w, base, devices);
-    return false;
-}
-
-/* The soft driver has one space per device and one for the host, all in a row; the client gets the
- * first half of each. Nothing has been allocated in them yet. */
-static bool
-try_cpu(struct hed_worker *w, uint64_t *base)
-{
-    uint64_t got;
-
-    if (!reserve_at(w, 0, w->usable, base))
-        return false;
-    for (int i = 1; i <= w->device_count; i++) {
-        if (reserve_at(w, *base + (uint64_t)i * w->stride, w->usable, &got))
-            continue;
-        while (--i >= 0)
-            release_at(w, *base + (uint64_t)i * w->stride, w->usable);
-        return false;
+        if (is_backends_share(w, i))
+            release_at(w, at, w->usable);
+        else
+            (void)munmap((void *)(uintptr_t)at, w->usable);
     }
+}
+
+static bool
+try_base(struct hed_worker *w, uint64_t base)
+{
+    for (int i = 0; i <= w->device_shares; i++)
+        if (!reserve_share(w, base, i)) {
+            release_shares(w, base, i);
+            return false;
+        }
     return true;
+}
+
+/* The CPU GPU's own range may be elsewhere than usual: asks where it begins. Nothing has been
+ * allocated in it yet. */
+static uint64_t
+lowest_base(struct hed_worker *w)
+{
+    uint64_t at = 0;
+
+    if (!reserve_at(w, 0, w->usable, &at))
+        return 0;
+    release_at(w, at, w->usable);
+    return at;
+}
+
+static uint64_t
+offer_wanted(struct hed_worker *w, uint64_t want)
+{
+    const uint64_t all = ((uint64_t)w->device_shares + 1) * w->stride;
+
+    return want % w->map_unit == 0 && want >= LOWEST && want <= HIGHEST - all && try_base(w, want)
+               ? want
+               : 0;
 }
 
 /* Offers the next base after one that the client refused (0 for the first). Returns 0 if there is
@@ -99,30 +142,19 @@ try_cpu(struct hed_worker *w, uint64_t *base)
 static uint64_t
 offer_base(struct hed_worker *w, uint64_t refused)
 {
-    uint64_t base = 0;
     size_t i = 0;
 
-    if (is_cpu(w))
-        return refused == 0 && try_cpu(w, &base) ? base : 0;
     while (refused && i < sizeof bases / sizeof bases[0] && bases[i++] != refused)
         continue;
     for (; i < sizeof bases / sizeof bases[0]; i++)
-        if (try_gpu(w, bases[i]))
+        if (try_base(w, bases[i]))
             return bases[i];
-    return 0;
-}
+    if (!is_cpu(w) || refused)
+        return 0;
 
-static void
-withdraw_base(struct hed_worker *w, uint64_t base)
-{
-    const uint64_t devices = (uint64_t)w->device_count * w->stride;
+    const uint64_t base = lowest_base(w);
 
-    if (is_cpu(w))
-        return;
-    if (!w->no_memory)
-        release_at(w, base, devices);
-    (void)munmap((void *)(uintptr_t)(base + (w->no_memory ? 0 : devices)),
-                 w->stride + (w->no_memory ? devices : 0));
+    return base && try_base(w, base) ? base : 0;
 }
 
 /* Creates the page of slots that both sides see. It is sealed, so that neither side can shrink it
@@ -145,7 +177,8 @@ make_slots(struct hed_worker *w, int *fd)
 }
 
 /* The client has accepted the base: starts everything that depends on it. If memory is shared, and
- * not in a window, the descriptors of the slots and of the heap follow the answer. */
+ * not in a window, the descriptor of the slots follows the answer, and that of the heap, unless the
+ * client has brought its own. */
 static int
 accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
 {
@@ -155,6 +188,8 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
     const bool passes = w->shares && !w->in_window; /* descriptors */
     int err = passes ? make_slots(w, &fds[0]) : 0;
 
+    if (!err && passes && w->capabilities & HED_CAN_CLIENT_HEAP)
+        err = hed_pinned_take_heap(w, hed_channel_conn(ch->channel), &why);
     if (!err)
         err = hed_worker_memory_init(w, &why);
     if (!err)
@@ -173,10 +208,25 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
     if (!err)
         err = hed_worker_answer_with(ch, m, CUDA_SUCCESS, a, sizeof *a, 0);
     if (!err && passes)
-        err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, 2);
+        err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, w->clients_heap ? 1 : 2);
     if (fds[0] >= 0)
         (void)close(fds[0]);
     return err;
+}
+
+/* Since 2.1 the client says how many shares it needs. */
+static int
+change_offer(struct hed_worker *w, const struct hed_arena_offer *o, uint64_t *base)
+{
+    const bool asks = w->capabilities & HED_CAN_BASE && o->head.size >= sizeof *o;
+
+    if (o->refused != w->offered || (asks && o->devices > (uint32_t)w->device_count))
+        return HED_EFORMAT;
+    if (w->offered)
+        release_shares(w, w->offered, w->device_shares + 1);
+    w->device_shares = asks ? (int)o->devices : w->device_count;
+    w->offered = *base = asks && o->want ? offer_wanted(w, o->want) : offer_base(w, o->refused);
+    return 0;
 }
 
 int
@@ -195,11 +245,11 @@ hed_do_arena(struct hed_worker_channel *ch, struct hed_msg *m)
         w->base = a.base = o->base;
         return accept_base(ch, m, &a);
     }
-    if (o->refused != w->offered)
-        return HED_EFORMAT;
-    if (w->offered)
-        withdraw_base(w, w->offered);
-    w->offered = a.base = offer_base(w, o->refused);
+
+    const int err = change_offer(w, o, &a.base);
+
+    if (err)
+        return err;
     return hed_worker_answer_with(ch, m, a.base ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, &a,
                                   sizeof a, 0);
 }

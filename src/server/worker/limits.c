@@ -59,7 +59,8 @@ is_idle(struct hed_worker *w, struct hed_worker_limits *l)
 }
 
 /* Pages of the shared heap appear as soon as the client touches them, even where it has mapped
- * nothing. So the pages that exist count, not what the client asked for. */
+ * nothing. So the pages that exist count, not what the client asked for. Pages of a heap that the
+ * client has made are its own memory. */
 static bool
 exceeds_host_limit(const struct hed_worker *w)
 {
@@ -68,7 +69,7 @@ exceeds_host_limit(const struct hed_worker *w)
 
     /* Acquire: pairs with the release in accept_base() of arena.c; the heap exists. */
     if (!limit || !atomic_load_explicit(&w->settled, memory_order_acquire) || w->heap < 0 ||
-        fstat(w->heap, &s) != 0)
+        w->clients_heap || fstat(w->heap, &s) != 0)
         return false;
     return (uint64_t)s.st_blocks * 512 > limit + HEAP_SLACK;
 }

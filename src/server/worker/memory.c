@@ -25,7 +25,7 @@ bool
 hed_memory_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
 {
     const uint64_t from = host ? hed_worker_host_base(w) : w->base;
-    const uint64_t all = host ? w->usable : (uint64_t)w->device_count * w->stride;
+    const uint64_t all = host ? w->usable : (uint64_t)w->device_shares * w->stride;
 
     if (!w->base || m->size == 0 || m->at < from || m->at - from >= all || m->at % unit ||
         m->size % unit)

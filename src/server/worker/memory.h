@@ -74,6 +74,8 @@ int hed_memory_missing(const struct hed_worker *w);
 
 /* pinned.c. HED_MAP_HOST, as the functions of memory.c do it. */
 int hed_pinned_init(struct hed_worker *w, struct hed_why *why);
+/* Takes the descriptor of the client's heap, which the client has passed over the connection. */
+int hed_pinned_take_heap(struct hed_worker *w, struct hed_conn *conn, struct hed_why *why);
 int hed_pinned_map(struct hed_worker *w, const struct hed_map *m, CUresult *r);
 int hed_pinned_unmap(struct hed_worker *w, const struct hed_map *m, CUresult *r);
 CUresult hed_pinned_register(struct hed_worker *w, uint64_t at, uint64_t size);
@@ -88,5 +90,5 @@ struct hed_deferred_copies *hed_deferred_copies_create(void);
 static inline uint64_t
 hed_worker_host_base(const struct hed_worker *w)
 {
-    return w->base + (uint64_t)w->device_count * w->stride;
+    return w->base + (uint64_t)w->device_shares * w->stride;
 }

@@ -27,7 +27,7 @@ is_clients_memory(struct hed_worker *w, uint64_t at, uint64_t size)
 {
     if (hed_worker_variable_covers(w, at, size))
         return true;
-    if (!w->stride || at < w->base || (at - w->base) / w->stride > (uint64_t)w->device_count)
+    if (!w->stride || at < w->base || (at - w->base) / w->stride > (uint64_t)w->device_shares)
         return false;
 
     const uint64_t offset = (at - w->base) % w->stride;

@@ -1,6 +1,7 @@
 /* Pinned memory: host memory at the arena's addresses, which devices reach. See memory.h.
  *
- *   shm       pages of the heap, a memfd that covers all addresses of the host's share
+ *   shm       pages of the heap, a memfd: the client's own, which grows as memory is mapped; for
+ *             clients before 2.1 it is ours and covers all addresses of the host's share
  *   a guest   a piece of its window, whose place the client is told
  *   sockets   memory of this process; the client has other memory at the same addresses (mirror.c)
  *
@@ -14,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sealed.h"
 #include "server/status.h"
 #include "server/worker/memory.h"
 
@@ -93,6 +95,9 @@ hed_pinned_map(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (!hed_memory_in_arena(w, m, true, HOST_UNIT))
         return HED_EFORMAT;
+    /* What the heap has now it will always have. Behind its end, the worker would be killed. */
+    if (w->clients_heap && !hed_fd_has(w->heap, m->at + m->size - hed_worker_host_base(w)))
+        return HED_EFORMAT;
     if (!hed_memory_take_host(w, m->size)) {
         *r = CUDA_ERROR_OUT_OF_MEMORY;
         return 0;
@@ -161,6 +166,26 @@ make_heap(uint64_t size)
         return fd;
     (void)close(fd);
     return -1;
+}
+
+int
+hed_pinned_take_heap(struct hed_worker *w, struct hed_conn *conn, struct hed_why *why)
+{
+    int fd;
+    const int err = hed_conn_take_fds(conn, &fd, 1, w->start->hello_ms);
+
+    if (err) {
+        hed_why_set(why, "the client did not send its heap: %s", hed_err_text(err));
+        return err;
+    }
+    if (!hed_fd_is_sealed(fd, 0)) {
+        (void)close(fd);
+        hed_why_set(why, "the client's heap is not memory, or could shrink");
+        return HED_EFORMAT;
+    }
+    w->heap = fd;
+    w->clients_heap = true;
+    return 0;
 }
 
 int

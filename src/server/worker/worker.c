@@ -38,7 +38,7 @@
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
     [HED_MSG_NVML] = {hed_do_nvml, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
-    [HED_MSG_ARENA] = {hed_do_arena, sizeof(struct hed_arena_offer), 0, 1},
+    [HED_MSG_ARENA] = {hed_do_arena, offsetof(struct hed_arena_offer, want), 0, 1},
     [HED_MSG_LEASE] = {hed_do_lease, sizeof(struct hed_lease), 0, 0},
     [HED_MSG_MAP] = {hed_do_map, sizeof(struct hed_map), 0, 0},
     [HED_MSG_UNMAP] = {hed_do_unmap, sizeof(struct hed_map), 0, 0},

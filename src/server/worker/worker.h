@@ -74,6 +74,8 @@ struct hed_worker {
     uint64_t stride, usable; /* bytes from share to share; bytes of each for the client */
     uint32_t map_unit;
     int device_count;
+    int device_shares;     /* shares of the arena for devices; the host's is behind them */
+    uint64_t capabilities; /* enum hed_capabilities that both sides have */
 
     _Atomic uint64_t next_ticket; /* of the message that is handled next */
     _Atomic uint32_t ticket_waiters;
@@ -81,9 +83,10 @@ struct hed_worker {
     _Atomic bool ending;     /* the session is over, and no thread may go on waiting */
     _Atomic uint64_t *slots; /* shared page; NULL for none */
     uint32_t slot_count;
-    bool shares;    /* both sides see the same memory: rings, slots, pinned memory */
-    bool in_window; /* that memory is in the guest's window */
-    int heap;       /* else the descriptor of pinned memory; -1 for none */
+    bool shares;       /* both sides see the same memory: rings, slots, pinned memory */
+    bool in_window;    /* that memory is in the guest's window */
+    int heap;          /* else the descriptor of pinned memory; -1 for none */
+    bool clients_heap; /* the client has made it, and it grows */
     struct hed_window window;
 
     struct hed_lock lock; /* rank HED_RANK_WORKER: guards channels, failure */

@@ -301,6 +301,7 @@ setup(void **state)
                                     .stride = 2 * SHARE,
                                     .usable = SHARE,
                                     .device_count = 1,
+                                    .device_shares = 1,
                                     .names = held[held_count++]};
     s->channel.worker = &s->worker;
     hed_arena_init(&s->channel.arena, 1 << 20);

@@ -1,0 +1,91 @@
+/* Only memory that cannot shrink is sealed. */
+#include "harness/unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/sealed.h"
+
+static int
+make_file(unsigned flags, int seals)
+{
+    const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+
+    if (fd >= 0)
+        assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+static void
+memory_grows_and_never_shrinks(void **state)
+{
+    const int fd = make_file(0, F_SEAL_SHRINK);
+
+    (void)state;
+    assert_true(hed_fd_is_sealed(fd, 0));
+    assert_false(hed_fd_is_sealed(fd, 1));
+    assert_int_equal(ftruncate(fd, 1000), 0);
+    assert_true(hed_fd_is_sealed(fd, 1000));
+    assert_true(hed_fd_has(fd, 1000));
+    assert_false(hed_fd_is_sealed(fd, 1001));
+    assert_false(hed_fd_has(fd, 1001));
+    assert_int_not_equal(ftruncate(fd, 999), 0);
+    (void)close(fd);
+}
+
+static void
+memory_that_could_shrink_is_not_sealed(void **state)
+{
+    const int fd = make_file(0, F_SEAL_GROW);
+
+    (void)state;
+    assert_false(hed_fd_is_sealed(fd, 0));
+    (void)close(fd);
+}
+
+/* Touching a page may kill, because there may be no large page. */
+static void
+large_pages_are_not_sealed(void **state)
+{
+    const int fd = make_file(MFD_HUGETLB, F_SEAL_SHRINK);
+
+    (void)state;
+    if (fd < 0)
+        skip();
+    assert_false(hed_fd_is_sealed(fd, 0));
+    (void)close(fd);
+}
+
+static void
+other_files_are_not_sealed(void **state)
+{
+    char name[] = "/tmp/sealed.XXXXXX";
+    const int file = mkstemp(name);
+    const int zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_true(file >= 0 && zero >= 0);
+    assert_int_equal(unlink(name), 0);
+    assert_false(hed_fd_is_sealed(file, 0));
+    assert_false(hed_fd_is_sealed(zero, 0));
+    assert_false(hed_fd_has(zero, 0));
+    assert_false(hed_fd_is_sealed(ends[0], 0));
+    assert_false(hed_fd_is_sealed(-1, 0));
+    (void)close(file);
+    (void)close(zero);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(memory_grows_and_never_shrinks),
+    cmocka_unit_test(memory_that_could_shrink_is_not_sealed),
+    cmocka_unit_test(large_pages_are_not_sealed),
+    cmocka_unit_test(other_files_are_not_sealed),
+};
+
+HED_UNIT_MAIN(tests)
