@@ -52,6 +52,7 @@ enum hed_rank {
     HED_RANK_SCHED,      /* a process's estimates of its GPU time */
     HED_RANK_RECORDS,    /* which memory that is */
     HED_RANK_MEET,       /* the file in which processes meet */
+    HED_RANK_SNAP,       /* a snapshot being written or checked */
     HED_RANK_STUBS,      /* counting stubs being given out */
     HED_RANK_TRACE_FILE, /* the trace file itself */
     HED_RANK_TRACE,      /* a trace's bookkeeping */

@@ -71,9 +71,16 @@ real_open(void *state, int folder, const char *name, int flags, mode_t mode)
 }
 
 static int
-real_rename(void *state, int folder, const char *from, const char *to)
+real_rename(void *state, int folder, const char *from, const char *to, bool replace)
 {
     (void)state;
+    if (!replace) {
+        if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EINVAL && errno != ENOSYS)
+            return -1;
+        /* Not every file system can. The caller has looked whether there is one. */
+    }
     return renameat(folder, from, folder, to);
 }
 
@@ -126,7 +133,7 @@ static int
 real_lock(void *state, int fd, enum hed_snap_lock_mode mode)
 {
     (void)state;
-    return flock(fd, (mode == HED_SNAP_LOCK_ALONE ? LOCK_EX : LOCK_SH) | LOCK_NB);
+    return flock(fd, mode == HED_SNAP_LOCK_ALONE ? LOCK_EX | LOCK_NB : LOCK_SH);
 }
 
 const struct hed_snap_files hed_snap_files_real = {

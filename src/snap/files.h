@@ -29,17 +29,17 @@ struct hed_snap_files {
     int (*close)(void *state, int fd);
 
     /* In a folder, by a name without '/'. open: flags and mode as in open(2); links are not
-     * followed. */
+     * followed. rename: EEXIST if there is `to`, unless it may be replaced. */
     int (*open)(void *state, int folder, const char *name, int flags, mode_t mode);
-    int (*rename)(void *state, int folder, const char *from, const char *to);
+    int (*rename)(void *state, int folder, const char *from, const char *to, bool replace);
     int (*remove)(void *state, int folder, const char *name);
     int (*syncdir)(void *state, int folder);
 
     /* Calls visit for each name in the folder, except "." and "..", until it returns false. */
     int (*list)(void *state, int folder, bool (*visit)(void *arg, const char *name), void *arg);
 
-    /* flock(2) without waiting: EWOULDBLOCK if another process has the file locked. Closing the
-     * descriptor unlocks it. */
+    /* flock(2). HED_SNAP_LOCK_ALONE does not wait: EWOULDBLOCK if another process has it locked.
+     * Closing the descriptor unlocks it. */
     int (*lock)(void *state, int fd, enum hed_snap_lock_mode mode);
 };
 

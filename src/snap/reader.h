@@ -71,6 +71,9 @@ int hed_snap_reader_open(const struct hed_snap_files *files, int fd, unsigned fl
                          struct hed_why *why);
 void hed_snap_reader_free(struct hed_snap_reader *r); /* r may be NULL */
 
+/* What the superblock of a file says, whatever the rest is like. */
+int hed_snap_about_get(const struct hed_snap_files *files, int fd, struct hed_snap_about *out);
+
 const struct hed_snap_about *hed_snap_reader_about(const struct hed_snap_reader *r);
 void hed_snap_reader_sizes(const struct hed_snap_reader *r, struct hed_snap_sizes *out);
 bool hed_snap_reader_is_partial(const struct hed_snap_reader *r);
@@ -130,4 +133,6 @@ const char *hed_snap_kind_name(enum hed_snap_kind kind);
 
 #define HED_SNAP_UUID_TEXT 37
 const char *hed_snap_uuid_text(const uint8_t uuid[HED_SNAP_UUID], char out[HED_SNAP_UUID_TEXT]);
+/* A random one. HED_EIO: the system has no random numbers. */
+int hed_snap_uuid_make(uint8_t out[HED_SNAP_UUID]);
 bool hed_snap_uuid_is_zero(const uint8_t uuid[HED_SNAP_UUID]);

@@ -29,8 +29,10 @@ struct hed_snap_store;
 struct hed_snap_entry {
     char name[HED_SNAP_FILE_NAME];
     int err; /* 0: it can be used, all homes included; otherwise what hed_snap_reader_open() said */
-    bool known; /* about and sizes are valid: perhaps only a home is missing */
-    bool head;  /* HEAD names it */
+    bool known;     /* the superblock is intact: about is valid */
+    bool whole;     /* the tables are intact, too: sizes and homes are valid */
+    bool head;      /* HEAD names it */
+    uint32_t users; /* usable snapshots that have it as a home */
     char why[256];
     struct hed_snap_about about;
     struct hed_snap_sizes sizes;
@@ -66,6 +68,10 @@ int hed_snap_store_newest(struct hed_snap_store *s, const uint8_t *session, uint
 
 /* The epoch for the next snapshot. */
 int hed_snap_store_epoch(struct hed_snap_store *s, uint64_t *out, struct hed_why *why);
+
+/* The usual name of a snapshot: 000007-1a2b3c4d.snap. */
+void hed_snap_store_name(uint64_t epoch, const uint8_t uuid[HED_SNAP_UUID],
+                         char out[HED_SNAP_FILE_NAME]);
 
 /* A snapshot being written: a file without a name that counts. */
 struct hed_snap_draft {
@@ -106,6 +112,6 @@ int hed_snap_store_prune(struct hed_snap_store *s, uint32_t keep, bool damaged, 
                          struct hed_snap_pruned *out, struct hed_why *why);
 
 /* Writes a snapshot again as `name` (NULL: made from epoch and UUID), without homes, as a new
- * snapshot of the next epoch; the old one stays. */
+ * snapshot of the same epoch; the old one stays. zstd: the level, 0 for no packing. */
 int hed_snap_store_compact(struct hed_snap_store *s, const char *from, const char *name, int zstd,
                            char out_name[HED_SNAP_FILE_NAME], struct hed_why *why);

@@ -26,9 +26,8 @@
 struct hed_snap_writer;
 
 struct hed_snap_how {
-    int zstd;      /* level; 0: no packing */
-    bool partial;  /* another writer will continue the file; until then it is not a snapshot */
-    bool no_dedup; /* store a chunk again although it was put before */
+    int zstd;     /* level; 0: no packing */
+    bool partial; /* another writer will continue the file; until then it is not a snapshot */
 };
 
 /* Can this heddle pack and unpack zstd? */

@@ -1,4 +1,5 @@
-/* Tests of base/crc: known values, and the same result however the bytes are split. */
+/* Tests of base/crc, both polynomials: known values, and the same result however the bytes are
+ * split. */
 #include "harness/unit.h"
 
 #include "base/crc.h"
@@ -63,11 +64,33 @@ pieces_give_the_result_of_the_whole(void **state)
     }
 }
 
+/* Longer than three lanes of the fast way, and the rest of it. */
+static void
+the_castagnoli_crc_is_the_same_by_table_and_instruction(void **state)
+{
+    static unsigned char bytes[40000];
+
+    assert_int_equal(hed_crc32c(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(hed_crc32c(0, "", 0), 0);
+    assert_int_equal(hed_crc32c_by_table(0, "123456789", 9), 0xe3069283);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 167 + (i >> 7));
+    for (size_t n = 0; n < sizeof(bytes); n = n * 5 / 4 + 1)
+        assert_int_equal(hed_crc32c(7, bytes + n % 16, n - n % 16 * (n >= 16)),
+                         hed_crc32c_by_table(7, bytes + n % 16, n - n % 16 * (n >= 16)));
+
+    const uint32_t head = hed_crc32c(0, bytes, 20001);
+
+    assert_int_equal(hed_crc32c(head, bytes + 20001, sizeof(bytes) - 20001),
+                     hed_crc32c(0, bytes, sizeof(bytes)));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_known_values_come_out),
     cmocka_unit_test(no_bytes_change_nothing),
     cmocka_unit_test(every_length_and_alignment_is_right),
     cmocka_unit_test(pieces_give_the_result_of_the_whole),
+    cmocka_unit_test(the_castagnoli_crc_is_the_same_by_table_and_instruction),
 };
 
 HED_UNIT_MAIN(tests)
