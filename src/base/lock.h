@@ -17,6 +17,7 @@
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
 enum hed_rank {
     HED_RANK_SESSION,    /* the chain being built or taken down */
+    HED_RANK_HOLD,       /* seats of threads that make calls of a remote machine */
     HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
     HED_RANK_STATS,      /* registration of counters */
     HED_RANK_CONTEXTS,   /* a soft driver's list of contexts and their states */
@@ -37,6 +38,7 @@ enum hed_rank {
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
     HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
     HED_RANK_DESK,       /* a server's worker: its question to the listener */
+    HED_RANK_FLUSH,      /* a remote machine's channels being flushed */
     HED_RANK_CHANNELS,   /* a remote machine's channels */
     HED_RANK_CHANNEL,    /* what one channel has buffered */
     HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */

@@ -129,8 +129,8 @@ struct hed_layer_room {
 };
 
 /* Makes an instance in memory of the caller's, without calling init. */
-void hed_layer_place(struct hed_layer_room *room, const struct hed_layer_type *type,
-                     struct hed_layer *next);
+HED_EXPORT void hed_layer_place(struct hed_layer_room *room, const struct hed_layer_type *type,
+                                struct hed_layer *next);
 
 /* Makes an instance of a type above `next`, and calls init. It may be freed with hed_layer_free
  * only when no call can be under way any more. */

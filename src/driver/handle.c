@@ -156,6 +156,42 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
     return o;
 }
 
+static struct hed_object *
+ref_at(struct hed_handles *t, enum hed_kind kind, uint32_t index, bool *over)
+{
+    struct hed_object *o = NULL;
+
+    hed_lock_brief(&t->lock);
+
+    const struct slot *s = slot_at(t, index);
+
+    *over = !s;
+    if (s && s->object && s->kind == (uint8_t)kind) {
+        o = s->object; /* relaxed: as in hed_handles_get() */
+        atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+    }
+    hed_unlock_brief(&t->lock);
+    return o;
+}
+
+int
+hed_handles_each(struct hed_handles *t, enum hed_kind kind,
+                 int (*fn)(void *arg, struct hed_object *o), void *arg)
+{
+    bool over = false;
+    int err = 0;
+
+    for (uint32_t i = 0; !over && !err; i++) {
+        struct hed_object *o = ref_at(t, kind, i, &over);
+
+        if (!o)
+            continue;
+        err = fn(arg, o);
+        hed_object_put(o);
+    }
+    return err;
+}
+
 void
 hed_object_put(struct hed_object *o)
 {

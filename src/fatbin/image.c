@@ -29,7 +29,7 @@ at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
         hed_why_set(why, "the fat binary's header makes no sense");
         return HED_EFORMAT;
     }
-    *out = (struct hed_image){HED_IMAGE_FATBIN, {p, (size_t)size}, NULL};
+    *out = (struct hed_image){HED_IMAGE_FATBIN, {p, (size_t)size}, NULL, false};
     return 0;
 }
 
@@ -46,8 +46,10 @@ at_wrapper(const void *p, struct hed_image *out, struct hed_why *why)
 
     const int err = at_fatbin(w.data, out, why);
 
-    if (err == 0 && w.version == 2)
-        out->parts = w.parts;
+    if (err == 0) {
+        out->preserved = true; /* only a compiler makes wrappers, as data of the program */
+        out->parts = w.version == 2 ? w.parts : NULL;
+    }
     return err;
 }
 
@@ -86,7 +88,7 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
     const int err = hed_elf_file_read(b, &o, why);
 
     if (err == 0)
-        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};
+        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL, false};
     return err;
 }
 
@@ -117,7 +119,7 @@ hed_image_at(const void *p, struct hed_image *out, struct hed_why *why)
         hed_why_set(why, "neither a fat binary nor a cubin nor PTX");
         return HED_EFORMAT;
     }
-    *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
+    *out = (struct hed_image){HED_IMAGE_PTX, text, NULL, false};
     return 0;
 }
 
@@ -129,13 +131,13 @@ hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why)
     uint64_t size;
 
     if (hed_fatbin_begins(b, &size)) {
-        *out = (struct hed_image){HED_IMAGE_FATBIN, b, NULL};
+        *out = (struct hed_image){HED_IMAGE_FATBIN, b, NULL, false};
         if (size < b.size)
             out->bytes.size = (size_t)size;
     } else if (hed_cubin_begins(b)) {
-        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};
+        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL, false};
     } else if (hed_ptx_begins(text, &head)) {
-        *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
+        *out = (struct hed_image){HED_IMAGE_PTX, text, NULL, false};
     } else {
         hed_why_set(why, "neither a fat binary nor a cubin nor PTX");
         return HED_EFORMAT;

@@ -1,6 +1,8 @@
 /* Images: a fat binary, a cubin or PTX. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "fatbin/bytes.h"
 
 struct hed_why;
@@ -21,6 +23,7 @@ struct hed_image {
     /* Of a linked program (-rdc=true): the fat binaries that it was linked from, ending with NULL.
      * They have the PTX that the linked one lacks. NULL if there are none. */
     const void *const *parts;
+    bool preserved; /* the program promises to keep the bytes as long as it uses the image */
 };
 
 /* An image in memory as CUDA's module functions get it: a pointer without a length. The length

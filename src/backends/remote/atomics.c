@@ -32,7 +32,7 @@ enum { ATOMICS_UNKNOWN, ATOMICS_NONE, ATOMICS_SYSTEM };
 static bool
 are_coherent(const struct hed_remote *r, const struct hed_device *dev)
 {
-    if (r->heap < 0) /* host memory is not shared */
+    if (!r->shares_heap) /* host memory is not shared */
         return false;
     return !r->devices[dev->ordinal].real ||
            dev->info.profile.attributes[CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] != 0;

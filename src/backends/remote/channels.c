@@ -3,6 +3,9 @@
  * A thread finds its channel through a thread-specific pointer. When the thread ends, its channel
  * is left for another thread. So there are as many channels as there have been threads at the same
  * time. None is closed before the process ends, and so the worker knows when it has.
+ *
+ * The program may leave its worker for another (snap/). Then all connections are closed while no
+ * thread is in a call, and each thread that comes back opens its own again.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,7 +29,7 @@ leave_channel(void *arg)
     hed_lock(&ch->remote->channels_lock);
     ch->taken = false;
     hed_unlock(&ch->remote->channels_lock);
-    (void)hed_channel_flush(ch->channel);
+    hed_remote_flush_soon(ch);
 }
 
 static void
@@ -77,6 +80,16 @@ hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_
     return err;
 }
 
+void
+hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channel)
+{
+    hed_lock(&ch->remote->channels_lock);
+    ch->channel = channel;
+    hed_unlock(&ch->remote->channels_lock);
+    if (channel && channel->ops->flush) /* relaxed: it stays set */
+        atomic_store_explicit(&ch->remote->buffers, true, memory_order_relaxed);
+}
+
 struct hed_remote_channel *
 hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32_t thread)
 {
@@ -117,6 +130,27 @@ take_left(struct hed_remote *r, uint32_t *thread)
     return ch;
 }
 
+/* The thread's channel, which may have no connection yet; NULL if there is none. */
+static struct hed_remote_channel *
+own_or_left(struct hed_remote *r, uint32_t *thread)
+{
+    struct hed_remote_channel *ch = mine && mine->remote == r ? mine : take_left(r, thread);
+
+    if (ch && ch != mine) {
+        mine = ch;
+        (void)pthread_setspecific(at_end, ch);
+    }
+    return ch;
+}
+
+struct hed_remote_channel *
+hed_remote_channel_of_thread(struct hed_remote *r)
+{
+    uint32_t thread = 0;
+
+    return own_or_left(r, &thread);
+}
+
 static struct hed_remote_channel *
 get_channel(struct hed_remote *r)
 {
@@ -124,15 +158,19 @@ get_channel(struct hed_remote *r)
     struct hed_channel *channel = NULL;
     struct hed_why lost;
     uint32_t thread = 0;
-    struct hed_remote_channel *ch = take_left(r, &thread);
+    struct hed_remote_channel *ch;
 
-    if (ch) {
-        mine = ch;
-        (void)pthread_setspecific(at_end, ch);
+    hed_remote_wait_for_worker(r);
+    ch = own_or_left(r, &thread);
+    if (ch && ch->channel)
         return ch;
-    }
-    if (hed_remote_channel_open(r, thread, HED_CHANNEL_CALLS, &channel, &why) == 0)
+    if (hed_remote_channel_open(r, ch ? ch->thread : thread, HED_CHANNEL_CALLS, &channel, &why) !=
+        0)
+        ch = NULL;
+    else if (!ch)
         ch = hed_remote_channel_add(r, channel, thread);
+    else
+        hed_remote_channel_use(ch, channel);
     if (!ch) {
         hed_why_set(&lost, "no connection for thread %u (is the server's --channels reached?): %s",
                     thread + 1, why.text[0] ? why.text : hed_err_text(HED_ENOMEM));
@@ -150,7 +188,7 @@ hed_remote_channel(struct hed_remote *r)
     if (atomic_load_explicit(&r->lost, memory_order_relaxed) ||
         atomic_load_explicit(&r->ended, memory_order_relaxed))
         return NULL;
-    return ch && ch->remote == r ? ch : get_channel(r);
+    return ch && ch->remote == r && ch->channel ? ch : get_channel(r);
 }
 
 /* The channel that buffers the lowest ticket below `below`, other than `but`; NULL if there is
@@ -163,7 +201,7 @@ channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel
 
     hed_lock(&r->channels_lock);
     for (struct hed_remote_channel *ch = r->channels; ch; ch = ch->next) {
-        const uint64_t first = ch == but ? 0 : hed_channel_first(ch->channel);
+        const uint64_t first = ch == but || !ch->channel ? 0 : hed_channel_first(ch->channel);
 
         if (first && first < below) {
             below = *ticket = first;

@@ -243,7 +243,7 @@ try_open(struct hed_remote_opening *o)
     struct hed_remote_channel *channel;
     struct hed_open_answer a = {.kernels = 0};
     struct hed_open_body *b =
-        hed_remote_begin_open(o->code, HED_OPEN_LOAD, hed_remote_current(o->remote),
+        hed_remote_begin_open(o->code, HED_OPEN_LOAD, o->context,
                               o->how->count * (uint32_t)sizeof(struct hed_wire_jit), &channel);
 
     if (!b)
@@ -310,7 +310,51 @@ code_free(struct hed_remote_library *c)
     if (c->local)
         hed_cubin_forget(c->local);
     hed_arena_fini(&c->arena);
+    free(c->copy);
+    free(c->order);
+    free(c->before);
     free(c);
+}
+
+/* Keeps what is needed to open the library at another worker. False if there is no memory. */
+static bool
+keep_opening(struct hed_remote_library *c, const struct hed_remote_opening *o,
+             const struct hed_image *image)
+{
+    struct hed_remote_library **link = &o->remote->code->libraries;
+
+    c->device = o->device;
+    c->context = o->context;
+    c->how = *o->how;
+    c->how.log = NULL;
+    c->image = *image;
+    if (!image->preserved) {
+        c->copy = malloc(image->bytes.size ? image->bytes.size : 1);
+        if (!c->copy)
+            return false;
+        memcpy(c->copy, image->bytes.data, image->bytes.size);
+        c->image.bytes.data = c->copy;
+    }
+    hed_lock(&o->remote->code->lock);
+    while (*link && (*link)->number < c->number)
+        link = &(*link)->next;
+    c->next = *link;
+    *link = c;
+    hed_unlock(&o->remote->code->lock);
+    return true;
+}
+
+static void
+forget_opening(struct hed_remote *r, struct hed_remote_library *c)
+{
+    struct hed_remote_library **link = &r->code->libraries;
+
+    hed_lock(&r->code->lock);
+    while (*link && *link != c)
+        link = &(*link)->next;
+    if (*link)
+        *link = c->next;
+    hed_unlock(&r->code->lock);
 }
 
 void
@@ -343,40 +387,68 @@ complete_opening(struct hed_remote_opening *o, const struct hed_image *image, st
     return err == HED_EFORMAT ? LOST : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+void
+hed_remote_profile_there(const struct hed_remote *r, const struct hed_device *dev,
+                         struct hed_profile *out)
+{
+    const struct hed_remote_device *there = &r->devices[dev->ordinal];
+
+    *out = dev->info.profile;
+    out->major = there->major;
+    out->minor = there->minor;
+    out->accepts_newer_ptx = there->accepts_newer_ptx;
+}
+
+/* Opens o->code from an image. The worker gets what its device needs; one that runs nothing (null)
+ * gets what a GPU would get. */
+static CUresult
+open_there(struct hed_remote_opening *o, const struct hed_image *image, struct hed_why *why)
+{
+    struct hed_remote *r = o->remote;
+    const bool machine_code = r->devices[o->device->ordinal].real || r->backend == HED_BACKEND_NULL;
+    struct hed_profile profile;
+    struct hed_buf made;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+    hed_remote_profile_there(r, o->device, &profile);
+    hed_buf_init(&made, HED_IMAGE_MAX);
+    hed_buf_init(&o->contents, HED_CONTENTS_MAX);
+    hed_arena_init(&o->code->arena, HED_CONTENTS_MAX);
+    if (hed_remote_pack(image, &profile, machine_code, &made, &o->bytes) == 0)
+        result = o->bytes.size <= HED_IMAGE_MAX ? complete_opening(o, image, why)
+                                                : CUDA_ERROR_INVALID_IMAGE;
+    hed_buf_fini(&made);
+    hed_buf_fini(&o->contents);
+    return result;
+}
+
 CUresult
 hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
                 struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct hed_remote_opening o = {.remote = r, .device = dev, .how = how};
+    struct hed_remote_opening o = {
+        .remote = r, .device = dev, .how = how, .context = hed_remote_current(r)};
     struct hed_remote_library *c = calloc(1, sizeof *c);
-    struct hed_buf made;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
-    hed_buf_init(&made, HED_IMAGE_MAX);
-    hed_buf_init(&o.contents, HED_CONTENTS_MAX);
     if (c && hed_remote_take_number(r, &c->number)) {
         c->remote = r;
         o.code = c;
-        hed_arena_init(&c->arena, HED_CONTENTS_MAX);
-        /* A worker that runs nothing (null) gets what a GPU would get. */
-        const bool machine_code = r->devices[dev->ordinal].real || r->backend == HED_BACKEND_NULL;
-
-        if (hed_remote_pack(image, &dev->info.profile, machine_code, &made, &o.bytes) == 0)
-            result = o.bytes.size <= HED_IMAGE_MAX ? complete_opening(&o, image, why)
-                                                   : CUDA_ERROR_INVALID_IMAGE;
+        result = open_there(&o, image, why);
+        if (result == CUDA_SUCCESS && !keep_opening(c, &o, image)) {
+            hed_remote_close_there(c);
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+        }
         if (result != CUDA_SUCCESS) {
             hed_why_set(why, "the worker could not load it");
             hed_remote_give_number(r, c->number);
         }
     }
-    hed_buf_fini(&made);
-    hed_buf_fini(&o.contents);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         *out = &c->code;
-    } else if (c) {
+    else if (c)
         code_free(c);
-    }
     return result;
 }
 
@@ -385,8 +457,102 @@ hed_remote_close(void *m, struct hed_code *code)
 {
     struct hed_remote_library *c = hed_remote_library(code);
 
+    forget_opening(hed_remote_of(m), c);
     /* The number can be used again once this message has its ticket. */
     hed_remote_close_there(c);
     hed_remote_give_number(hed_remote_of(m), c->number);
     code_free(c);
+}
+
+/* ---- another worker -------------------------------------------------------------------------- */
+
+static bool
+has_same_params(const struct hed_code_kernel *a, const struct hed_code_kernel *b)
+{
+    if (a->param_count != b->param_count)
+        return false;
+    for (uint32_t i = 0; i < a->param_count; i++)
+        if (a->params[i].offset != b->params[i].offset || a->params[i].size != b->params[i].size)
+            return false;
+    return true;
+}
+
+/* Finds the kernels of a library among those that a new worker has found in its image. */
+static CUresult
+find_kernels(struct hed_remote_library *c, const struct hed_remote_library *there,
+             struct hed_why *why)
+{
+    const uint32_t count = c->code.kernel_count, others = there->code.kernel_count;
+    uint32_t *order = malloc((count + (size_t)1) * sizeof *order);
+
+    if (!order)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0, at = 0; i < count; i++) {
+        uint32_t looked = 0;
+
+        /* Usually the next one. */
+        while (looked < others && strcmp(c->kernels[i].name, there->kernels[at % others].name) != 0)
+            looked++, at++;
+        if (looked == others ||
+            (atomic_load_explicit(&c->described[i], memory_order_relaxed) &&
+             atomic_load_explicit(&there->described[at % others], memory_order_relaxed) &&
+             !has_same_params(&c->kernels[i], &there->kernels[at % others]))) {
+            hed_why_set(why, "the server's device has no kernel %s with the same parameters",
+                        c->kernels[i].name);
+            free(order);
+            return CUDA_ERROR_NOT_FOUND;
+        }
+        order[i] = at++ % others;
+    }
+    c->before = c->order;
+    c->order = order;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+reopen_library(struct hed_remote *r, struct hed_remote_library *c, struct hed_why *why)
+{
+    struct hed_remote_library *there = calloc(1, sizeof *there);
+    struct hed_remote_opening o = {
+        .remote = r, .code = there, .device = c->device, .how = &c->how, .context = c->context};
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (!there)
+        return result;
+    there->remote = r;
+    there->number = c->number;
+    result = open_there(&o, &c->image, why);
+    if (result == CUDA_SUCCESS)
+        result = find_kernels(c, there, why);
+    else
+        hed_why_set(why, "the server cannot load code of the program (%s%s): CUDA error %d",
+                    c->code.kernel_count ? "with the kernel " : "without kernels",
+                    c->code.kernel_count ? c->kernels[0].name : "", (int)result);
+    code_free(there);
+    return result;
+}
+
+/* The list does not change: the program is held. */
+CUresult
+hed_remote_open_again(struct hed_remote *r, struct hed_why *why)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (struct hed_remote_library *c = r->code->libraries; c && result == CUDA_SUCCESS;
+         c = c->next)
+        result = reopen_library(r, c, why);
+    return result;
+}
+
+void
+hed_remote_opened(struct hed_remote *r, bool accepted)
+{
+    for (struct hed_remote_library *c = r->code->libraries; c; c = c->next) {
+        uint32_t *other = accepted ? c->before : c->order;
+
+        if (!accepted)
+            c->order = c->before;
+        c->before = NULL;
+        free(other);
+    }
 }

@@ -26,6 +26,16 @@ struct hed_remote_library {
     struct hed_arena arena;  /* names, parameters; guarded by the lock once it is open */
     struct hed_code *local;  /* if the worker cannot describe code (null): described here */
     _Atomic int atomics;     /* whether it has system-wide atomics, if known: atomics.c */
+
+    /* For another worker: what it was opened from, and how. */
+    struct hed_remote_library *next; /* in code->libraries, by number; guarded by the lock */
+    struct hed_device *device;
+    uint64_t context; /* that was current, or 0 */
+    struct hed_image image;
+    void *copy;             /* of the image, owned; NULL if the program keeps it */
+    struct hed_jit_how how; /* without a log */
+    uint32_t *order;  /* where the worker has each kernel; NULL: at the same position; owned */
+    uint32_t *before; /* the same of the worker before, until the new one is accepted; owned */
 };
 
 /* Ranges of the worker's addresses that are reserved here, with gaps between them. */
@@ -38,6 +48,7 @@ struct hed_remote_code {
     struct hed_lock lock; /* rank HED_RANK_IMAGES; guards all */
     uint64_t numbers[HED_CODES_MAX / 64];
     struct hed_remote_range *ranges;
+    struct hed_remote_library *libraries;
 };
 
 static inline struct hed_remote_library *
@@ -64,6 +75,7 @@ struct hed_remote_opening {
     uint32_t kernels;
     const struct hed_linker_input *input; /* of a linker */
     bool last;
+    uint64_t context; /* in which it is opened, or 0 */
 };
 
 /* ---- code.c ---------------------------------------------------------------------------------- */
@@ -97,6 +109,23 @@ const struct hed_wire_kernel *hed_remote_description(const unsigned char *p, siz
 /* Fills in a kernel that has its name already. HED_ENOMEM, HED_EFORMAT. */
 int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                            struct hed_code_kernel *k);
+
+/* Opens all libraries at another worker under the same numbers, and finds their kernels there. */
+CUresult hed_remote_open_again(struct hed_remote *r, struct hed_why *why);
+/* The new worker is accepted, or it is not and the one before goes on. */
+void hed_remote_opened(struct hed_remote *r, bool accepted);
+/* Where the worker has a kernel. */
+static inline uint32_t
+hed_remote_kernel_there(const struct hed_remote_library *c, uint32_t index)
+{
+    return c->order ? c->order[index] : index;
+}
+
+/* The device as hed_remote_pack() wants to know it: where code is chosen for the worker's device,
+ * which may not be the one that the program was told about. */
+struct hed_profile;
+void hed_remote_profile_there(const struct hed_remote *r, const struct hed_device *dev,
+                              struct hed_profile *out);
 
 /* ---- describe.c ------------------------------------------------------------------------------ */
 

@@ -10,6 +10,7 @@
  */
 #include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
+#include "base/err.h"
 
 static CUevent
 event_name(const struct hed_event *e)
@@ -139,10 +140,62 @@ hed_remote_ask_event(void *m, struct hed_event *e)
     return result;
 }
 
+static CUresult
+ask_time(struct hed_remote *r, struct hed_event *begin, struct hed_event *end, float *ms)
+{
+    return hed_remote_ask(r, begin->ctx->object.handle, 0, cuEventElapsedTime, .pMilliseconds = ms,
+                          .hStart = event_name(begin), .hEnd = event_name(end));
+}
+
+/* How long before the present worker an event was recorded, in ms; negative if it was not. */
+static double
+event_age(struct hed_event *e)
+{
+    hed_lock(&e->lock);
+
+    const uint64_t time = e->time;
+
+    hed_unlock(&e->lock);
+    return time ? (double)(time - 1) / 1e6 : -1;
+}
+
+/* An event that was recorded before has been recorded again when this worker began. */
 CUresult
 hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms)
 {
-    return hed_remote_ask(hed_remote_of(m), begin->ctx->object.handle, 0, cuEventElapsedTime,
-                          .pMilliseconds = ms, .hStart = event_name(begin),
-                          .hEnd = event_name(end));
+    const double from = event_age(begin), to = event_age(end);
+    CUresult r = CUDA_SUCCESS;
+    float since = 0;
+
+    if (from < 0 || to < 0)
+        r = ask_time(hed_remote_of(m), begin, end, &since);
+    if (r == CUDA_SUCCESS)
+        *ms = (float)((from > 0 ? from : 0) - (to > 0 ? to : 0)) + since;
+    return r;
+}
+
+void
+hed_remote_event_again(struct hed_remote *r, struct hed_event *e)
+{
+    CUevent name = event_name(e);
+
+    hed_remote_send(r, e->ctx->object.handle, 0, 0, cuEventCreate, .phEvent = &name,
+                    .Flags = e->flags);
+    if (e->recorded)
+        hed_remote_send(r, e->ctx->object.handle, 1, 0, cuEventRecord, .hEvent = name,
+                        .hStream = (CUstream)(uintptr_t)1);
+}
+
+int
+hed_remote_event_keep(struct hed_remote *r, struct hed_event *e, CUevent now)
+{
+    float ms = 0;
+
+    if (hed_remote_ask(r, e->ctx->object.handle, 0, cuEventElapsedTime, .pMilliseconds = &ms,
+                       .hStart = event_name(e), .hEnd = now) != CUDA_SUCCESS)
+        return HED_EIO;
+    hed_lock(&e->lock);
+    e->time = (e->time ? e->time : 1) + (ms > 0 ? (uint64_t)((double)ms * 1e6) : 0);
+    hed_unlock(&e->lock);
+    return 0;
 }

@@ -27,9 +27,12 @@ flush_channels(void *arg)
         /* Cleared before flushing: a message that is buffered from now on sets it again. */
         atomic_store_explicit(&r->flush_wanted, 0, memory_order_seq_cst);
         atomic_thread_fence(memory_order_seq_cst);
-        /* Relaxed: a message that gets its ticket later asks again. */
+        /* Relaxed: a message that gets its ticket later asks again. The lock: no channel is closed
+         * meanwhile. */
+        hed_lock(&r->flush_lock);
         hed_remote_flush_others(r, NULL,
                                 atomic_load_explicit(&r->tickets, memory_order_relaxed) + 1);
+        hed_unlock(&r->flush_lock);
     }
     return NULL;
 }

@@ -29,7 +29,7 @@ begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_
 
     if (b) {
         b->code = c->number;
-        b->index = index;
+        b->index = hed_remote_kernel_there(c, index);
         b->device = hed_remote_ordinal(c->remote, dev);
     }
     return b;

@@ -53,6 +53,7 @@ struct hed_remote_host {
     struct entry *entries;
     uint32_t count, room, first_free; /* first_free: 1 + index */
     bool started;                     /* the thread exists */
+    _Atomic bool stopping;            /* it shall end, because the worker is left */
     struct hed_channel *channel;      /* NULL for backend null */
     struct ready *first, **last;
     _Atomic uint32_t unrun; /* functions put on streams that have not run yet */
@@ -338,17 +339,45 @@ serve_functions(void *arg)
     int err = 0;
 
     (void)pthread_setname_np(pthread_self(), "heddle-host");
-    while (!err && !is_session_over(r)) {
+    /* Acquire: pairs with hed_remote_host_stop(). */
+    while (!err && !is_session_over(r) &&
+           !atomic_load_explicit(&h->stopping, memory_order_acquire)) {
         err = hed_channel_next(h->channel, LOOK_MS, &m);
         if (!err)
             err = answer_run(r, m);
         else if (err == HED_ETIME)
             err = 0;
     }
+    if (atomic_load_explicit(&h->stopping, memory_order_acquire)) {
+        hed_lock(&h->lock);
+        h->started = false;
+        (void)pthread_cond_broadcast(&h->changed);
+        hed_unlock(&h->lock);
+        return NULL;
+    }
     if (err)
         hed_remote_lose_channel(r, h->channel, err);
     abandon_functions(h);
     return NULL;
+}
+
+void
+hed_remote_host_stop(struct hed_remote *r)
+{
+    struct hed_remote_host *h = r->host;
+
+    hed_lock(&h->lock);
+    h->left_count = 0; /* slots of the old worker */
+    if (h->started && h->channel) {
+        atomic_store_explicit(&h->stopping, true, memory_order_release);
+        hed_channel_stop(h->channel);
+        while (h->started)
+            (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
+        atomic_store_explicit(&h->stopping, false, memory_order_relaxed);
+    }
+    hed_channel_free(h->channel);
+    h->channel = NULL;
+    hed_unlock(&h->lock);
 }
 
 /* Runs functions if there is no worker to wait for (backend null). */

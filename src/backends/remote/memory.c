@@ -33,12 +33,6 @@ struct remote_physical {
     int device; /* -1 for the host */
 };
 
-/* A mapping of physical memory: unmapping it does not return anything to the lease. */
-struct view {
-    struct view *next;
-    uint64_t at;
-};
-
 int
 hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
 {
@@ -236,6 +230,28 @@ send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *wha
     return a->result == CUDA_SUCCESS ? 0 : HED_ENOMEM;
 }
 
+static int
+send_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access)
+{
+    const struct hed_map what = {
+        .kind = HED_MAP_ACCESS, .device = -1, .at = at, .size = size, .access = access};
+
+    return send_map(r, HED_MSG_MAP, &what, false, NULL);
+}
+
+/* Physical memory of the host is not under a lease, so this asks whether there is any. */
+static int
+send_mapping(struct hed_remote *r, const struct hed_remote_mapping *m)
+{
+    const struct hed_map what = {.kind = m->kind,
+                                 .device = m->device < 0 ? -1 : r->devices[m->device].ordinal,
+                                 .at = m->at,
+                                 .size = m->size,
+                                 .physical = m->physical};
+
+    return send_map(r, HED_MSG_MAP, &what, m->kind == HED_MAP_PHYSICAL && m->device < 0, NULL);
+}
+
 /* ---- host memory ----------------------------------------------------------------------------- */
 
 static int
@@ -301,8 +317,8 @@ bool
 hed_remote_shares(void *m, uint64_t at, uint64_t size)
 {
     const struct hed_remote *r = hed_remote_of(m);
-    const uint64_t end =
-        at >= hed_remote_host_base(r) && r->heap < 0 ? hed_remote_host_base(r) : r->base + r->size;
+    const uint64_t end = at >= hed_remote_host_base(r) && !r->shares_heap ? hed_remote_host_base(r)
+                                                                          : r->base + r->size;
 
     return at >= r->base && at < end && size <= end - at;
 }
@@ -315,32 +331,16 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
     struct hed_remote *r = hed_remote_of(machine);
     const int device = device_of_address(r, at);
 
-    if (device < 0)
-        return map_pinned(r, at, size);
-    if (!take_or_ask_lease(r, device, size))
+    const struct hed_remote_mapping what = {.kind = device < 0 ? HED_MAP_HOST : HED_MAP_DEVICE,
+                                            .device = device,
+                                            .at = at,
+                                            .size = size};
+    int err;
+
+    if (device >= 0 && !take_or_ask_lease(r, device, size))
         return no_lease(r);
-    return send_map(
-        r, HED_MSG_MAP,
-        &(struct hed_map){
-            .kind = HED_MAP_DEVICE, .device = r->devices[device].ordinal, .at = at, .size = size},
-        false, NULL);
-}
-
-static bool
-forget_view(struct hed_remote_memory *m, uint64_t at)
-{
-    struct view *found = NULL;
-
-    hed_lock(&m->lock);
-    for (struct view **link = &m->views; *link; link = &(*link)->next)
-        if ((*link)->at == at) {
-            found = *link;
-            *link = found->next;
-            break;
-        }
-    hed_unlock(&m->lock);
-    free(found);
-    return found != NULL;
+    err = device < 0 ? map_pinned(r, at, size) : send_mapping(r, &what);
+    return err ? err : hed_remote_mapping_add(r, &what);
 }
 
 void
@@ -350,11 +350,13 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
     const int device = device_of_address(r, at);
     struct hed_map what = {.kind = HED_MAP_DEVICE, .device = -1, .at = at, .size = size};
 
-    if (forget_view(r->memory, at)) {
+    /* Unmapping a view of physical memory returns nothing to the lease. */
+    if (hed_remote_mapping_remove(r, HED_MAP_VIEW, at)) {
         what.kind = HED_MAP_VIEW;
         (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
         return;
     }
+    (void)hed_remote_mapping_remove(r, device < 0 ? HED_MAP_HOST : HED_MAP_DEVICE, at);
     if (device < 0) {
         what.kind = HED_MAP_HOST;
         hed_remote_mirror_gone(r, at);
@@ -387,14 +389,13 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
 
     int err = device < 0 || take_or_ask_lease(r, device, size) ? 0 : no_lease(r);
 
-    /* Host memory is not under a lease, so this asks whether there is any. */
+    const struct hed_remote_mapping what = {
+        .kind = HED_MAP_PHYSICAL, .device = device, .size = size, .physical = p->name};
+
     if (!err)
-        err = send_map(r, HED_MSG_MAP,
-                       &(struct hed_map){.kind = HED_MAP_PHYSICAL,
-                                         .device = device < 0 ? -1 : r->devices[device].ordinal,
-                                         .size = size,
-                                         .physical = p->name},
-                       device < 0, NULL);
+        err = send_mapping(r, &what);
+    if (!err)
+        err = hed_remote_mapping_add(r, &what);
     if (err)
         free(p);
     else
@@ -412,6 +413,7 @@ hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
                                  .size = p->pub.size,
                                  .physical = p->name};
 
+    (void)hed_remote_mapping_remove(r, HED_MAP_PHYSICAL, p->name);
     if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0 && p->device >= 0)
         return_lease(r, p->device, p->pub.size);
     free(p);
@@ -423,24 +425,15 @@ hed_remote_physical_map(void *machine, struct hed_physical_memory *p, uint64_t o
 {
     const uint64_t name = ((const struct remote_physical *)p)->name;
     struct hed_remote *r = hed_remote_of(machine);
-    struct view *v = malloc(sizeof *v);
+    const struct hed_remote_mapping what = {
+        .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = name};
+    int err = offset == 0 && size == p->size ? 0 : HED_ERANGE;
 
-    if (!v)
-        return HED_ENOMEM;
-    if (offset != 0 || size != p->size) {
-        free(v);
-        return HED_ERANGE;
-    }
-    v->at = at;
-    hed_lock(&r->memory->lock);
-    v->next = r->memory->views;
-    r->memory->views = v;
-    hed_unlock(&r->memory->lock);
-    return send_map(
-        r, HED_MSG_MAP,
-        &(struct hed_map){
-            .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = name},
-        false, NULL);
+    if (!err)
+        err = hed_remote_mapping_add(r, &what);
+    if (!err)
+        err = send_mapping(r, &what);
+    return err;
 }
 
 int
@@ -450,11 +443,47 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
                             : readable ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                        : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 
-    return send_map(
-        hed_remote_of(machine), HED_MSG_MAP,
-        &(struct hed_map){
-            .kind = HED_MAP_ACCESS, .device = -1, .at = at, .size = size, .access = access},
-        false, NULL);
+    hed_remote_mapping_access(hed_remote_of(machine), at, size, access);
+    return send_access(hed_remote_of(machine), at, size, access);
+}
+
+/* ---- another worker -------------------------------------------------------------------------- */
+
+static int
+map_again(void *arg, const struct hed_remote_mapping *m)
+{
+    struct hed_remote *r = arg;
+    int err = 0;
+
+    if ((m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_PHYSICAL) && m->device >= 0 &&
+        !take_or_ask_lease(r, m->device, m->size))
+        return no_lease(r);
+    if (m->kind == HED_MAP_HOST)
+        err = send_map(
+            r, HED_MSG_MAP,
+            &(struct hed_map){.kind = HED_MAP_HOST, .device = -1, .at = m->at, .size = m->size},
+            true, NULL);
+    else
+        err = send_mapping(r, m);
+    if (!err && m->kind == HED_MAP_VIEW && m->has_access)
+        err = send_access(r, m->at, m->size, m->access);
+    return err;
+}
+
+int
+hed_remote_map_again(struct hed_remote *r, struct hed_why *why)
+{
+    static const enum hed_map_kind order[] = {HED_MAP_PHYSICAL, HED_MAP_DEVICE, HED_MAP_HOST,
+                                              HED_MAP_VIEW};
+    int err = 0;
+
+    for (size_t i = 0; i < sizeof order / sizeof *order && !err; i++)
+        err = hed_remote_mappings_each(r, order[i], map_again, r);
+    if (err == HED_ENOMEM)
+        hed_why_set(why, "the server does not have as much memory as the program uses");
+    else if (err)
+        hed_why_set(why, "the program's memory could not be mapped: %s", hed_err_text(err));
+    return err;
 }
 
 /* ---- memory sizes ---------------------------------------------------------------------------- */

@@ -5,7 +5,18 @@
 
 #include "backends/remote/remote.h"
 
-struct view;
+/* Memory that the worker has, for the next worker: mappings.c. */
+struct hed_remote_mapping {
+    struct hed_remote_mapping *next;
+    enum hed_map_kind kind;
+    int device; /* ordinal in this program; -1 for the host */
+    uint64_t at, size;
+    uint64_t physical; /* of HED_MAP_PHYSICAL and HED_MAP_VIEW */
+    unsigned access;   /* of HED_MAP_VIEW, if it has been set */
+    bool has_access;
+};
+
+#define HED_MAPPING_BUCKETS 4096u
 
 struct hed_remote_mirror { /* memory that this process and the worker both have: mirror.c */
     struct hed_remote_mirror *next;
@@ -17,7 +28,7 @@ struct hed_remote_memory {
     struct hed_lock lock;    /* rank HED_RANK_LEASE; nothing is sent under it */
     pthread_cond_t answered; /* signals that `asking` has changed */
     bool asking[HED_PROFILE_DEVICES_MAX];
-    struct view *views; /* mappings of physical memory */
+    struct hed_remote_mapping *mappings[HED_MAPPING_BUCKETS];
     struct hed_remote_mirror *mirrors;
     struct hed_lock alike; /* rank HED_RANK_MIRRORS; held while a range is made equal: mirror.c */
     /* Bytes of each device that the worker has granted and not got back. */
@@ -53,6 +64,16 @@ struct hed_remote_copies {
 /* Where the host's share begins; the calling thread's context as messages name it, or 0. */
 uint64_t hed_remote_host_base(const struct hed_remote *r);
 uint64_t hed_remote_current(struct hed_remote *r);
+
+/* mappings.c. `key` is the number of physical memory, else the address. access is that of all views
+ * in a range. each calls fn for all of a kind, without a lock, and stops when it fails. */
+int hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *what);
+bool hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
+void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
+int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
+                             int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
+/* memory.c. Tells a new worker about all memory that the program has: under new leases. */
+int hed_remote_map_again(struct hed_remote *r, struct hed_why *why);
 
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
  * false if there is no room. */

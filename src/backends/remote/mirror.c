@@ -32,7 +32,7 @@ static _Thread_local struct {
 void
 hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    struct hed_remote_mirror *t = r->heap < 0 ? calloc(1, sizeof *t) : NULL;
+    struct hed_remote_mirror *t = !r->shares_heap ? calloc(1, sizeof *t) : NULL;
     void *shadow;
 
     if (!t)
@@ -171,7 +171,7 @@ for_each_mirror(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t 
 {
     uint64_t at = 0, size;
 
-    if (r->heap >= 0 || !r->driver || !hed_memory_has_mapped(r->driver))
+    if (r->shares_heap || !r->driver || !hed_memory_has_mapped(r->driver))
         return;
     for (; hed_memory_next_mapped(r->driver, &at, &size); at++) {
         hed_lock(&r->memory->alike);

@@ -170,6 +170,7 @@ put_record(void *m, struct hed_stream *s, struct hed_work *w)
         e->point = (struct hed_point){s, w->number};
         e->records++;
         e->recorded = true;
+        e->time = 0;
     }
     hed_unlock(&e->lock);
     if (before)

@@ -20,6 +20,7 @@ struct hed_remote_stream {
     uint64_t marked;          /* the worker will report this number without being asked */
     uint64_t asked;           /* ns; when a thread that does not wait last asked */
     uint32_t slot;            /* where the worker reports; 0: no slot yet */
+    uint32_t set;             /* attributes that the program has set: one bit each */
     uint64_t copied;          /* the last copy that the program considers done */
     _Atomic uint64_t settled; /* the context's `copies` when this stream last waited for them */
 };
@@ -29,6 +30,7 @@ struct hed_remote_context {
     _Atomic uint64_t synced; /* the last of them that has succeeded */
     _Atomic uint64_t copies; /* calls of hed_remote_copied() */
     _Atomic uint64_t left;   /* `begun` when a stream with unfinished work was last destroyed */
+    uint32_t limits;         /* that the program has set: one bit each */
     bool made, reset;        /* the worker has the context; the worker must make it again */
     _Atomic uint32_t resets; /* how often the worker has reset it, and lost everything in it */
 };

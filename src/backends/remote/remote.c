@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/trial.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/meeting.h"
@@ -39,6 +40,14 @@ hed_remote_usable(void *m)
     return ((struct hed_remote *)m)->usable;
 }
 
+static struct hed_nvml_ops nvml;
+static struct hed_layer_type inner_type = {
+    /* the soft driver's calls, behind the hold */
+    .name = "remote",
+    .cuda_any = hed_driver_unsupported,
+    .nvml_any = hed_driver_nvml_unsupported,
+};
+
 static int
 make_driver(struct hed_remote *r, const struct hed_config *config, struct hed_why *why)
 {
@@ -47,7 +56,7 @@ make_driver(struct hed_remote *r, const struct hed_config *config, struct hed_wh
     int err = devices ? 0 : HED_ENOMEM;
 
     if (!err)
-        err = hed_remote_connect(r, config, devices, HED_PROFILE_DEVICES_MAX, &count, why);
+        err = hed_remote_connect(r, config, devices, &count, why);
     if (!err) {
         r->device_count = (int)count;
         err = hed_driver_create(&hed_remote_machine, r, devices, count, &r->driver, why);
@@ -72,27 +81,70 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         r->heap = -1;
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
         hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
+        hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
+        hed_hold_init(&r->hold);
+        hed_layer_place(&r->calls, &inner_type, NULL);
         err = hed_remote_code_init(r);
     }
     if (!err)
         err = make_driver(r, config, why);
     if (err) /* threads and channels end with the connection */
         return err;
-    self->state = r->driver;
+    self->state = r->calls.layer.state = r->driver;
+    /* Functions of export tables make calls without a layer: they wait while it is held, too. */
+    r->driver->self =
+        (struct hed_layer){.cuda = self->cuda, .nvml = self->nvml, .state = r->driver};
     return 0;
 }
 
-static struct hed_layer_type type = {
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A call of the program waits here while the program is held (snap/hold.h). A function that a stream
+ * calls is part of the work that a hold waits for, so its calls do not wait. */
+static CUresult
+remote_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
+    struct hed_hold_seat *seat;
+
+    if (hed_in_callback())
+        return hed_cuda_invoke(&m->calls.layer, id, args);
+    hed_remote_trial(m);
+    seat = hed_hold_enter(&m->hold, (int)id);
+
+    if (!seat)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = hed_cuda_invoke(&m->calls.layer, id, args);
+
+    hed_hold_leave(seat);
+    return r;
+}
+
+static nvmlReturn_t
+remote_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
+{
+    struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
+    struct hed_hold_seat *seat = hed_hold_enter(&m->hold, HED_HOLD_NVML);
+
+    if (!seat)
+        return NVML_ERROR_MEMORY;
+
+    const nvmlReturn_t r = hed_nvml_invoke(&m->calls.layer, id, args);
+
+    hed_hold_leave(seat);
+    return r;
+}
+
+static const struct hed_layer_type type = {
     .name = "remote",
-    .cuda_any = hed_driver_unsupported,
-    .nvml_any = hed_driver_nvml_unsupported,
+    .cuda_any = remote_any,
+    .nvml_any = remote_nvml_any,
     .init = remote_init,
     .fini = hed_driver_layer_fini,
     .forked = hed_driver_layer_forked,
     .soft = true,
 };
-
-static struct hed_nvml_ops nvml;
 
 /* Adds the calls that only the worker can answer to the soft driver's. */
 static void
@@ -105,8 +157,8 @@ complete_remote_type(void)
     for (size_t i = 0; i < sizeof nvml / sizeof *to; i++)
         if (from[i])
             to[i] = from[i];
-    type.cuda = hed_driver_calls();
-    type.nvml = &nvml;
+    inner_type.cuda = hed_driver_calls();
+    inner_type.nvml = &nvml;
 }
 
 HED_EXPORT extern const char hed_plugin_version[];

@@ -23,7 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/remote/snap/hold.h"
+#include "base/err.h"
 #include "base/lock.h"
+#include "core/layer.h"
 #include "driver/driver.h"
 #include "driver/machine.h"
 #include "wire/channel/channel.h"
@@ -40,7 +43,7 @@ struct hed_remote;
 struct hed_remote_channel {
     struct hed_remote *remote;
     struct hed_remote_channel *next; /* in remote->channels; guarded by channels_lock */
-    struct hed_channel *channel;
+    struct hed_channel *channel;     /* NULL: not connected to the present worker yet */
     uint32_t thread;
     bool taken; /* a living thread uses it; guarded by channels_lock */
 };
@@ -49,15 +52,20 @@ struct hed_remote_device {
     int ordinal;            /* the server's number of it, before CUDA_VISIBLE_DEVICES */
     _Atomic uint64_t lease; /* bytes that may be mapped without asking and are not used yet */
     bool real;              /* runs machine code */
+    int major, minor;       /* compute capability of the worker's device */
+    bool accepts_newer_ptx;
 };
 
 struct hed_remote {
     struct hed_driver *driver; /* set when the driver has been made */
+    struct hed_layer_room
+        calls; /* the driver's calls, which the layer makes while it is not held */
     struct hed_address address;
     _Atomic bool buffers; /* a channel keeps messages back until they are flushed */
     struct hed_tls tls;
-    int timeout_ms; /* for connecting, and for answers that do not wait for a device */
-    int silent_ms;  /* without a sign of life from the worker */
+    char token[128]; /* secret; for servers that want one */
+    int timeout_ms;  /* for connecting, and for answers that do not wait for a device */
+    int silent_ms;   /* without a sign of life from the worker */
     uint8_t session[16], secret[16];
     uint64_t capabilities; /* enum hed_capabilities that both sides have */
     enum hed_wire_backend backend;
@@ -82,8 +90,9 @@ struct hed_remote {
     /* Shared memory only, else NULL: words that the worker writes when work has come so far. */
     _Atomic uint64_t *slots;
     uint32_t slot_count;
-    int heap; /* descriptor of the shared heap; -1: pinned memory belongs to this process alone */
+    int heap; /* descriptor of the heap, in which pinned memory is; -1: it is in no file */
     uint64_t heap_size; /* bytes of a heap that this process has made (heap.c); else 0 */
+    bool shares_heap;   /* the worker maps the heap, too */
     bool in_window; /* the heap is this guest's window, and the worker says where memory is in it */
     struct hed_window window; /* that one, for further channels; its descriptor is `heap` */
 
@@ -91,6 +100,15 @@ struct hed_remote {
     uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */
     uint32_t slot_next;
 
+    struct hed_hold hold;  /* keeps the program's calls out: snap/hold.h */
+    pthread_t holder;      /* the thread that holds the program, if it is held */
+    _Atomic uint32_t away; /* 1: there is no worker just now; a futex */
+    bool parked;           /* the worker waits for our return, with this key */
+    uint8_t key[16];
+    bool trying;            /* a new worker is being told about the program's objects */
+    struct hed_why trouble; /* why that one was lost */
+
+    struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */
     _Atomic uint32_t flush_wanted; /* messages are buffered */
 
@@ -113,8 +131,11 @@ extern const struct hed_machine hed_remote_machine;
 int hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch);
 /* Connects and exchanges the hello: fills in what is known then, and the devices. */
 int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
-                       struct hed_profile_device *devices, size_t room, size_t *count,
-                       struct hed_why *why);
+                       struct hed_profile_device *devices, size_t *count, struct hed_why *why);
+/* Joins a worker at r->address for a program that has been somewhere else: with the same arena. The
+ * channel is the first one; hed_remote_first_channel() makes it the calling thread's. */
+int hed_remote_join_again(struct hed_remote *r, struct hed_channel **out, struct hed_why *why);
+int hed_remote_first_channel(struct hed_remote *r, struct hed_channel *channel);
 
 /* Opens a connection to the server with this preface, for the session if there is one. */
 int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
@@ -146,6 +167,14 @@ int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_chan
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
+/* The calling thread's channel, connected or not, or one that another thread has left; NULL if there
+ * is none. */
+struct hed_remote_channel *hed_remote_channel_of_thread(struct hed_remote *r);
+/* Gives a channel another connection, or none (NULL). The caller closes the old one. */
+void hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channel);
+/* While there is no worker, waits for the next one, unless this thread is bringing it. For the few
+ * calls that do not wait for the hold (snap/hold.h). */
+void hed_remote_wait_for_worker(struct hed_remote *r);
 
 /* For sockets: makes sure that buffered messages go out soon even if nothing else happens. */
 void hed_remote_flush_soon(struct hed_remote_channel *channel);
@@ -244,10 +273,16 @@ void hed_remote_need_event(struct hed_remote *r, struct hed_event *e);
 void hed_remote_event_gone(void *m, struct hed_event *e);
 CUresult hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
 CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+/* Another worker: keep remembers when the event was recorded, before the old one is left; `now` was
+ * recorded last. again makes the event at the new one. */
+int hed_remote_event_keep(struct hed_remote *r, struct hed_event *e, CUevent now);
+void hed_remote_event_again(struct hed_remote *r, struct hed_event *e);
 
 CUresult hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 int hed_remote_host_init(struct hed_remote *r); /* host.c */
 void hed_remote_host_forked(struct hed_remote *r);
+/* The worker is left: ends the thread, which has nothing to do. It begins again when needed. */
+void hed_remote_host_stop(struct hed_remote *r);
 /* For a worker that runs nothing: it does not wait for functions of the program, so threads that
  * wait for work do so here. busy: a function has yet to run, so nothing behind it counts as done.
  */

@@ -79,6 +79,7 @@ hed_remote_context_gone(void *m, struct hed_context *c)
 CUresult
 hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value)
 {
+    hed_remote_context(c)->limits |= 1u << limit; /* for the next worker */
     return hed_remote_ask(hed_remote_of(m), c->object.handle, 0, cuCtxSetLimit, .limit = limit,
                           .value = value);
 }
@@ -130,6 +131,7 @@ void
 hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
                       const CUlaunchAttributeValue *value)
 {
+    hed_remote_stream(s)->set |= 1u << id; /* for the next worker */
     /* This side decides how a thread waits. The other attributes are hints: it is no failure if a
      * device does not accept one. */
     if (id != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)

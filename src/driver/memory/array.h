@@ -115,6 +115,13 @@ struct hed_mipmap {
 struct hed_array *hed_array_find(struct hed_driver *d, CUarray handle);
 struct hed_mipmap *hed_mipmap_find(struct hed_driver *d, CUmipmappedArray handle);
 
+/* Calls fn for every texture and surface object, in the order of their keys (machine->object_key),
+ * until it fails. No lock is held. texture.c */
+int hed_texture_each(struct hed_driver *d,
+                     int (*fn)(void *arg, const struct hed_allocation *entry, bool surface,
+                               const struct hed_texture_given *given),
+                     void *arg);
+
 /* The elements of an API format. False: there is no such format (*known is false), or it has no
  * plain elements because it is block-compressed or planar (*known is true). */
 bool hed_format_of(CUarray_format format, unsigned channels, struct hed_format *out, bool *known);

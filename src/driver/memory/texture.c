@@ -320,6 +320,40 @@ look_up_description(const struct hed_context *c, unsigned long long handle, bool
     return found;
 }
 
+/* Copies the entry of the first object at or above a key, and its description. */
+static bool
+next_object(struct hed_driver *d, uint64_t key, struct hed_allocation *entry, struct object *out)
+{
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *a =
+        hed_memory_ceiling_locked(d->memory, HED_TREE_DESCRIPTORS, key);
+
+    if (a) {
+        *entry = *a;
+        *out = *(const struct object *)a->extra;
+    }
+    hed_unlock(&d->memory_lock);
+    return a != NULL;
+}
+
+int
+hed_texture_each(struct hed_driver *d,
+                 int (*fn)(void *arg, const struct hed_allocation *entry, bool surface,
+                           const struct hed_texture_given *given),
+                 void *arg)
+{
+    struct hed_allocation entry = {.at = 0};
+    struct object o;
+    int err = 0;
+
+    while (!err && next_object(d, entry.at, &entry, &o)) {
+        err = fn(arg, &entry, o.is_surface, &o.given);
+        entry.at++;
+    }
+    return err;
+}
+
 CUresult
 hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate *a)
 {

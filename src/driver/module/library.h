@@ -111,6 +111,7 @@ CUresult hed_kernel_function(struct hed_kernel *k, struct hed_context *c,
 CUresult hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *name,
                               uint64_t *at, uint64_t *size);
 void hed_library_forget_unlisted(struct hed_library *l);
+int hed_library_each_unlisted(const struct hed_library *l, hed_unlisted_fn fn, void *arg);
 
 /* Tells the machine about a setting, for every function that the kernel is on a device.
  * settings.c */

@@ -105,6 +105,7 @@ load_data(struct hed_layer *self, struct hed_cuLibraryLoadData *a, struct hed_ji
         hed_warn(DRIVER, "a library cannot be loaded: %s", why.text);
         return hed_image_result(err);
     }
+    image.preserved = o.preserved;
     if (!o.preserved) {
         copy = malloc(image.bytes.size + 1);
         if (!copy)

@@ -126,7 +126,7 @@ keep_input(struct link *l, struct hed_bytes b, struct hed_bytes *out)
 static CUresult
 link_add_text(struct link *l, struct hed_bytes text)
 {
-    const struct hed_image image = {HED_IMAGE_PTX, hed_bytes_text(text), NULL};
+    const struct hed_image image = {.kind = HED_IMAGE_PTX, .bytes = hed_bytes_text(text)};
     struct hed_program *p;
 
     if (l->count == INPUTS_MAX)

@@ -127,6 +127,11 @@ CUresult hed_module_unlisted(struct hed_module *m, const char *name, CUdeviceptr
                              size_t *bytes);
 void hed_module_forget_unlisted(struct hed_module *m);
 
+/* Calls fn for the variables that have been asked for so far, until it fails. For when no other
+ * thread uses the module. hed_library_each_unlisted (library.h) does so for managed ones. */
+typedef int (*hed_unlisted_fn)(void *arg, const char *name, uint64_t at, uint64_t size);
+int hed_module_each_unlisted(const struct hed_module *m, hed_unlisted_fn fn, void *arg);
+
 /* ---- function.c ------------------------------------------------------------------------------ */
 
 /* An attribute of a kernel on a device with its settings: INVALID_VALUE. */

@@ -113,6 +113,29 @@ hed_module_forget_unlisted(struct hed_module *m)
     }
 }
 
+/* The program is held, so the lists do not change. */
+static int
+each_unlisted_variable(const struct hed_unlisted_variable *v, hed_unlisted_fn fn, void *arg)
+{
+    int err = 0;
+
+    for (; v && !err; v = v->next)
+        err = fn(arg, v->name, v->at, v->size);
+    return err;
+}
+
+int
+hed_module_each_unlisted(const struct hed_module *m, hed_unlisted_fn fn, void *arg)
+{
+    return each_unlisted_variable(m->found, fn, arg);
+}
+
+int
+hed_library_each_unlisted(const struct hed_library *l, hed_unlisted_fn fn, void *arg)
+{
+    return each_unlisted_variable(l->found, fn, arg);
+}
+
 /* ---- managed variables ----------------------------------------------------------------------- */
 
 static CUresult

@@ -60,6 +60,14 @@ hed_channel_free(struct hed_channel *ch)
 }
 
 void
+hed_channel_stop(struct hed_channel *ch)
+{
+    hed_conn_break(ch->conn);
+    if (ch->ops->wake_own)
+        ch->ops->wake_own(ch);
+}
+
+void
 hed_channel_forked(struct hed_channel *ch)
 {
     if (!ch || !ch->conn)

@@ -48,6 +48,10 @@ void hed_channel_free(struct hed_channel *ch); /* NULL is allowed */
 void
 hed_channel_forked(struct hed_channel *ch); /* in the child of a fork; the peer does not notice */
 
+/* Ends the connection, so that the thread that waits for messages returns with HED_EIO soon. Any
+ * thread may call it; the channel must still be freed. */
+void hed_channel_stop(struct hed_channel *ch);
+
 static inline struct hed_conn *
 hed_channel_conn(struct hed_channel *ch)
 {

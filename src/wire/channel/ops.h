@@ -30,6 +30,8 @@ struct hed_channel_ops {
     /* The connection has been closed: wakes a peer that sleeps elsewhere. NULL if that is not
      * needed. */
     void (*wake_peer)(struct hed_channel *ch);
+    /* Wakes this side's own reader. NULL if ending the connection does so. */
+    void (*wake_own)(struct hed_channel *ch);
     void (*free)(struct hed_channel *ch); /* everything except the connection and the message */
     /* In the child of a fork: every later call fails with HED_EIO, and the peer notices nothing. */
     void (*forked)(struct hed_channel *ch);

@@ -141,9 +141,17 @@ shm_wake_peer(struct hed_channel *ch)
     hed_wait_leave(&s->bulk_in.words->writer_parked);
 }
 
+static void
+shm_wake_own(struct hed_channel *ch)
+{
+    hed_wait_leave(&hed_shm_of(ch)->in.words->reader_parked);
+    hed_wait_leave(&hed_shm_of(ch)->bulk_in.words->reader_parked);
+}
+
 const struct hed_channel_ops hed_channel_shm = {
     .create = shm_create,
     .wake_peer = shm_wake_peer,
+    .wake_own = shm_wake_own,
     .free = shm_free,
     .shares = true,
     HED_RINGS_OPS,

@@ -14,7 +14,7 @@ profile(int major, int minor)
 static void
 check(const struct make *m, int cc, bool real, const char *expect)
 {
-    const struct hed_image image = {HED_IMAGE_FATBIN, made(m), NULL};
+    const struct hed_image image = {HED_IMAGE_FATBIN, made(m), NULL, false};
     const struct hed_profile p = profile(cc / 10, cc % 10);
     struct hed_buf buf;
     struct hed_bytes out;
@@ -125,7 +125,7 @@ static void
 text_and_cubins_go_as_they_are(void **state)
 {
     static const uint8_t text[] = ".version 8.0";
-    const struct hed_image image = {HED_IMAGE_PTX, {text, sizeof text - 1}, NULL};
+    const struct hed_image image = {HED_IMAGE_PTX, {text, sizeof text - 1}, NULL, false};
     const struct hed_profile p = profile(9, 0);
     struct hed_buf buf;
     struct hed_bytes out;
@@ -149,7 +149,7 @@ damage_is_the_workers(void **state)
     make_entry(&m, HED_FATBIN_PTX, 90, BIT);
     m.data[16 + 4] = 1; /* an impossible size in the first entry's header */
 
-    const struct hed_image image = {HED_IMAGE_FATBIN, made(&m), NULL};
+    const struct hed_image image = {HED_IMAGE_FATBIN, made(&m), NULL, false};
     const struct hed_profile p = profile(9, 0);
     struct hed_buf buf;
     struct hed_bytes out;

@@ -28,7 +28,7 @@ make_program(void)
     make_entry(&second, HED_FATBIN_LTO, 90, BIT);
     make_entry(&second, HED_FATBIN_CUBIN, 90, 0); /* 32-bit */
     make_ptx(&second, 120, "second");
-    return (struct hed_image){HED_IMAGE_FATBIN, made(&linked), parts};
+    return (struct hed_image){HED_IMAGE_FATBIN, made(&linked), parts, false};
 }
 
 /* The entries of a fat binary, as "sm_80 compute_90". */
@@ -164,7 +164,7 @@ pack_ptx(struct hed_buf *buf)
     make_begin(&second);
     make_ptx(&second, 80, "second");
 
-    const struct hed_image image = {HED_IMAGE_FATBIN, made(&linked), parts};
+    const struct hed_image image = {HED_IMAGE_FATBIN, made(&linked), parts, false};
 
     return pack(&image, 90, true, buf);
 }

@@ -1,0 +1,104 @@
+/* What memory the worker has been told to have: a table, so that another worker can be told the
+ * same. See memory.h.
+ *
+ * Invariant: an entry exists exactly while the worker has what it describes: it is added after MAP
+ * was sent, and removed before UNMAP is sent.
+ */
+#include <stdlib.h>
+
+#include "backends/remote/memory.h"
+#include "base/err.h"
+
+static size_t
+mapping_bucket(enum hed_map_kind kind, uint64_t key)
+{
+    const uint64_t mixed = (key / 65536 + (uint64_t)kind) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (size_t)(mixed >> 32) % HED_MAPPING_BUCKETS;
+}
+
+static uint64_t
+mapping_key(const struct hed_remote_mapping *m)
+{
+    return m->kind == HED_MAP_PHYSICAL ? m->physical * 65536 : m->at;
+}
+
+int
+hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *what)
+{
+    struct hed_remote_mapping *m = malloc(sizeof *m);
+
+    if (!m)
+        return HED_ENOMEM;
+    *m = *what;
+
+    struct hed_remote_mapping **list =
+        &r->memory->mappings[mapping_bucket(m->kind, mapping_key(m))];
+
+    hed_lock(&r->memory->lock);
+    m->next = *list;
+    *list = m;
+    hed_unlock(&r->memory->lock);
+    return 0;
+}
+
+bool
+hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+{
+    if (kind == HED_MAP_PHYSICAL)
+        key *= 65536;
+
+    struct hed_remote_mapping **link = &r->memory->mappings[mapping_bucket(kind, key)];
+    struct hed_remote_mapping *m;
+
+    hed_lock(&r->memory->lock);
+    while ((m = *link) && (m->kind != kind || mapping_key(m) != key))
+        link = &m->next;
+    if (m)
+        *link = m->next;
+    hed_unlock(&r->memory->lock);
+    free(m);
+    return m != NULL;
+}
+
+void
+hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access)
+{
+    hed_lock(&r->memory->lock);
+    for (size_t i = 0; i < HED_MAPPING_BUCKETS; i++)
+        for (struct hed_remote_mapping *m = r->memory->mappings[i]; m; m = m->next)
+            if (m->kind == HED_MAP_VIEW && m->at >= at && m->at - at < size) {
+                m->access = access;
+                m->has_access = true;
+            }
+    hed_unlock(&r->memory->lock);
+}
+
+int
+hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
+                         int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg)
+{
+    struct hed_remote_mapping *all = NULL;
+    size_t count = 0, n = 0;
+    int err = 0;
+
+    hed_lock(&r->memory->lock);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1 && count && !(all = malloc(count * sizeof *all)))
+            err = HED_ENOMEM;
+        for (size_t i = 0; i < HED_MAPPING_BUCKETS && !err; i++)
+            for (struct hed_remote_mapping *m = r->memory->mappings[i]; m; m = m->next) {
+                if (m->kind != kind)
+                    continue;
+                if (pass == 0)
+                    count++;
+                else
+                    all[n++] = *m;
+            }
+    }
+    hed_unlock(&r->memory->lock);
+    for (size_t i = 0; i < n && !err; i++)
+        err = fn(arg, &all[i]);
+    free(all);
+    return err;
+}

@@ -1,0 +1,14 @@
+/* Messages about parking (wire/wire.h): the worker waits for the client's return. */
+#pragma once
+
+#include <stdint.h>
+
+struct hed_channel;
+struct hed_remote;
+struct hed_why;
+
+/* Asks the worker to wait. `key` (16 bytes) brings this client back, once. */
+int hed_remote_say_park(struct hed_remote *r, uint8_t *key, struct hed_why *why);
+/* Comes back: a first channel, and the slots where there are any. */
+int hed_remote_say_return(struct hed_remote *r, const uint8_t *key, struct hed_channel **out,
+                          struct hed_why *why);

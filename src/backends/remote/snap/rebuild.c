@@ -1,0 +1,306 @@
+/* Tells a new worker about everything that the program has: contexts, memory, code, streams, events,
+ * arrays, objects. See snap.h.
+ *
+ *   contexts ──> memory ──> libraries ──> variables, functions ──> streams ──> events
+ *            └─> arrays ──> textures, surfaces            executable graphs: with their next launch
+ *
+ * Most of it is made by the functions that the driver calls when an object is new. What a device
+ * chooses itself (addresses of variables, values of texture objects, conditional handles) must come
+ * out as before, since the program has these numbers; otherwise the worker is refused, with the
+ * name of the object.
+ */
+#include <string.h>
+
+#include "backends/remote/code.h"
+#include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
+#include "backends/remote/snap/snap.h"
+#include "base/err.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory.h"
+#include "driver/module/image.h"
+#include "driver/module/library.h"
+#include "driver/module/module.h"
+
+/* What the functions below are given. */
+struct rebuilding {
+    struct hed_remote *remote;
+    struct hed_why *why;
+};
+
+static int
+refuse_object(const struct rebuilding *b, CUresult result, const char *what, const char *name)
+{
+    if (result == CUDA_SUCCESS)
+        return 0;
+    hed_why_set(b->why, "the server refuses %s%s%s: CUDA error %d", what, name[0] ? " " : "", name,
+                (int)result);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM : HED_ENOTSUP;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+static int
+each_context(struct rebuilding *b, int (*fn)(struct rebuilding *b, struct hed_context *c))
+{
+    struct hed_driver *d = b->remote->driver;
+    int err = 0;
+
+    /* The program is held, so the list does not change. */
+    for (struct hed_context *c = d->contexts; c && !err; c = c->next)
+        if (hed_context_alive(c))
+            err = fn(b, c);
+    return err;
+}
+
+static int
+make_context(struct rebuilding *b, struct hed_context *c)
+{
+    struct hed_remote_context *own = hed_remote_context(c);
+    CUresult result;
+
+    own->made = false;
+    result = hed_remote_context_made(b->remote, c);
+    for (int i = 0; i < HED_LIMITS && result == CUDA_SUCCESS; i++)
+        if (own->limits >> i & 1)
+            result =
+                hed_remote_context_limit(b->remote, c, (CUlimit)i,
+                                         atomic_load_explicit(&c->limits[i], memory_order_relaxed));
+    return refuse_object(b, result, "a context", "");
+}
+
+static struct hed_context *
+context_on(struct hed_driver *d, int device)
+{
+    struct hed_context *found = NULL;
+
+    for (struct hed_context *c = d->contexts; c; c = c->next)
+        if (hed_context_alive(c) && c->device->ordinal == device && (!found || c->primary))
+            found = c;
+    return found;
+}
+
+static int
+enable_peers(struct rebuilding *b, struct hed_context *c)
+{
+    const uint64_t peers = atomic_load_explicit(&c->peers, memory_order_relaxed);
+    CUresult result = CUDA_SUCCESS;
+
+    for (int i = 0; i < b->remote->device_count && result == CUDA_SUCCESS; i++) {
+        const struct hed_context *peer = peers >> i & 1 ? context_on(b->remote->driver, i) : NULL;
+        struct hed_cuCtxEnablePeerAccess a = {.peerContext =
+                                                  peer ? hed_context_handle(peer) : NULL};
+
+        if (peer)
+            result = hed_remote_call(b->remote, c, HED_cuCtxEnablePeerAccess, &a);
+    }
+    return refuse_object(b, result, "access to the memory of another device", "");
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+struct same_variable {
+    struct rebuilding *b;
+    struct hed_context *ctx;
+    struct hed_code *code;
+    bool managed;
+};
+
+static int
+check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
+{
+    const struct same_variable *s = arg;
+    uint64_t new_at = at, new_size = 0;
+    const CUresult result =
+        hed_remote_variable(s->b->remote, s->ctx, s->code, s->managed, name, &new_at, &new_size);
+
+    if (result == CUDA_SUCCESS && new_at == at && new_size == size)
+        return 0;
+    if (result == CUDA_SUCCESS)
+        hed_why_set(s->b->why,
+                    "the program has the address of the variable %s (%#llx), which is at %#llx on "
+                    "the new device",
+                    name, (unsigned long long)at, (unsigned long long)new_at);
+    else
+        (void)refuse_object(s->b, result, "the variable", name);
+    return HED_ENOTSUP;
+}
+
+static int
+check_module(struct rebuilding *b, struct hed_context *c)
+{
+    int err = 0;
+
+    for (struct hed_module *m = c->modules; m && !err; m = m->next) {
+        struct same_variable s = {.b = b, .ctx = c, .code = m->code};
+
+        err = hed_module_each_unlisted(m, check_variable, &s);
+    }
+    return err;
+}
+
+static int
+check_library(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+    struct hed_library *l = (struct hed_library *)o;
+    struct same_variable s = {.b = b, .managed = true};
+
+    for (int i = 0; i < b->remote->device_count && !s.code; i++)
+        s.code = l->programs[i] ? l->programs[i]->code : NULL;
+    return s.code ? hed_library_each_unlisted(l, check_variable, &s) : 0;
+}
+
+static int
+make_function(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+
+    hed_remote_function_made(b->remote, (struct hed_function *)o);
+    return 0;
+}
+
+static int
+make_code(struct rebuilding *b)
+{
+    struct hed_handles *handles = b->remote->driver->handles;
+    const CUresult result = hed_remote_open_again(b->remote, b->why);
+    int err = result == CUDA_SUCCESS               ? 0
+              : result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM
+                                                   : HED_ENOTSUP;
+
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_FUNCTION, make_function, b);
+    if (!err)
+        err = each_context(b, check_module);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_LIBRARY, check_library, b);
+    return err;
+}
+
+/* ---- streams and events ---------------------------------------------------------------------- */
+
+static int
+make_stream(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+    struct hed_stream *s = (struct hed_stream *)o;
+    const struct hed_remote_stream *q = hed_remote_stream(s);
+
+    if (s->is_legacy)
+        return 0;
+    hed_remote_stream_made(b->remote, s);
+    for (unsigned i = 0; i < sizeof s->attributes / sizeof *s->attributes; i++)
+        if (q->set >> i & 1)
+            hed_remote_stream_set(b->remote, s, (CUlaunchAttributeID)i, &s->attributes[i]);
+    return 0;
+}
+
+static int
+make_event(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+    struct hed_event *e = (struct hed_event *)o;
+
+    /* Relaxed: the program is held. */
+    if (atomic_load_explicit(&e->mirrored, memory_order_relaxed))
+        hed_remote_event_again(b->remote, e);
+    return 0;
+}
+
+/* The worker's graphs are made again with the next launch. */
+static int
+forget_exec(void *arg, struct hed_object *o)
+{
+    struct hed_remote_exec *x = ((struct hed_exec *)o)->own;
+
+    (void)arg;
+    x->mirrored = 0;
+    return 0;
+}
+
+/* ---- arrays and objects ---------------------------------------------------------------------- */
+
+/* The context in which an array or mipmap was made. */
+static struct hed_context *
+context_of_key(struct hed_driver *d, uint64_t key)
+{
+    struct hed_allocation a;
+
+    return hed_memory_find(d, key, &a) && a.at == key ? a.ctx : NULL;
+}
+
+static int
+make_array(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+    struct hed_array *a = (struct hed_array *)o;
+    struct hed_context *c =
+        a->is_level ? NULL : context_of_key(b->remote->driver, a->object.handle);
+
+    return c ? refuse_object(b, hed_remote_make_array(b->remote, c, a), "an array", "") : 0;
+}
+
+static int
+make_mipmap(void *arg, struct hed_object *o)
+{
+    struct rebuilding *b = arg;
+    struct hed_mipmap *m = (struct hed_mipmap *)o;
+    struct hed_context *c = context_of_key(b->remote->driver, m->object.handle);
+
+    return c ? refuse_object(b, hed_remote_make_mipmap(b->remote, c, m), "a mipmapped array", "")
+             : 0;
+}
+
+static int
+make_object(void *arg, const struct hed_allocation *entry, bool surface,
+            const struct hed_texture_given *given)
+{
+    struct rebuilding *b = arg;
+    struct hed_context *c = entry->ctx;
+    const uint64_t old = entry->at - hed_remote_object_key(b->remote, c, surface, 0);
+    uint64_t value = old;
+    const CUresult result =
+        surface ? hed_remote_make_surface(b->remote, c, &given->resource, &value)
+                : hed_remote_make_texture(b->remote, c, &given->resource, &given->texture,
+                                          given->has_view ? &given->view : NULL, &value);
+
+    if (result == CUDA_SUCCESS && value == old)
+        return 0;
+    if (result != CUDA_SUCCESS)
+        return refuse_object(b, result, surface ? "a surface object" : "a texture object", "");
+    hed_why_set(b->why,
+                "the program has a %s object with the value %#llx, which is %#llx on the "
+                "new device",
+                surface ? "surface" : "texture", (unsigned long long)old,
+                (unsigned long long)value);
+    return HED_ENOTSUP;
+}
+
+int
+hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
+{
+    struct rebuilding b = {r, why};
+    struct hed_handles *handles = r->driver->handles;
+    int err = each_context(&b, make_context);
+
+    if (!err)
+        err = each_context(&b, enable_peers);
+    if (!err)
+        err = hed_remote_map_again(r, why);
+    if (!err)
+        err = make_code(&b);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_STREAM, make_stream, &b);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_EVENT, make_event, &b);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_ARRAY, make_array, &b);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_MIPMAP, make_mipmap, &b);
+    if (!err)
+        err = hed_texture_each(r->driver, make_object, &b);
+    if (!err)
+        err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, forget_exec, &b);
+    return err;
+}

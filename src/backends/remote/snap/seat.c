@@ -1,0 +1,274 @@
+/* Leaving the worker, and coming to another one or back. See snap.h.
+ *
+ *               part                        arrive, return
+ *   at a worker ─────> away: no connection ───────────────> at a worker
+ *        └───────────────────────── arrive ────────────────────┘  the old one is kept until the end
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backends/remote/code.h"
+#include "backends/remote/memory.h"
+#include "backends/remote/snap/park.h"
+#include "backends/remote/snap/snap.h"
+#include "base/err.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+/* ---- the connection to one worker ------------------------------------------------------------ */
+
+static size_t
+count_channels(const struct hed_remote *r)
+{
+    size_t n = 0;
+
+    for (const struct hed_remote_channel *ch = r->channels; ch; ch = ch->next)
+        n++;
+    return n;
+}
+
+/* What a worker has granted, and which devices it has. Relaxed: no other thread is in the driver. */
+static void
+leave_devices(struct hed_remote *r, struct hed_remote_seat_device *to)
+{
+    for (int i = 0; i < r->device_count; i++) {
+        struct hed_remote_device *d = &r->devices[i];
+
+        to[i] = (struct hed_remote_seat_device){
+            .ordinal = d->ordinal,
+            .real = d->real,
+            .major = d->major,
+            .minor = d->minor,
+            .accepts_newer_ptx = d->accepts_newer_ptx,
+            .lease = atomic_exchange_explicit(&d->lease, 0, memory_order_relaxed),
+            .granted = atomic_exchange_explicit(&r->memory->granted[i], 0, memory_order_relaxed)};
+    }
+}
+
+static void
+take_devices_back(struct hed_remote *r, const struct hed_remote_seat_device *from)
+{
+    for (int i = 0; i < r->device_count; i++) {
+        struct hed_remote_device *d = &r->devices[i];
+
+        d->ordinal = from[i].ordinal;
+        d->real = from[i].real;
+        d->major = from[i].major;
+        d->minor = from[i].minor;
+        d->accepts_newer_ptx = from[i].accepts_newer_ptx;
+        atomic_store_explicit(&d->lease, from[i].lease, memory_order_relaxed);
+        atomic_store_explicit(&r->memory->granted[i], from[i].granted, memory_order_relaxed);
+    }
+}
+
+/* Takes the connections away from the threads' channels. The lock keeps out the thread that
+ * flushes. */
+static void
+leave_channels(struct hed_remote *r, struct hed_remote_seat *s, size_t room)
+{
+    hed_lock(&r->flush_lock);
+    for (struct hed_remote_channel *ch = r->channels; ch && s->count < room; ch = ch->next) {
+        s->channels[s->count].owner = ch;
+        s->channels[s->count++].channel = ch->channel;
+        hed_remote_channel_use(ch, NULL);
+    }
+    hed_unlock(&r->flush_lock);
+}
+
+/* Moves everything that belongs to the present worker into `s`, so that there is none. No thread
+ * but this one uses a channel; the lock keeps out the thread that flushes. */
+static int
+leave_seat(struct hed_remote *r, struct hed_remote_seat *s)
+{
+    const size_t room = count_channels(r);
+
+    *s = (struct hed_remote_seat){.channels = calloc(room + 1, sizeof *s->channels)};
+    if (!s->channels)
+        return HED_ENOMEM;
+    hed_remote_host_stop(r);
+    leave_channels(r, s, room);
+    s->address = r->address;
+    memcpy(s->session, r->session, sizeof s->session);
+    memcpy(s->secret, r->secret, sizeof s->secret);
+    s->capabilities = r->capabilities;
+    s->backend = r->backend;
+    /* Relaxed, here and below: no other thread is in the driver. */
+    s->tickets = atomic_exchange_explicit(&r->tickets, 0, memory_order_relaxed);
+    memcpy(s->slot_used, r->slot_used, sizeof s->slot_used);
+    memset(r->slot_used, 0, sizeof r->slot_used);
+    s->slots = r->slots;
+    s->slot_count = r->slot_count;
+    s->failures_seen = atomic_exchange_explicit(&r->failures_seen, 0, memory_order_relaxed);
+    s->received = atomic_exchange_explicit(&r->copies->received, 0, memory_order_relaxed);
+    s->shares_heap = r->shares_heap;
+    leave_devices(r, s->devices);
+    r->slots = NULL;
+    r->slot_count = 0;
+    return 0;
+}
+
+/* Puts a seat back. The present one has been left. */
+static void
+take_seat_back(struct hed_remote *r, struct hed_remote_seat *s)
+{
+    r->address = s->address;
+    memcpy(r->session, s->session, sizeof r->session);
+    memcpy(r->secret, s->secret, sizeof r->secret);
+    r->capabilities = s->capabilities;
+    r->backend = s->backend;
+    atomic_store_explicit(&r->tickets, s->tickets, memory_order_relaxed);
+    memcpy(r->slot_used, s->slot_used, sizeof r->slot_used);
+    r->slots = s->slots;
+    r->slot_count = s->slot_count;
+    atomic_store_explicit(&r->failures_seen, s->failures_seen, memory_order_relaxed);
+    atomic_store_explicit(&r->copies->received, s->received, memory_order_relaxed);
+    r->shares_heap = s->shares_heap;
+    take_devices_back(r, s->devices);
+    for (size_t i = 0; i < s->count; i++)
+        hed_remote_channel_use(s->channels[i].owner, s->channels[i].channel);
+    free(s->channels);
+    s->channels = NULL;
+}
+
+/* Ends the connection for good; the worker ends with it. */
+static void
+close_seat(struct hed_remote_seat *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        hed_channel_free(s->channels[i].channel);
+    free(s->channels);
+    s->channels = NULL;
+    if (s->slots)
+        (void)munmap((void *)s->slots, s->slot_count * sizeof *s->slots);
+}
+
+static void
+set_away(struct hed_remote *r, bool away)
+{
+    /* Release: pairs with the acquire in hed_remote_wait_for_worker(). */
+    atomic_store_explicit(&r->away, away, memory_order_release);
+    if (!away)
+        (void)hed_futex_wake_private(&r->away, INT_MAX);
+}
+
+static bool
+is_away(const struct hed_remote *r)
+{
+    return atomic_load_explicit(&r->away, memory_order_relaxed) != 0;
+}
+
+/* ---- part and return ------------------------------------------------------------------------- */
+
+int
+hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
+{
+    struct hed_remote_seat s;
+    int err = is_away(r) ? HED_ESTATE : 0;
+
+    if (!err && park)
+        err = hed_remote_say_park(r, r->key, why);
+    if (!err)
+        err = leave_seat(r, &s);
+    if (err) {
+        if (err == HED_ESTATE)
+            hed_why_set(why, "it has no worker just now");
+        return err;
+    }
+    set_away(r, true);
+    r->parked = park;
+    close_seat(&s);
+    return 0;
+}
+
+int
+hed_remote_return(struct hed_remote *r, struct hed_why *why)
+{
+    struct hed_channel *first = NULL;
+    int err = is_away(r) && r->parked ? 0 : HED_ESTATE;
+
+    if (err)
+        hed_why_set(why, "its worker is not waiting for it");
+    /* Relaxed: no other thread is in the driver. */
+    atomic_store_explicit(&r->lost, false, memory_order_relaxed);
+    r->trying = true;
+    if (!err)
+        err = hed_remote_say_return(r, r->key, &first, why);
+    if (!err)
+        err = hed_remote_first_channel(r, first);
+    r->trying = false;
+    if (err)
+        return err;
+    r->parked = false;
+    set_away(r, false);
+    return 0;
+}
+
+/* ---- arrive ---------------------------------------------------------------------------------- */
+
+static int
+begin_at_new(struct hed_remote *r, const char *address, struct hed_why *why)
+{
+    struct hed_channel *first = NULL;
+    int err = address && address[0] ? hed_address_parse(address, &r->address, why) : 0;
+
+    if (!err)
+        err = hed_remote_join_again(r, &first, why);
+    if (!err)
+        err = hed_remote_first_channel(r, first);
+    return err;
+}
+
+static int
+settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_why *why)
+{
+    int err = hed_remote_rebuild(r, why);
+
+    if (!err && from)
+        err = from->fill(from, r, why);
+    /* Messages without an answer may have failed. */
+    if (!err)
+        hed_remote_look(r);
+    if (atomic_load_explicit(&r->lost, memory_order_relaxed)) {
+        hed_why_set(why, "the new worker is lost: %s", r->trouble.text);
+        err = HED_EIO;
+    }
+    return err;
+}
+
+int
+hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_source *from,
+                  struct hed_why *why)
+{
+    const struct hed_address before = r->address;
+    const bool was_away = is_away(r);
+    struct hed_remote_seat old = {.channels = NULL}, new;
+    int err = was_away ? 0 : leave_seat(r, &old);
+
+    if (err)
+        return err;
+    set_away(r, true);
+    r->trying = true;
+    atomic_store_explicit(&r->lost, false, memory_order_relaxed);
+    err = begin_at_new(r, address, why);
+    if (!err)
+        err = settle_at_new(r, from, why);
+    r->trying = false;
+    hed_remote_opened(r, err == 0);
+    if (err) {
+        if (leave_seat(r, &new) == 0)
+            close_seat(&new);
+        atomic_store_explicit(&r->lost, false, memory_order_relaxed);
+        r->address = before;
+        if (was_away)
+            return err;
+        take_seat_back(r, &old);
+    } else {
+        r->parked = false;
+        if (!was_away)
+            close_seat(&old);
+    }
+    set_away(r, false);
+    return err;
+}
