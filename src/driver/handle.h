@@ -71,8 +71,8 @@ struct hed_object *hed_handles_get(struct hed_handles *t, enum hed_kind kind, ui
  * above. */
 struct hed_object *hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle);
 
-/* Calls fn for every object of a kind that has a handle, oldest slot first, with a reference that is
- * given back afterwards and without a lock. Stops at the first failure, which it returns. */
+/* Calls fn for every object of a kind that has a handle, oldest slot first, with a reference that
+ * is given back afterwards and without a lock. Stops at the first failure, which it returns. */
 int hed_handles_each(struct hed_handles *t, enum hed_kind kind,
                      int (*fn)(void *arg, struct hed_object *o), void *arg);
 

@@ -1,8 +1,8 @@
 /* Joining a worker: hello, devices, the arena, shared memory. See remote.h.
  *
- * A client joins its first worker with connect, which also learns what the program's devices are. It
- * may join others later (snap/), as long as they can have the same arena; the program's devices stay
- * what they were.
+ * A client joins its first worker with connect, which also learns what the program's devices are.
+ * It may join others later (snap/), as long as they can have the same arena; the program's devices
+ * stay what they were.
  */
 #include <errno.h>
 #include <fcntl.h>

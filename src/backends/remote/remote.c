@@ -99,8 +99,8 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A call of the program waits here while the program is held (snap/hold.h). A function that a stream
- * calls is part of the work that a hold waits for, so its calls do not wait. */
+/* A call of the program waits here while the program is held (snap/hold.h). A function that a
+ * stream calls is part of the work that a hold waits for, so its calls do not wait. */
 static CUresult
 remote_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {

@@ -167,8 +167,8 @@ int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_chan
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
-/* The calling thread's channel, connected or not, or one that another thread has left; NULL if there
- * is none. */
+/* The calling thread's channel, connected or not, or one that another thread has left; NULL if
+ * there is none. */
 struct hed_remote_channel *hed_remote_channel_of_thread(struct hed_remote *r);
 /* Gives a channel another connection, or none (NULL). The caller closes the old one. */
 void hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channel);

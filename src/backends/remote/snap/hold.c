@@ -17,7 +17,7 @@ static pthread_key_t seat_key;
 static pthread_once_t seat_once = PTHREAD_ONCE_INIT;
 
 static void
-give_seat(void *arg)
+give_hold_seat(void *arg)
 {
     struct hed_hold_seat *s = arg;
 
@@ -30,7 +30,7 @@ give_seat(void *arg)
 static void
 make_seat_key(void)
 {
-    (void)pthread_key_create(&seat_key, give_seat);
+    (void)pthread_key_create(&seat_key, give_hold_seat);
 }
 
 void
@@ -41,7 +41,7 @@ hed_hold_init(struct hed_hold *h)
 }
 
 static struct hed_hold_seat *
-take_seat(struct hed_hold *h)
+take_hold_seat(struct hed_hold *h)
 {
     struct hed_hold_seat *s;
 
@@ -81,7 +81,7 @@ step_out(struct hed_hold *h, struct hed_hold_seat *s)
 }
 
 static void
-wait_until_open(struct hed_hold *h, struct hed_hold_seat *s)
+wait_outside(struct hed_hold *h, struct hed_hold_seat *s)
 {
     do {
         step_out(h, s);
@@ -95,7 +95,7 @@ wait_until_open(struct hed_hold *h, struct hed_hold_seat *s)
 struct hed_hold_seat *
 hed_hold_enter(struct hed_hold *h, int call)
 {
-    struct hed_hold_seat *s = own_seat && own_seat->hold == h ? own_seat : take_seat(h);
+    struct hed_hold_seat *s = own_seat && own_seat->hold == h ? own_seat : take_hold_seat(h);
 
     if (!s)
         return NULL;
@@ -111,7 +111,7 @@ hed_hold_enter(struct hed_hold *h, int call)
     atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(atomic_load_explicit(&h->closed, memory_order_acquire) != 0, 0) &&
         inside == 0)
-        wait_until_open(h, s);
+        wait_outside(h, s);
     return s;
 }
 
@@ -169,7 +169,7 @@ hed_hold_close(struct hed_hold *h, int deadline_ms, int *call)
 void
 hed_hold_open(struct hed_hold *h)
 {
-    /* Release: pairs with the acquire in wait_until_open(); what the holder did is visible. */
+    /* Release: pairs with the acquire in wait_outside(); what the holder did is visible. */
     atomic_store_explicit(&h->closed, 0, memory_order_release);
     (void)hed_futex_wake_private(&h->closed, INT_MAX);
 }

@@ -7,7 +7,8 @@
  * a held program is between two calls in every thread, and all of its work on devices is done.
  *
  * Invariants:
- * 1. While the hold is complete (hed_hold_close has returned 0), no thread but the holder is inside.
+ * 1. While the hold is complete (hed_hold_close has returned 0), no thread but the holder is
+ *    inside.
  * 2. Entering writes only the thread's own seat. Either the entering thread sees that the hold is
  *    closed, or the holder sees the thread inside: the holder's membarrier() orders both, so that
  *    entering needs no fence.
@@ -46,8 +47,8 @@ void hed_hold_init(struct hed_hold *h);
 struct hed_hold_seat *hed_hold_enter(struct hed_hold *h, int call);
 void hed_hold_leave(struct hed_hold_seat *seat);
 
-/* Closes the hold and waits up to deadline_ms until no other thread is inside. HED_ETIME: a call has
- * not returned; *call is one of those, and the hold is open again. */
+/* Closes the hold and waits up to deadline_ms until no other thread is inside. HED_ETIME: a call
+ * has not returned; *call is one of those, and the hold is open again. */
 int hed_hold_close(struct hed_hold *h, int deadline_ms, int *call);
 void hed_hold_open(struct hed_hold *h);
 

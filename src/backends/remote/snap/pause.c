@@ -78,7 +78,7 @@ static int
 refuse_linker(void *arg, struct hed_object *o)
 {
     (void)o;
-    hed_why_set(arg, "it is linking code (cuLinkCreate), which cannot be taken to another worker");
+    hed_why_set(arg, "it is linking code, which cannot be taken to another worker");
     return HED_ENOTSUP;
 }
 

@@ -1,5 +1,5 @@
-/* Tells a new worker about everything that the program has: contexts, memory, code, streams, events,
- * arrays, objects. See snap.h.
+/* Tells a new worker about everything that the program has: contexts, memory, code, streams,
+ * events, arrays, objects. See snap.h.
  *
  *   contexts ──> memory ──> libraries ──> variables, functions ──> streams ──> events
  *            └─> arrays ──> textures, surfaces            executable graphs: with their next launch
@@ -54,7 +54,7 @@ each_context(struct rebuilding *b, int (*fn)(struct rebuilding *b, struct hed_co
 }
 
 static int
-make_context(struct rebuilding *b, struct hed_context *c)
+context_again(struct rebuilding *b, struct hed_context *c)
 {
     struct hed_remote_context *own = hed_remote_context(c);
     CUresult result;
@@ -88,11 +88,12 @@ enable_peers(struct rebuilding *b, struct hed_context *c)
 
     for (int i = 0; i < b->remote->device_count && result == CUDA_SUCCESS; i++) {
         const struct hed_context *peer = peers >> i & 1 ? context_on(b->remote->driver, i) : NULL;
-        struct hed_cuCtxEnablePeerAccess a = {.peerContext =
-                                                  peer ? hed_context_handle(peer) : NULL};
 
         if (peer)
-            result = hed_remote_call(b->remote, c, HED_cuCtxEnablePeerAccess, &a);
+            result = hed_remote_ask(b->remote, c->object.handle, 0, cuCtxEnablePeerAccess,
+                                    .peerContext = hed_context_handle(peer));
+        if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+            result = CUDA_SUCCESS;
     }
     return refuse_object(b, result, "access to the memory of another device", "");
 }
@@ -127,7 +128,7 @@ check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
 }
 
 static int
-check_module(struct rebuilding *b, struct hed_context *c)
+check_variables_of(struct rebuilding *b, struct hed_context *c)
 {
     int err = 0;
 
@@ -152,7 +153,7 @@ check_library(void *arg, struct hed_object *o)
 }
 
 static int
-make_function(void *arg, struct hed_object *o)
+function_again(void *arg, struct hed_object *o)
 {
     struct rebuilding *b = arg;
 
@@ -161,7 +162,7 @@ make_function(void *arg, struct hed_object *o)
 }
 
 static int
-make_code(struct rebuilding *b)
+code_again(struct rebuilding *b)
 {
     struct hed_handles *handles = b->remote->driver->handles;
     const CUresult result = hed_remote_open_again(b->remote, b->why);
@@ -170,9 +171,9 @@ make_code(struct rebuilding *b)
                                                    : HED_ENOTSUP;
 
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_FUNCTION, make_function, b);
+        err = hed_handles_each(handles, HED_KIND_FUNCTION, function_again, b);
     if (!err)
-        err = each_context(b, check_module);
+        err = each_context(b, check_variables_of);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_LIBRARY, check_library, b);
     return err;
@@ -181,7 +182,7 @@ make_code(struct rebuilding *b)
 /* ---- streams and events ---------------------------------------------------------------------- */
 
 static int
-make_stream(void *arg, struct hed_object *o)
+stream_again(void *arg, struct hed_object *o)
 {
     struct rebuilding *b = arg;
     struct hed_stream *s = (struct hed_stream *)o;
@@ -197,7 +198,7 @@ make_stream(void *arg, struct hed_object *o)
 }
 
 static int
-make_event(void *arg, struct hed_object *o)
+event_again(void *arg, struct hed_object *o)
 {
     struct rebuilding *b = arg;
     struct hed_event *e = (struct hed_event *)o;
@@ -231,7 +232,7 @@ context_of_key(struct hed_driver *d, uint64_t key)
 }
 
 static int
-make_array(void *arg, struct hed_object *o)
+array_again(void *arg, struct hed_object *o)
 {
     struct rebuilding *b = arg;
     struct hed_array *a = (struct hed_array *)o;
@@ -242,7 +243,7 @@ make_array(void *arg, struct hed_object *o)
 }
 
 static int
-make_mipmap(void *arg, struct hed_object *o)
+mipmap_again(void *arg, struct hed_object *o)
 {
     struct rebuilding *b = arg;
     struct hed_mipmap *m = (struct hed_mipmap *)o;
@@ -253,8 +254,8 @@ make_mipmap(void *arg, struct hed_object *o)
 }
 
 static int
-make_object(void *arg, const struct hed_allocation *entry, bool surface,
-            const struct hed_texture_given *given)
+object_again(void *arg, const struct hed_allocation *entry, bool surface,
+             const struct hed_texture_given *given)
 {
     struct rebuilding *b = arg;
     struct hed_context *c = entry->ctx;
@@ -282,24 +283,24 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
 {
     struct rebuilding b = {r, why};
     struct hed_handles *handles = r->driver->handles;
-    int err = each_context(&b, make_context);
+    int err = each_context(&b, context_again);
 
     if (!err)
         err = each_context(&b, enable_peers);
     if (!err)
         err = hed_remote_map_again(r, why);
     if (!err)
-        err = make_code(&b);
+        err = code_again(&b);
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_STREAM, make_stream, &b);
+        err = hed_handles_each(handles, HED_KIND_STREAM, stream_again, &b);
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_EVENT, make_event, &b);
+        err = hed_handles_each(handles, HED_KIND_EVENT, event_again, &b);
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_ARRAY, make_array, &b);
+        err = hed_handles_each(handles, HED_KIND_ARRAY, array_again, &b);
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_MIPMAP, make_mipmap, &b);
+        err = hed_handles_each(handles, HED_KIND_MIPMAP, mipmap_again, &b);
     if (!err)
-        err = hed_texture_each(r->driver, make_object, &b);
+        err = hed_texture_each(r->driver, object_again, &b);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, forget_exec, &b);
     return err;

@@ -29,7 +29,7 @@ count_channels(const struct hed_remote *r)
     return n;
 }
 
-/* What a worker has granted, and which devices it has. Relaxed: no other thread is in the driver. */
+/* What a worker has granted, and its devices. Relaxed: no other thread is in the driver. */
 static void
 leave_devices(struct hed_remote *r, struct hed_remote_seat_device *to)
 {
@@ -80,7 +80,7 @@ leave_channels(struct hed_remote *r, struct hed_remote_seat *s, size_t room)
 /* Moves everything that belongs to the present worker into `s`, so that there is none. No thread
  * but this one uses a channel; the lock keeps out the thread that flushes. */
 static int
-leave_seat(struct hed_remote *r, struct hed_remote_seat *s)
+leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
 {
     const size_t room = count_channels(r);
 
@@ -111,7 +111,7 @@ leave_seat(struct hed_remote *r, struct hed_remote_seat *s)
 
 /* Puts a seat back. The present one has been left. */
 static void
-take_seat_back(struct hed_remote *r, struct hed_remote_seat *s)
+take_worker_back(struct hed_remote *r, struct hed_remote_seat *s)
 {
     r->address = s->address;
     memcpy(r->session, s->session, sizeof r->session);
@@ -134,7 +134,7 @@ take_seat_back(struct hed_remote *r, struct hed_remote_seat *s)
 
 /* Ends the connection for good; the worker ends with it. */
 static void
-close_seat(struct hed_remote_seat *s)
+close_worker(struct hed_remote_seat *s)
 {
     for (size_t i = 0; i < s->count; i++)
         hed_channel_free(s->channels[i].channel);
@@ -170,7 +170,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     if (!err && park)
         err = hed_remote_say_park(r, r->key, why);
     if (!err)
-        err = leave_seat(r, &s);
+        err = leave_worker(r, &s);
     if (err) {
         if (err == HED_ESTATE)
             hed_why_set(why, "it has no worker just now");
@@ -178,7 +178,8 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     }
     set_away(r, true);
     r->parked = park;
-    close_seat(&s);
+    close_worker(&s);
+    (void)hed_remote_space_give(r); /* if it fails, CRIU takes longer */
     return 0;
 }
 
@@ -194,9 +195,14 @@ hed_remote_return(struct hed_remote *r, struct hed_why *why)
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
     r->trying = true;
     if (!err)
+        err = hed_remote_space_take(r, why);
+    if (!err) {
         err = hed_remote_say_return(r, r->key, &first, why);
-    if (!err)
-        err = hed_remote_first_channel(r, first);
+        if (!err)
+            err = hed_remote_first_channel(r, first);
+        if (err)
+            (void)hed_remote_space_give(r);
+    }
     r->trying = false;
     if (err)
         return err;
@@ -244,7 +250,7 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
     const struct hed_address before = r->address;
     const bool was_away = is_away(r);
     struct hed_remote_seat old = {.channels = NULL}, new;
-    int err = was_away ? 0 : leave_seat(r, &old);
+    int err = was_away ? hed_remote_space_take(r, why) : leave_worker(r, &old);
 
     if (err)
         return err;
@@ -257,17 +263,19 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
     r->trying = false;
     hed_remote_opened(r, err == 0);
     if (err) {
-        if (leave_seat(r, &new) == 0)
-            close_seat(&new);
+        if (leave_worker(r, &new) == 0)
+            close_worker(&new);
         atomic_store_explicit(&r->lost, false, memory_order_relaxed);
         r->address = before;
-        if (was_away)
+        if (was_away) {
+            (void)hed_remote_space_give(r);
             return err;
-        take_seat_back(r, &old);
+        }
+        take_worker_back(r, &old);
     } else {
         r->parked = false;
         if (!was_away)
-            close_seat(&old);
+            close_worker(&old);
     }
     set_away(r, false);
     return err;

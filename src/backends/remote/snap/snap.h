@@ -72,6 +72,13 @@ struct hed_remote_seat {
     size_t count;
 };
 
+/* ---- space.c: the reserved addresses --------------------------------------------------------- */
+
+/* give: leaves the addresses of the arena to the system, except for pinned memory. take: reserves
+ * them again. */
+int hed_remote_space_give(struct hed_remote *r);
+int hed_remote_space_take(struct hed_remote *r, struct hed_why *why);
+
 /* ---- rebuild.c ------------------------------------------------------------------------------- */
 
 /* Tells the worker about every object of the program. */

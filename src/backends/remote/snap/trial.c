@@ -55,7 +55,7 @@ any_context(struct hed_remote *r, int device)
 }
 
 static int
-copy_piece(struct hed_remote *r, int device, const struct piece *p, bool to_host)
+copy_carried(struct hed_remote *r, int device, const struct piece *p, bool to_host)
 {
     const uint64_t here = (uint64_t)(uintptr_t)p->bytes;
     const struct hed_copy c = {
@@ -81,7 +81,7 @@ carry_mapping(void *arg, const struct hed_remote_mapping *m)
     p->size = m->size;
     p->next = c->pieces;
     c->pieces = p;
-    return copy_piece(c->remote, m->device, p, true);
+    return copy_carried(c->remote, m->device, p, true);
 }
 
 static int
@@ -91,7 +91,7 @@ fill_carried(struct hed_remote_source *self, struct hed_remote *r, struct hed_wh
     int err = 0;
 
     for (const struct piece *p = c->pieces; p && !err; p = p->next)
-        err = copy_piece(r, (int)((p->at - r->base) / r->stride), p, false);
+        err = copy_carried(r, (int)((p->at - r->base) / r->stride), p, false);
     if (err)
         hed_why_set(why, "memory could not be filled");
     return err;
@@ -100,12 +100,15 @@ fill_carried(struct hed_remote_source *self, struct hed_remote *r, struct hed_wh
 static void
 move_once(struct hed_remote *r)
 {
+    static unsigned moves;
     struct carried c = {.source.fill = fill_carried, .remote = r};
     struct hed_why why = {""};
     int err = hed_remote_hold(r, DEADLINE_MS, &why);
 
     if (!err) {
         err = hed_remote_mappings_each(r, HED_MAP_DEVICE, carry_mapping, &c);
+        if (!err && ++moves % 2 == 0) /* once with a worker to come back to, once without */
+            err = hed_remote_part(r, false, &why);
         if (!err)
             err = hed_remote_arrive(r, NULL, &c.source, &why);
         hed_remote_release(r);
