@@ -90,7 +90,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run serve sched trace fatbin cpu vm cert devices doctor version help"
+    local commands="run serve sched trace fatbin cpu snap vm cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -112,6 +112,7 @@ _heddle() {
     trace) _heddle_trace "$cur" "$prev" ;;
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
     cpu) _heddle_cpu "$cur" "$prev" ;;
+    snap) _heddle_snap "$cur" "$prev" ;;
     vm) _heddle_vm "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
     esac
@@ -270,6 +271,31 @@ _heddle_cpu() {
     else
         _heddle_files "$cur"
     fi
+}
+
+_heddle_snap() {
+    local cur=$1 prev=$2 options="--help"
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "list info verify prune compact --help" "$cur"
+        return
+    fi
+    case ${COMP_WORDS[2]} in
+    list) options+=" --json" ;;
+    info) options+=" --extents --json" ;;
+    verify) options+=" --threads --quiet" ;;
+    prune) options+=" --keep --damaged --dry-run" ;;
+    compact) options+=" --output --zstd" ;;
+    esac
+    case $prev in
+    --threads | --keep | --zstd | --output | -o) COMPREPLY=() ;;
+    *)
+        if [[ $cur == -* ]]; then
+            _heddle_words "$options" "$cur"
+        else
+            _heddle_files "$cur"
+        fi
+        ;;
+    esac
 }
 
 _heddle_vm() {

@@ -11,7 +11,7 @@ struct hed_cli_group {
         const char *name;
         int (*run)(int argc, char **argv);
         const char *summary;
-    } commands[8]; /* a NULL name ends them */
+    } commands[16]; /* a NULL name ends them */
 };
 
 /* Runs the subcommand that argv[1] names, or prints help. `call` calls it; NULL: it is called

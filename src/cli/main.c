@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
+#include "cli/snap/snap.h"
 #include "cli/vm/vm.h"
 #include "core/config.h"
 
@@ -22,6 +23,7 @@ static const struct command {
     {"trace", hed_cli_trace, "read the CUDA calls that a program made"},
     {"fatbin", hed_cli_fatbin, "find, list, extract and disassemble the GPU code in a file"},
     {"cpu", hed_cli_cpu, "explain how kernels run on the CPU"},
+    {"snap", hed_cli_snap, "list, check and remove snapshots of programs"},
     {"vm", hed_cli_vm, "connect QEMU guests to a server"},
     {"cert", hed_cli_cert, "create certificates for servers and clients"},
     {"devices", hed_cli_devices, "list the GPUs that programs would see"},

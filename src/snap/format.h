@@ -144,12 +144,11 @@ struct hed_snap_footer {
     uint32_t blobs;
     uint32_t extents;
     uint32_t chunks;
-    uint64_t names;     /* bytes */
-    uint64_t content;   /* bytes of all extents */
-    uint64_t stored;    /* bytes of all blobs in this file */
-    uint8_t rest[3960]; /* zeros in version 1.0 */
-    uint8_t
-        digest[HED_SNAP_DIGEST]; /* BLAKE2b of superblock, tables and all of the footer before */
+    uint64_t names;                  /* bytes */
+    uint64_t content;                /* bytes of all extents */
+    uint64_t stored;                 /* bytes of all blobs in this file */
+    uint8_t rest[3960];              /* zeros in version 1.0 */
+    uint8_t digest[HED_SNAP_DIGEST]; /* BLAKE2b of superblock, tables, filling, footer before */
     uint32_t zero;
     uint32_t crc; /* CRC-32C of all before */
     char end[8];

@@ -31,7 +31,8 @@ struct hed_snap_reader {
 /* Bytes of all tables that a footer describes. */
 uint64_t hed_snap_tables_bytes(const struct hed_snap_footer *f);
 
-/* The digest of a file: superblock, tables, and the footer before its digest. */
+/* The digest of a file: superblock, tables and what fills up their last block, and the footer
+ * before its digest. */
 void hed_snap_digest(const struct hed_snap_super *s, const void *tables, uint64_t bytes,
                      const struct hed_snap_footer *f, uint8_t out[HED_SNAP_DIGEST]);
 

@@ -420,8 +420,8 @@ write_end(struct hed_snap_writer *w)
     drop_unused_homes(w);
     fill_footer(w, &f);
 
-    const uint64_t bytes = hed_snap_tables_bytes(&f);
-    unsigned char *tables = calloc(1, f.at - f.tables ? f.at - f.tables : 1);
+    const uint64_t bytes = f.at - f.tables;
+    unsigned char *tables = calloc(1, bytes ? bytes : 1);
 
     if (!tables)
         return hed_snap_writer_fail(w, HED_ENOMEM, "the tables");
@@ -436,7 +436,7 @@ write_end(struct hed_snap_writer *w)
     f.crc = hed_crc32c(0, &f, offsetof(struct hed_snap_footer, crc));
 
     /* Whatever the footer vouches for is on the disk before the footer is. */
-    int err = hed_snap_pwrite(w->files, w->fd, tables, f.at - f.tables, f.tables);
+    int err = hed_snap_pwrite(w->files, w->fd, tables, bytes, f.tables);
 
     free(tables);
     err = err ? err : hed_snap_datasync(w->files, w->fd);

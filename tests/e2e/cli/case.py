@@ -18,11 +18,12 @@ SOURCE = str(Path(__file__).resolve().parents[3])
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
 LIBDIR = os.path.join(os.path.realpath(BUILD), "lib", "heddle")
 LIBRARIES = ["libheddle.so.0", "libcuda.so.1", "libnvidia-ml.so.1"]
-COMMANDS = ["run", "serve", "sched", "trace", "cpu", "vm", "cert", "devices", "doctor", "version",
-            "help"]
+COMMANDS = ["run", "serve", "sched", "trace", "cpu", "snap", "vm", "cert", "devices", "doctor",
+            "version", "help"]
 PARTS = {"trace": ["show", "summary", "export"], "cert": ["ca", "server", "client", "show"],
          "sched": ["list", "set", "pause", "resume", "release"],
          "fatbin": ["list", "extract", "info"], "cpu": ["explain"],
+         "snap": ["list", "info", "verify", "prune", "compact"],
          "vm": ["qemu-args", "libvirt", "list"]}
 
 # Libraries with a sanitizer inside cannot be preloaded into programs without it.
