@@ -304,8 +304,8 @@ hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_re
     return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
-static void
-code_free(struct hed_remote_library *c)
+void
+hed_remote_library_free(struct hed_remote_library *c)
 {
     if (c->local)
         hed_cubin_forget(c->local);
@@ -401,8 +401,9 @@ hed_remote_profile_there(const struct hed_remote *r, const struct hed_device *de
 
 /* Opens o->code from an image. The worker gets what its device needs; one that runs nothing (null)
  * gets what a GPU would get. */
-static CUresult
-open_there(struct hed_remote_opening *o, const struct hed_image *image, struct hed_why *why)
+CUresult
+hed_remote_open_there(struct hed_remote_opening *o, const struct hed_image *image,
+                      struct hed_why *why)
 {
     struct hed_remote *r = o->remote;
     const bool machine_code = r->devices[o->device->ordinal].real || r->backend == HED_BACKEND_NULL;
@@ -435,7 +436,7 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
     if (c && hed_remote_take_number(r, &c->number)) {
         c->remote = r;
         o.code = c;
-        result = open_there(&o, image, why);
+        result = hed_remote_open_there(&o, image, why);
         if (result == CUDA_SUCCESS && !keep_opening(c, &o, image)) {
             hed_remote_close_there(c);
             result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -448,7 +449,7 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
     if (result == CUDA_SUCCESS)
         *out = &c->code;
     else if (c)
-        code_free(c);
+        hed_remote_library_free(c);
     return result;
 }
 
@@ -461,98 +462,5 @@ hed_remote_close(void *m, struct hed_code *code)
     /* The number can be used again once this message has its ticket. */
     hed_remote_close_there(c);
     hed_remote_give_number(hed_remote_of(m), c->number);
-    code_free(c);
-}
-
-/* ---- another worker -------------------------------------------------------------------------- */
-
-static bool
-has_same_params(const struct hed_code_kernel *a, const struct hed_code_kernel *b)
-{
-    if (a->param_count != b->param_count)
-        return false;
-    for (uint32_t i = 0; i < a->param_count; i++)
-        if (a->params[i].offset != b->params[i].offset || a->params[i].size != b->params[i].size)
-            return false;
-    return true;
-}
-
-/* Finds the kernels of a library among those that a new worker has found in its image. */
-static CUresult
-find_kernels(struct hed_remote_library *c, const struct hed_remote_library *there,
-             struct hed_why *why)
-{
-    const uint32_t count = c->code.kernel_count, others = there->code.kernel_count;
-    uint32_t *order = malloc((count + (size_t)1) * sizeof *order);
-
-    if (!order)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    for (uint32_t i = 0, at = 0; i < count; i++) {
-        uint32_t looked = 0;
-
-        /* Usually the next one. */
-        while (looked < others && strcmp(c->kernels[i].name, there->kernels[at % others].name) != 0)
-            looked++, at++;
-        if (looked == others ||
-            (atomic_load_explicit(&c->described[i], memory_order_relaxed) &&
-             atomic_load_explicit(&there->described[at % others], memory_order_relaxed) &&
-             !has_same_params(&c->kernels[i], &there->kernels[at % others]))) {
-            hed_why_set(why, "the server's device has no kernel %s with the same parameters",
-                        c->kernels[i].name);
-            free(order);
-            return CUDA_ERROR_NOT_FOUND;
-        }
-        order[i] = at++ % others;
-    }
-    c->before = c->order;
-    c->order = order;
-    return CUDA_SUCCESS;
-}
-
-static CUresult
-reopen_library(struct hed_remote *r, struct hed_remote_library *c, struct hed_why *why)
-{
-    struct hed_remote_library *there = calloc(1, sizeof *there);
-    struct hed_remote_opening o = {
-        .remote = r, .code = there, .device = c->device, .how = &c->how, .context = c->context};
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-
-    if (!there)
-        return result;
-    there->remote = r;
-    there->number = c->number;
-    result = open_there(&o, &c->image, why);
-    if (result == CUDA_SUCCESS)
-        result = find_kernels(c, there, why);
-    else
-        hed_why_set(why, "the server cannot load code of the program (%s%s): CUDA error %d",
-                    c->code.kernel_count ? "with the kernel " : "without kernels",
-                    c->code.kernel_count ? c->kernels[0].name : "", (int)result);
-    code_free(there);
-    return result;
-}
-
-/* The list does not change: the program is held. */
-CUresult
-hed_remote_open_again(struct hed_remote *r, struct hed_why *why)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    for (struct hed_remote_library *c = r->code->libraries; c && result == CUDA_SUCCESS;
-         c = c->next)
-        result = reopen_library(r, c, why);
-    return result;
-}
-
-void
-hed_remote_opened(struct hed_remote *r, bool accepted)
-{
-    for (struct hed_remote_library *c = r->code->libraries; c; c = c->next) {
-        uint32_t *other = accepted ? c->before : c->order;
-
-        if (!accepted)
-            c->order = c->before;
-        c->before = NULL;
-        free(other);
-    }
+    hed_remote_library_free(c);
 }

@@ -34,6 +34,7 @@ struct hed_remote_library {
     struct hed_image image;
     void *copy;             /* of the image, owned; NULL if the program keeps it */
     struct hed_jit_how how; /* without a log */
+    int8_t allocates; /* whether kernels can allocate device memory: 1 yes, -1 no, 0 not known */
     uint32_t *order;  /* where the worker has each kernel; NULL: at the same position; owned */
     uint32_t *before; /* the same of the worker before, until the new one is accepted; owned */
 };
@@ -110,8 +111,18 @@ const struct hed_wire_kernel *hed_remote_description(const unsigned char *p, siz
 int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                            struct hed_code_kernel *k);
 
+/* Opens o->code, which has its number, from an image. */
+CUresult hed_remote_open_there(struct hed_remote_opening *o, const struct hed_image *image,
+                               struct hed_why *why);
+void hed_remote_library_free(struct hed_remote_library *c);
+
+/* ---- snap/reopen.c --------------------------------------------------------------------------- */
+
 /* Opens all libraries at another worker under the same numbers, and finds their kernels there. */
 CUresult hed_remote_open_again(struct hed_remote *r, struct hed_why *why);
+/* Can kernels of the program allocate device memory themselves? Returns the name of one of the
+ * kernels of such a library, or NULL. For when the program is held. */
+const char *hed_remote_allocating_kernel(struct hed_remote *r);
 /* The new worker is accepted, or it is not and the one before goes on. */
 void hed_remote_opened(struct hed_remote *r, bool accepted);
 /* Where the worker has a kernel. */

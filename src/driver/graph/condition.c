@@ -49,6 +49,10 @@ add_handle(struct hed_graph *g, struct hed_context *c, unsigned value, unsigned 
         free(h);
         return r;
     }
+    hed_context_ref(c);
+    h->ctx = c;
+    h->value = value;
+    h->flags = flags;
     hed_lock(&hed_graphs_lock);
     h->next = root->handles;
     root->handles = h;
@@ -100,6 +104,7 @@ hed_graph_handles_free(struct hed_graph *g)
         struct hed_graph_handle *h = g->handles;
 
         g->handles = h->next;
+        hed_context_unref(h->ctx);
         free(h);
     }
 }

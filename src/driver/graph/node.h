@@ -93,7 +93,9 @@ struct hed_graph {
 struct hed_graph_handle {
     struct hed_graph_handle *next;
     uint64_t handle;
-    bool used; /* a node uses it */
+    bool used;               /* a node uses it */
+    struct hed_context *ctx; /* how it was made: a reference, */
+    unsigned value, flags;   /* the default, CU_GRAPH_COND_... */
 };
 
 struct hed_exec_node {

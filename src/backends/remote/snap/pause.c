@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "backends/remote/code.h"
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/snap.h"
@@ -93,6 +94,16 @@ check_movable(struct hed_remote *r, struct hed_why *why)
         }
     if (r->in_window) {
         hed_why_set(why, "its pinned memory is in the window of a QEMU guest");
+        return HED_ENOTSUP;
+    }
+
+    const char *kernel = hed_remote_allocating_kernel(r);
+
+    if (kernel) {
+        hed_why_set(why,
+                    "its kernels allocate memory on the device themselves (malloc in the code of "
+                    "%s), and what they have there cannot be taken along",
+                    kernel);
         return HED_ENOTSUP;
     }
     return hed_handles_each(r->driver->handles, HED_KIND_LINK, refuse_linker, why);

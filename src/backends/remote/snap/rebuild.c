@@ -15,6 +15,7 @@
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/snap.h"
+#include "backends/remote/snap/values.h"
 #include "base/err.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory.h"
@@ -253,31 +254,6 @@ mipmap_again(void *arg, struct hed_object *o)
              : 0;
 }
 
-static int
-object_again(void *arg, const struct hed_allocation *entry, bool surface,
-             const struct hed_texture_given *given)
-{
-    struct rebuilding *b = arg;
-    struct hed_context *c = entry->ctx;
-    const uint64_t old = entry->at - hed_remote_object_key(b->remote, c, surface, 0);
-    uint64_t value = old;
-    const CUresult result =
-        surface ? hed_remote_make_surface(b->remote, c, &given->resource, &value)
-                : hed_remote_make_texture(b->remote, c, &given->resource, &given->texture,
-                                          given->has_view ? &given->view : NULL, &value);
-
-    if (result == CUDA_SUCCESS && value == old)
-        return 0;
-    if (result != CUDA_SUCCESS)
-        return refuse_object(b, result, surface ? "a surface object" : "a texture object", "");
-    hed_why_set(b->why,
-                "the program has a %s object with the value %#llx, which is %#llx on the "
-                "new device",
-                surface ? "surface" : "texture", (unsigned long long)old,
-                (unsigned long long)value);
-    return HED_ENOTSUP;
-}
-
 int
 hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
 {
@@ -300,7 +276,7 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
     if (!err)
         err = hed_handles_each(handles, HED_KIND_MIPMAP, mipmap_again, &b);
     if (!err)
-        err = hed_texture_each(r->driver, object_again, &b);
+        err = hed_remote_values_again(r, why);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, forget_exec, &b);
     return err;
