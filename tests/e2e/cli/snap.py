@@ -9,7 +9,7 @@ import json
 import os
 import unittest
 
-from case import Case
+from case import SOURCE, Case
 from harness.snap_file import BLOCK, DEVICE, FILE, PARTIAL, SnapFile, sample
 
 
@@ -73,6 +73,12 @@ class List(SnapCase):
     def test_names_cannot_control_the_terminal(self):
         self.write("a\x1b[31m.snap", "nonsense")
         self.assertNotIn("\x1b", self.expect(1, "snap", "list").stdout)
+
+
+class Golden(SnapCase):
+    def test_the_file_that_is_kept_is_still_made(self):
+        with open(os.path.join(SOURCE, "tests/unit/snap/golden/version_1.snap"), "rb") as f:
+            self.assertEqual(f.read(), bytes(sample().data))
 
 
 class Info(SnapCase):

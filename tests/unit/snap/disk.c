@@ -75,12 +75,12 @@ fail(int error)
 
 /* Before an operation that changes something. 0: it may happen. */
 static int
-before_change(struct disk *d, bool is_write)
+before_change(struct disk *d, bool is_write, bool interruptible)
 {
     if (d->crashed)
         return fail(EIO);
     d->calls++;
-    if (d->faults.interrupts && d->calls % d->faults.interrupts == 0)
+    if (interruptible && d->faults.interrupts && d->calls % d->faults.interrupts == 0)
         return fail(EINTR);
     d->operations++;
     if (d->operations == d->faults.crash_at)
@@ -139,7 +139,7 @@ disk_pwrite(void *state, int fd, const void *p, size_t n, uint64_t at)
 
     if (!f)
         return fail(EBADF);
-    if (before_change(d, true) != 0)
+    if (before_change(d, true, true) != 0)
         return -1;
     if ((d->faults.shorts && d->calls % d->faults.shorts == 0 && n > 1) ||
         d->operations == d->faults.crash_at)
@@ -158,7 +158,7 @@ disk_datasync(void *state, int fd)
 
     if (!f)
         return fail(EBADF);
-    if (before_change(d, false) != 0) {
+    if (before_change(d, false, true) != 0) {
         /* What could not be written is gone: the next sync will say that all is well. */
         if (errno != EINTR && !d->crashed)
             set_bytes(&f->now, f->synced.data, f->synced.size);
@@ -189,7 +189,7 @@ disk_truncate(void *state, int fd, uint64_t size)
 
     if (!f)
         return fail(EBADF);
-    if (before_change(d, false) != 0 || crashes_now(d))
+    if (before_change(d, false, false) != 0 || crashes_now(d))
         return -1;
     resize(&f->now, size);
     return 0;
@@ -256,7 +256,7 @@ disk_open(void *state, int folder, const char *name, int flags, mode_t mode)
     if (n && flags & O_EXCL)
         return fail(EEXIST);
     if (!n) {
-        if (before_change(d, true) != 0 || crashes_now(d))
+        if (before_change(d, true, false) != 0 || crashes_now(d))
             return -1;
         n = find_name(d, "");
         if (!n || d->file_count == FILES)
@@ -282,7 +282,7 @@ disk_rename(void *state, int folder, const char *from, const char *to, bool repl
         return fail(ENOENT);
     if (old && !replace)
         return fail(EEXIST);
-    if (before_change(d, false) != 0 || crashes_now(d))
+    if (before_change(d, false, false) != 0 || crashes_now(d))
         return -1;
     if (old)
         old->name[0] = '\0';
@@ -300,7 +300,7 @@ disk_remove(void *state, int folder, const char *name)
 
     if (folder != DISK_FOLDER || !n)
         return fail(ENOENT);
-    if (before_change(d, false) != 0 || crashes_now(d))
+    if (before_change(d, false, false) != 0 || crashes_now(d))
         return -1;
     n->name[0] = '\0';
     note_change(d);
@@ -322,7 +322,7 @@ disk_syncdir(void *state, int folder)
 
     if (folder != DISK_FOLDER)
         return fail(EBADF);
-    if (before_change(d, false) != 0 || crashes_now(d))
+    if (before_change(d, false, false) != 0 || crashes_now(d))
         return -1;
     forget_changes(d);
     return 0;
@@ -422,10 +422,12 @@ draw(unsigned *seed)
     return *seed >> 16;
 }
 
-/* Each sector that differs is the old or the new one; so is the size. */
+/* Each sector that differs is the old or the new one; so is the size. Disks write in any order: in
+ * every second crash, the end of a file has got there, whatever is before it. */
 static void
 lose_sectors(struct disk_file *f, unsigned *seed)
 {
+    const uint64_t sure = draw(seed) % 2 ? f->now.size * (draw(seed) % 16) / 16 : f->now.size;
     struct bytes left = {0};
 
     set_bytes(&left, f->synced.data, f->synced.size);
@@ -436,7 +438,7 @@ lose_sectors(struct disk_file *f, unsigned *seed)
     for (uint64_t at = 0; at < f->now.size; at += SECTOR) {
         const uint64_t n = f->now.size - at < SECTOR ? f->now.size - at : SECTOR;
 
-        if (draw(seed) % 2)
+        if (at < sure && draw(seed) % 2)
             continue;
         if (at + n > left.size)
             resize(&left, at + n);
