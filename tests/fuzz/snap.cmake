@@ -1,1 +1,3 @@
 heddle_fuzz_target(snap_talk SOURCES snap_talk.c LIBS heddle_snap CORPUS corpus/snap_talk)
+# snap_corpus.py makes the corpus.
+heddle_fuzz_target(snap_read SOURCES snap_read.c LIBS heddle_snap CORPUS corpus/snap_read)

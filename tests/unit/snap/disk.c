@@ -423,11 +423,13 @@ draw(unsigned *seed)
 }
 
 /* Each sector that differs is the old or the new one; so is the size. Disks write in any order: in
- * every second crash, the end of a file has got there, whatever is before it. */
+ * every second crash, only a part in the middle of a file may be missing. */
 static void
 lose_sectors(struct disk_file *f, unsigned *seed)
 {
-    const uint64_t sure = draw(seed) % 2 ? f->now.size * (draw(seed) % 16) / 16 : f->now.size;
+    const bool middle = draw(seed) % 2;
+    const uint64_t from = middle ? f->now.size * (draw(seed) % 16) / 16 : 0;
+    const uint64_t to = middle ? f->now.size * (draw(seed) % 16) / 16 : f->now.size;
     struct bytes left = {0};
 
     set_bytes(&left, f->synced.data, f->synced.size);
@@ -438,7 +440,7 @@ lose_sectors(struct disk_file *f, unsigned *seed)
     for (uint64_t at = 0; at < f->now.size; at += SECTOR) {
         const uint64_t n = f->now.size - at < SECTOR ? f->now.size - at : SECTOR;
 
-        if (at < sure && draw(seed) % 2)
+        if (at >= from && at < to && draw(seed) % 2)
             continue;
         if (at + n > left.size)
             resize(&left, at + n);
