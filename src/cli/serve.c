@@ -12,19 +12,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/install.h"
 #include "core/config.h"
-#include "wire/conn.h"
-#include "wire/link/link.h"
 #include "wire/transport.h"
 #include "wire/wire.h"
 
-#define WORDS_MAX 128                /* words of heddled's command line */
-#define STATUS_MAX (16u << 20)       /* bytes */
-#define STATUS_MS 5000               /* to wait for more of the status */
-#define DEFAULT_FOLDER "/run/heddle" /* for root; others: $XDG_RUNTIME_DIR */
+#define WORDS_MAX 128 /* words of heddled's command line */
 
 static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
@@ -321,39 +317,6 @@ become_server(struct request *r)
 
 /* ---- questions to a running server ----------------------------------------------------------- */
 
-static int
-find_address(const struct request *r, struct hed_address *out, struct hed_why *why)
-{
-    const char *folder = geteuid() == 0 ? DEFAULT_FOLDER : getenv("XDG_RUNTIME_DIR");
-    char text[256];
-
-    if (r->listen)
-        return hed_address_parse(r->listen, out, why);
-    if (!folder || folder[0] != '/') {
-        hed_why_set(why,
-                    "cannot tell where the server is, because XDG_RUNTIME_DIR is not set; give "
-                    "its address, such as --listen shm:/tmp/gpu.sock");
-        return HED_EINVAL;
-    }
-    (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
-    return hed_address_parse(text, out, why);
-}
-
-static int
-read_answer(struct hed_conn *c, struct hed_buf *b)
-{
-    char piece[16384];
-    ssize_t n;
-
-    do {
-        n = hed_conn_read_some(c, piece, 1, sizeof piece, STATUS_MS);
-        if (n > 0)
-            hed_buf_add(b, piece, (size_t)n);
-    } while (n > 0 && !b->err);
-    /* The end of the connection is the end of the text. */
-    return b->err ? b->err : n == HED_EIO || n == 0 ? 0 : (int)n;
-}
-
 /* A server that refuses to answer says so in a message of the protocol; one that refuses to do what
  * was asked, in its text. */
 static int
@@ -382,36 +345,20 @@ print_answer(const struct request *r, const struct hed_buf *b)
 static int
 ask_server(const struct request *r)
 {
-    struct hed_preface preface = r->question;
-    struct hed_address address;
-    struct hed_conn *c = NULL;
     struct hed_why why = {""};
     struct hed_buf text;
-    int code = HED_EXIT_FAILED;
+    int code;
 
-    memcpy(preface.magic, HED_PREFACE_MAGIC, sizeof preface.magic);
-    if (find_address(r, &address, &why) != 0) {
-        hed_cli_say("serve: %s", why.text);
-        return HED_EXIT_USAGE;
-    }
-    if (!address.transport->link->local) {
-        hed_cli_say(
-            "serve: questions to a server do not work over TCP; use the server's socket, with "
-            "--listen shm:PATH");
-        return HED_EXIT_USAGE;
-    }
-    hed_buf_init(&text, STATUS_MAX);
-    if (hed_conn_open(&address, NULL, &preface, STATUS_MS, &c, &why) != 0) {
-        hed_cli_say("serve: %s", why.text);
+    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+
+    const int err = hed_cli_ask(r->listen, &r->question, &text, &why);
+
+    if (err == 0) {
+        code = print_answer(r, &text);
     } else {
-        const int err = read_answer(c, &text);
-
-        if (err)
-            hed_cli_say("serve: the server does not answer: %s", hed_err_text(err));
-        else
-            code = print_answer(r, &text);
+        hed_cli_say("serve: %s", why.text);
+        code = err == HED_EINVAL ? HED_EXIT_USAGE : HED_EXIT_FAILED;
     }
-    hed_conn_close(c);
     hed_buf_fini(&text);
     return code;
 }

@@ -14,13 +14,16 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
+#include "cli/snap/live.h"
 #include "snap/files.h"
 
 static const struct hed_cli_group group = {
     .name = "snap",
     .head = "usage: heddle snap COMMAND [OPTION...]\n\n"
-            "Works with snapshots: files that hold a program and its GPU memory.\n\n",
+            "Saves running programs with their GPU memory, and brings them back.\n\n",
     .tail = "\n"
+            "  heddle snap save 1234 -o app.snap      save process 1234, and end it\n"
+            "  heddle snap restore app.snap           it goes on where it was\n"
             "  heddle snap list snapshots/\n"
             "  heddle snap verify snapshots/\n"
             "  heddle snap prune snapshots/ --keep 3\n"
@@ -28,6 +31,13 @@ static const struct hed_cli_group group = {
             "`heddle snap COMMAND --help` explains each command.\n",
     .commands =
         {
+            {"save", hed_cli_snap_save, "save a running program, and end it or let it go on"},
+            {"restore", hed_cli_snap_restore, "make a saved program again; it goes on"},
+            {"fork", hed_cli_snap_fork, "start several programs from one snapshot"},
+            {"out", hed_cli_snap_out, "pause a program and free its GPU memory"},
+            {"in", hed_cli_snap_in, "give it its GPU memory again, perhaps elsewhere"},
+            {"pause", hed_cli_snap_pause, "let a program wait at its next CUDA call"},
+            {"resume", hed_cli_snap_resume, "let it go on"},
             {"list", hed_cli_snap_list, "show the snapshots of a folder"},
             {"info", hed_cli_snap_info, "show what is in a snapshot"},
             {"verify", hed_cli_snap_verify, "read all of a snapshot and check it"},

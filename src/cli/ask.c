@@ -1,0 +1,114 @@
+/* Questions to a running server. See ask.h. */
+#include "cli/ask.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/conn.h"
+#include "wire/link/link.h"
+#include "wire/transport.h"
+#include "wire/wire.h"
+
+#define ANSWER_MS 5000               /* to wait for more of the answer */
+#define DEFAULT_FOLDER "/run/heddle" /* for root; others: $XDG_RUNTIME_DIR */
+
+static int
+find_server(const char *listen, struct hed_address *out, struct hed_why *why)
+{
+    const char *folder = geteuid() == 0 ? DEFAULT_FOLDER : getenv("XDG_RUNTIME_DIR");
+    char text[256];
+
+    if (listen)
+        return hed_address_parse(listen, out, why) == 0 ? 0 : HED_EINVAL;
+    if (!folder || folder[0] != '/') {
+        hed_why_set(why,
+                    "cannot tell where the server is, because XDG_RUNTIME_DIR is not set; give "
+                    "its address, such as --listen shm:/tmp/gpu.sock");
+        return HED_EINVAL;
+    }
+    (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
+    return hed_address_parse(text, out, why) == 0 ? 0 : HED_EINVAL;
+}
+
+static int
+read_answer(struct hed_conn *c, struct hed_buf *b)
+{
+    char piece[16384];
+    ssize_t n;
+
+    do {
+        n = hed_conn_read_some(c, piece, 1, sizeof piece, ANSWER_MS);
+        if (n > 0)
+            hed_buf_add(b, piece, (size_t)n);
+    } while (n > 0 && !b->err);
+    /* The end of the connection is the end of the text. */
+    return b->err ? b->err : n == HED_EIO || n == 0 ? 0 : (int)n;
+}
+
+int
+hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
+            struct hed_why *why)
+{
+    struct hed_preface preface = *question;
+    struct hed_address address;
+    struct hed_conn *c = NULL;
+    int err = find_server(listen, &address, why);
+
+    if (err != 0)
+        return err;
+    if (!address.transport->link->local) {
+        hed_why_set(why,
+                    "questions to a server do not work over TCP; use the server's socket, with "
+                    "--listen shm:PATH");
+        return HED_EINVAL;
+    }
+    memcpy(preface.magic, HED_PREFACE_MAGIC, sizeof preface.magic);
+    err = hed_conn_open(&address, NULL, &preface, ANSWER_MS, &c, why);
+    if (err != 0)
+        return err == HED_EINVAL ? HED_EIO : err;
+    err = read_answer(c, text);
+    if (err != 0)
+        hed_why_set(why, "the server does not answer: %s", hed_err_text(err));
+    hed_conn_close(c);
+    return err == HED_EINVAL ? HED_EIO : err;
+}
+
+int
+hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why)
+{
+    const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
+    struct hed_buf text;
+    char key[64];
+
+    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+
+    int err = hed_cli_ask(listen, &question, &text, why);
+
+    if (err == 0) {
+        /* No text of a client can hold these words: quotes in it are escaped. */
+        (void)snprintf(key, sizeof key, "{\"worker\":%" PRIu64 ",", worker);
+
+        const char *at = strstr(hed_buf_cstr(&text), key);
+        const char *pid = at ? strstr(at, ",\"pid\":") : NULL;
+        const long number = pid ? strtol(pid + 7, NULL, 10) : 0;
+
+        if (number > 0 && number <= INT_MAX) {
+            *out = (pid_t)number;
+        } else {
+            hed_why_set(why,
+                        at ? "the client of worker %" PRIu64 " is on another machine: run the "
+                             "command there, with the number of the program"
+                           : "the server has no worker %" PRIu64,
+                        worker);
+            err = HED_ENOTFOUND;
+        }
+    }
+    hed_buf_fini(&text);
+    return err;
+}

@@ -1,0 +1,23 @@
+/* Questions to a running server: what `heddle serve --status`, `--list` and `--evict` ask, and
+ * which program a worker serves.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct hed_buf;
+struct hed_preface;
+struct hed_why;
+
+#define HED_CLI_ANSWER_MAX (16u << 20) /* bytes of an answer */
+
+/* Asks the server that listens at an address (NULL: at the usual one), and adds its answer to
+ * `text`. question->magic is filled in here. HED_EINVAL: there is no such address, or no question
+ * can be asked over it. */
+int hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
+                struct hed_why *why);
+
+/* The process that a worker serves. HED_ENOTFOUND: the server has no such worker, or its client is
+ * on another machine. */
+int hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why);

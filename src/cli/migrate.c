@@ -1,0 +1,112 @@
+/* heddle migrate: moves a running program to another server, or to another GPU of the same one. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/snap/live.h"
+
+static const char usage[] =
+    "usage: heddle migrate PID|WORKER --to ADDRESS [OPTION...]\n"
+    "\n"
+    "Moves a running program to another server: its GPU memory is copied while it runs,\n"
+    "then it stops for a moment, and goes on there. If the move fails, it goes on where\n"
+    "it was. The program is named by the number of its process on this machine, or of\n"
+    "its worker (heddle serve --list).\n"
+    "\n"
+    "  --to ADDRESS      the server to go to: shm:PATH, unix:PATH, tcp://HOST:PORT\n"
+    "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
+    "  --budget TIME     stop the program for the last copy when that will take no\n"
+    "                    longer than this (50ms)\n"
+    "  --listen ADDRESS  the server that knows WORKER\n"
+    "  -h, --help        show this help\n";
+
+enum { OPT_TO, OPT_DEADLINE, OPT_BUDGET, OPT_LISTEN, OPT_HELP };
+
+static const struct hed_cli_opt options[] = {
+    [OPT_TO] = {"to", true},         [OPT_DEADLINE] = {"deadline", true},
+    [OPT_BUDGET] = {"budget", true}, [OPT_LISTEN] = {"listen", true},
+    [OPT_HELP] = {"help", false},    {NULL, false},
+};
+
+struct migrate_words {
+    const char *subject, *to, *listen;
+    uint64_t deadline_ns, budget_ns;
+    bool help;
+};
+
+static int
+parse_migrate(struct migrate_words *w, int argc, char **argv)
+{
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    struct hed_why why = {""};
+    bool plain = false;
+    int option;
+
+    while ((option = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END) {
+        uint64_t *time = option == OPT_DEADLINE ? &w->deadline_ns : &w->budget_ns;
+
+        if (option == HED_CLI_OPT_BAD)
+            return HED_EXIT_USAGE;
+        if (option == HED_CLI_OPERAND && w->subject) {
+            hed_cli_say("migrate: unexpected '%s'; one program at a time", o.value);
+            return HED_EXIT_USAGE;
+        }
+        if ((option == OPT_DEADLINE || option == OPT_BUDGET) &&
+            (hed_snap_parse_time(o.value, time) != 0 || *time > UINT32_MAX * UINT64_C(1000000))) {
+            hed_cli_say("migrate: --%s '%s' is not a time such as 500ms or 60s",
+                        options[option].name, o.value);
+            return HED_EXIT_USAGE;
+        }
+        w->subject = option == HED_CLI_OPERAND ? o.value : w->subject;
+        w->to = option == OPT_TO ? o.value : w->to;
+        w->listen = option == OPT_LISTEN ? o.value : w->listen;
+        w->help = w->help || option == OPT_HELP;
+    }
+    if (w->help)
+        return HED_EXIT_OK;
+    if (!w->to || !w->to[0]) {
+        hed_cli_say("migrate: where to? Add --to ADDRESS, the server to go to");
+        return HED_EXIT_USAGE;
+    }
+    if (hed_snap_check_address(w->to, &why) != 0) {
+        hed_cli_say("migrate: --to: %s", why.text);
+        return HED_EXIT_USAGE;
+    }
+    return HED_EXIT_OK;
+}
+
+int
+hed_cli_migrate(int argc, char **argv)
+{
+    struct migrate_words w = {.deadline_ns = HED_SNAP_DEADLINE_MS * UINT64_C(1000000)};
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    struct hed_why why = {""};
+    char bytes[HED_SNAP_AMOUNT], last[HED_SNAP_AMOUNT], stall[HED_SNAP_AMOUNT];
+    pid_t pid;
+    int code = parse_migrate(&w, argc, argv);
+
+    if (code != HED_EXIT_OK)
+        return code;
+    if (w.help) {
+        fputs(usage, stdout);
+        return HED_EXIT_OK;
+    }
+    code = hed_snap_subject("migrate", w.subject, w.listen, &pid);
+    if (code != HED_EXIT_OK)
+        return code;
+    hed_talk_ask(&q, HED_TALK_MOVE);
+    q.deadline_ms = (uint32_t)(w.deadline_ns / 1000000);
+    q.budget_ms = (uint32_t)(w.budget_ns / 1000000);
+    (void)hed_str_copy(q.address, sizeof q.address, w.to);
+    if (hed_talk_call(pid, &q, NULL, 0, -1, &a, &why) != 0) {
+        hed_cli_say("migrate: process %d was not moved to %s: %s", (int)pid, w.to, why.text);
+        return HED_EXIT_FAILED;
+    }
+    printf("%s goes on at %s: %s in %" PRIu32 " rounds, %s in the last; it stood still for %s\n",
+           a.program, a.address, hed_snap_bytes_text(a.written, bytes), a.rounds,
+           hed_snap_bytes_text(a.last_round, last), hed_snap_time_text(a.stall_ns, stall));
+    return HED_EXIT_OK;
+}

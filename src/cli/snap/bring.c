@@ -1,0 +1,178 @@
+/* Making a saved program again: its process through CRIU, then its GPU memory through the program
+ * itself. See live.h.
+ *
+ *     images out of the file  >  criu restore: held, as it was saved  >  ATTACH: it goes on
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/snap/live.h"
+
+struct bringing {
+    const struct hed_snap_bring *b;
+    struct hed_criu criu;
+    struct hed_snap_folder place;
+    struct hed_snap_reader *reader;
+    struct hed_snap_process process;
+    int fds[HED_TALK_FDS_MAX]; /* the file, its homes */
+    size_t count;
+    char images[PATH_MAX]; /* "": there is no such folder */
+    struct hed_snap_brought *out;
+};
+
+static int
+open_snapshot(struct bringing *s, struct hed_why *why)
+{
+    struct hed_why passed = {""};
+    size_t homes = 0;
+    int fd = -1;
+    int err = hed_snap_place_open(s->b->dir, false, &s->place, why);
+
+    if (err != 0)
+        return err;
+    if (s->b->name) {
+        (void)hed_str_copy(s->out->name, sizeof s->out->name, s->b->name);
+        err = hed_snap_store_get(s->place.store, s->b->name, 0, &fd, &s->reader, why);
+    } else {
+        err = hed_snap_store_newest(s->place.store, NULL, UINT64_MAX, true, &fd, &s->reader,
+                                    s->out->name, &passed);
+        if (err != 0)
+            hed_why_set(why, "%s: %s", s->place.dir, passed.text);
+        else if (passed.text[0])
+            hed_cli_say("snap: %s", passed.text);
+    }
+    if (err != 0)
+        return err;
+    s->fds[s->count++] = fd;
+    err = hed_snap_place_homes(&s->place, s->reader, s->fds + s->count, HED_TALK_FDS_MAX - s->count,
+                               &homes, why);
+    s->count += homes;
+    return err;
+}
+
+static int
+check_machine(const struct bringing *s, struct hed_why *why)
+{
+    const struct hed_snap_about *about = hed_snap_reader_about(s->reader);
+    struct utsname here;
+
+    if (about->arch[0] && uname(&here) == 0 && strcmp(here.machine, about->arch) != 0) {
+        hed_why_set(why,
+                    "the program was saved on %s and cannot go on on this machine, which is %s",
+                    about->arch, here.machine);
+        return HED_ENOTSUP;
+    }
+    return 0;
+}
+
+/* Another program listens there: criu would take its socket away. */
+static int
+check_socket(const struct bringing *s, struct hed_why *why)
+{
+    struct hed_why ignored;
+    int fd;
+
+    if (hed_talk_open_at(s->process.socket, &fd, &ignored) != 0)
+        return 0;
+    close(fd);
+    hed_why_set(why,
+                "%s is in use: does the program still run, or one restored from the same "
+                "snapshot? `heddle snap fork` makes several",
+                s->process.socket);
+    return HED_EEXIST;
+}
+
+static int
+attach_program(struct bringing *s, struct hed_why *why)
+{
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    int fd = -1;
+
+    hed_talk_ask(&q, HED_TALK_ATTACH);
+    if (s->b->verify)
+        q.flags |= HED_TALK_VERIFY;
+    if (s->b->address)
+        (void)hed_str_copy(q.address, sizeof q.address, s->b->address);
+
+    int err = hed_talk_open_at(s->process.socket, &fd, why);
+
+    if (err == 0)
+        err = hed_talk_send(fd, &q, s->fds, s->count, why);
+    while (err == 0) {
+        err = hed_talk_wait(fd, -1, q.kind, &a, why);
+        if (err != 0 || (a.flags & HED_TALK_MORE) == 0)
+            break;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (err == 0 && a.err != 0) {
+        hed_why_set(why, "%s", a.why[0] ? a.why : hed_err_text(a.err));
+        err = a.err;
+    }
+    if (err == 0)
+        s->out->device_bytes = a.device_bytes;
+    return err;
+}
+
+static int
+make_process(struct bringing *s, struct hed_why *why)
+{
+    const struct hed_snap_about *about = hed_snap_reader_about(s->reader);
+    uint64_t start = hed_now_ns();
+    int err = hed_criu_restore(&s->criu, &s->process.criu, s->images, &s->out->pid, why);
+
+    if (err != 0)
+        return err;
+    s->out->process_ns = hed_now_ns() - start;
+    start = hed_now_ns();
+    (void)hed_str_copy(s->out->socket, sizeof s->out->socket, s->process.socket);
+    memcpy(s->out->session, about->session, sizeof s->out->session);
+    s->out->epoch = about->epoch;
+    err = attach_program(s, why);
+    s->out->memory_ns = hed_now_ns() - start;
+    if (err == 0)
+        return 0;
+    hed_snap_images_kill(s->images, SIGKILL);
+    (void)waitpid(s->out->pid, NULL, 0);
+    return err;
+}
+
+int
+hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, struct hed_why *why)
+{
+    struct bringing s = {.b = b, .place = {.folder = -1}, .out = out};
+    int err;
+
+    *out = (struct hed_snap_brought){.pid = -1};
+    err = open_snapshot(&s, why);
+    if (err == 0)
+        err = check_machine(&s, why);
+    if (err == 0)
+        err = hed_criu_find(&s.criu, why);
+    if (err == 0)
+        err = hed_criu_folder_make(s.place.dir, s.images, why);
+    if (err == 0)
+        err = hed_snap_images_get(s.reader, s.images, &s.process, why);
+    if (err == 0)
+        err = check_socket(&s, why);
+    if (err == 0)
+        err = make_process(&s, why);
+    if (s.images[0])
+        hed_criu_folder_remove(s.images);
+    hed_snap_reader_free(s.reader);
+    for (size_t i = 0; i < s.count; i++)
+        close(s.fds[i]);
+    hed_snap_place_close(&s.place);
+    return err;
+}

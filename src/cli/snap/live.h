@@ -1,0 +1,165 @@
+/* heddle snap: what those of its files share that work on running programs.
+ *
+ *   subject.c   which program a command is about, and what it says
+ *   place.c     the folder and the name of a snapshot, and the files that it needs
+ *   images.c    the images of CRIU as part of a snapshot
+ *   take.c      saves a program            save.c      heddle snap save
+ *   bring.c     makes a program again      restore.c   heddle snap restore, fork
+ *   swap.c      heddle snap out, in, pause, resume
+ *   criu.c      runs CRIU; criu_log.c says why it failed
+ *   new_pids.c  a namespace in which a process has its old number
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/snap/criu.h"
+#include "snap/store.h"
+#include "snap/talk.h"
+
+struct hed_why;
+
+int hed_cli_snap(int argc, char **argv);
+int hed_cli_snap_save(int argc, char **argv);
+int hed_cli_snap_restore(int argc, char **argv);
+int hed_cli_snap_fork(int argc, char **argv);
+int hed_cli_snap_out(int argc, char **argv);
+int hed_cli_snap_in(int argc, char **argv);
+int hed_cli_snap_pause(int argc, char **argv);
+int hed_cli_snap_resume(int argc, char **argv);
+
+/* ---- subject.c ------------------------------------------------------------------------------- */
+
+/* How long a program may take to stop what it is doing, unless the user says otherwise. */
+#define HED_SNAP_DEADLINE_MS 60000
+
+/* Finds the process that a word names: its own number, or that of the worker that serves it at the
+ * server `listen` (NULL: the usual one). On failure prints the reason and returns an exit code. */
+int hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out);
+
+/* Asks a program how it is. */
+int hed_snap_ask_info(pid_t pid, struct hed_talk_answer *out, struct hed_why *why);
+
+/* Checks that the program is in the state that is needed, and has nothing that cannot be saved. */
+int hed_snap_check_info(const struct hed_talk_answer *info, enum hed_talk_state needed,
+                        struct hed_why *why);
+
+/* Parses a time such as 500ms, 60s, 5m, 2h; plain numbers are seconds. */
+int hed_snap_parse_time(const char *text, uint64_t *ns);
+
+/* "1.5 GiB", "12 ms", for people. out has HED_SNAP_AMOUNT bytes; returns it. */
+#define HED_SNAP_AMOUNT 32
+const char *hed_snap_bytes_text(uint64_t bytes, char *out);
+const char *hed_snap_time_text(uint64_t ns, char *out);
+
+/* Checks the address of a server. "" and NULL pass. */
+int hed_snap_check_address(const char *address, struct hed_why *why);
+
+/* ---- place.c --------------------------------------------------------------------------------- */
+
+struct hed_snap_folder {
+    char dir[PATH_MAX];
+    int folder;
+    struct hed_snap_store *store;
+};
+
+/* Opens a folder of snapshots; with `make`, creates it. */
+int hed_snap_place_open(const char *dir, bool make, struct hed_snap_folder *out,
+                        struct hed_why *why);
+void hed_snap_place_close(struct hed_snap_folder *p);
+
+/* Splits the path of a snapshot into folder and name. */
+int hed_snap_place_split(const char *path, char dir[PATH_MAX], char name[HED_SNAP_FILE_NAME],
+                         struct hed_why *why);
+
+/* Opens the files in which chunks of a snapshot lie, to give them to a program. fds has room for
+ * `room`; they are the caller's to close. */
+int hed_snap_place_homes(struct hed_snap_folder *p, const struct hed_snap_reader *r, int *fds,
+                         size_t room, size_t *count, struct hed_why *why);
+
+/* ---- images.c -------------------------------------------------------------------------------- */
+
+/* What of a process is not in CRIU's images. Kept in the snapshot as text. */
+struct hed_snap_process {
+    struct hed_criu_process criu;
+    char socket[HED_TALK_PATH_MAX]; /* where the program listens (snap/talk.h) */
+    int criu_version;
+};
+
+/* Adds the images in a folder, and the notes, to a snapshot that a program has begun. */
+int hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, const char *folder,
+                        const struct hed_snap_process *p, struct hed_why *why);
+
+/* Writes them back into an empty folder. HED_ENOTFOUND: the snapshot has memory of devices only. */
+int hed_snap_images_get(const struct hed_snap_reader *r, const char *folder,
+                        struct hed_snap_process *out, struct hed_why *why);
+
+/* The notes as text, and back. For tests, too. */
+int hed_snap_notes_read(const char *text, size_t size, struct hed_snap_process *out,
+                        struct hed_why *why);
+
+/* Sends a signal to every process that has images in a folder. */
+void hed_snap_images_kill(const char *folder, int signal_number);
+
+/* ---- take.c ---------------------------------------------------------------------------------- */
+
+struct hed_snap_take {
+    pid_t pid;
+    const char *dir;
+    const char *name;  /* NULL: made from the program's name and the epoch */
+    bool own_file;     /* the user named the file: HEAD is left alone, and there is no parent */
+    bool running;      /* the program goes on afterwards; otherwise it is ended */
+    int zstd;          /* level; 0: no packing */
+    const char *label; /* may be NULL */
+    uint32_t deadline_ms;
+};
+
+struct hed_snap_taken {
+    char path[PATH_MAX];
+    uint64_t device_bytes;
+    uint64_t written, same; /* bytes of device memory */
+    uint64_t stall_ns;      /* how long the program stood still; only if it goes on */
+    uint64_t total_ns;
+    uint64_t file_bytes;
+    bool shadow; /* the copy was made in device memory */
+};
+
+/* Saves a program. After any failure it goes on, and nothing is left of the snapshot. */
+int hed_snap_take(const struct hed_snap_take *t, struct hed_snap_taken *out, struct hed_why *why);
+
+/* ---- bring.c --------------------------------------------------------------------------------- */
+
+struct hed_snap_bring {
+    const char *dir;
+    const char *name;    /* NULL: the newest that can be used */
+    const char *address; /* of the server; "": the one that it had */
+    bool verify;         /* compare the memory with the snapshot after it was filled */
+};
+
+struct hed_snap_brought {
+    pid_t pid; /* a child of ours */
+    char name[HED_SNAP_FILE_NAME];
+    char socket[HED_TALK_PATH_MAX];
+    uint8_t session[HED_SNAP_UUID];
+    uint64_t epoch;
+    uint64_t device_bytes;
+    uint64_t process_ns, memory_ns;
+};
+
+/* Makes a program again, as a child of this process. After a failure there is none. */
+int hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out,
+                   struct hed_why *why);
+
+/* ---- new_pids.c ------------------------------------------------------------------------------ */
+
+/* Forks a child that is process 1 of a new namespace of processes. In the child: returns 0 and
+ * *child is 0. In the parent, *child is its number. */
+int hed_snap_new_pids(pid_t *child, struct hed_why *why);
+
+/* In the parent: gives the socket of a program in that namespace, which `inner` names, the name
+ * that belongs to its number here. The program is a child of `init`. out is its number here. */
+int hed_snap_rename_socket(pid_t init, const char *inner, pid_t *out, struct hed_why *why);
