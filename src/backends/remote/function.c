@@ -243,10 +243,9 @@ reserve_variable(struct hed_remote *r, uint64_t at, uint64_t size)
 }
 
 CUresult
-hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, bool managed,
-                    const char *name, uint64_t *at, uint64_t *size)
+hed_remote_variable_there(struct hed_remote *r, struct hed_context *ctx, struct hed_code *code,
+                          bool managed, const char *name, uint64_t *at, uint64_t *size)
 {
-    struct hed_remote *r = hed_remote_of(m);
     const size_t n = strlen(name) + 1;
     struct hed_remote_channel *channel;
     struct hed_open_body *b;
@@ -272,9 +271,19 @@ hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, boo
     }
     *at = a->at;
     *size = a->size;
-    if (!reserve_variable(r, *at, *size ? *size : 1)) {
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, bool managed,
+                    const char *name, uint64_t *at, uint64_t *size)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const CUresult result = hed_remote_variable_there(r, ctx, code, managed, name, at, size);
+
+    if (result == CUDA_SUCCESS && !reserve_variable(r, *at, *size ? *size : 1)) {
         hed_error(REMOTE, "the address of %s is taken in this process", name);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return CUDA_SUCCESS;
+    return result;
 }

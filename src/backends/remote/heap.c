@@ -6,6 +6,7 @@
  * that is unmapped.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -65,5 +66,43 @@ hed_remote_heap_need(struct hed_remote *r, uint64_t end)
             err = HED_ENOMEM;
     }
     hed_unlock(&m->lock);
+    return err;
+}
+
+/* Puts the contents of private memory into the file, and the file's pages in its place. Memory that
+ * is in the file already stays as it is. */
+static int
+enter_heap(void *arg, const struct hed_remote_mapping *m)
+{
+    struct hed_remote *r = arg;
+    const uint64_t offset = m->at - hed_remote_host_base(r);
+    void *here = (void *)(uintptr_t)m->at;
+    void *there;
+    int err = hed_remote_heap_need(r, offset + m->size);
+
+    if (err)
+        return err;
+    there = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, r->heap, (off_t)offset);
+    if (there == MAP_FAILED)
+        return HED_ENOMEM;
+    memmove(there, here, m->size);
+    if (mmap(here, m->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, r->heap,
+             (off_t)offset) == MAP_FAILED)
+        err = HED_ENOMEM;
+    (void)munmap(there, m->size);
+    return err;
+}
+
+int
+hed_remote_heap_enter(struct hed_remote *r)
+{
+    int err = 0;
+
+    if (!r->shares_heap || r->in_window || r->all_in_heap)
+        return 0;
+    if (r->heap < 0)
+        return HED_ENOTSUP;
+    err = hed_remote_mappings_each(r, HED_MAP_HOST, enter_heap, r);
+    r->all_in_heap = err == 0;
     return err;
 }

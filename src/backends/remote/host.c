@@ -340,7 +340,8 @@ serve_functions(void *arg)
 
     (void)pthread_setname_np(pthread_self(), "heddle-host");
     /* Acquire: pairs with hed_remote_host_stop(). */
-    while (!err && !is_session_over(r) &&
+    /* While another worker is tried, this one is kept, whatever becomes of the other. */
+    while (!err && (!is_session_over(r) || r->trying) &&
            !atomic_load_explicit(&h->stopping, memory_order_acquire)) {
         err = hed_channel_next(h->channel, LOOK_MS, &m);
         if (!err)
@@ -362,12 +363,19 @@ serve_functions(void *arg)
 }
 
 void
+hed_remote_host_leave(struct hed_remote *r)
+{
+    hed_lock(&r->host->lock);
+    r->host->left_count = 0;
+    hed_unlock(&r->host->lock);
+}
+
+void
 hed_remote_host_stop(struct hed_remote *r)
 {
     struct hed_remote_host *h = r->host;
 
     hed_lock(&h->lock);
-    h->left_count = 0; /* slots of the old worker */
     if (h->started && h->channel) {
         atomic_store_explicit(&h->stopping, true, memory_order_release);
         hed_channel_stop(h->channel);

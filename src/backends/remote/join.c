@@ -490,6 +490,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         hed_channel_free(j.channel);
         return err;
     }
+    r->all_in_heap = r->shares_heap;
     r->base = r->arena;
     if (!(r->capabilities & HED_CAN_BASE))
         r->base += (j.there - *count) * r->stride;

@@ -403,6 +403,12 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
     return err;
 }
 
+uint64_t
+hed_remote_physical_name(const struct hed_physical_memory *p)
+{
+    return ((const struct remote_physical *)p)->name;
+}
+
 void
 hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
 {
@@ -477,8 +483,11 @@ hed_remote_map_again(struct hed_remote *r, struct hed_why *why)
                                               HED_MAP_VIEW};
     int err = 0;
 
+    err = hed_remote_heap_enter(r);
     for (size_t i = 0; i < sizeof order / sizeof *order && !err; i++)
         err = hed_remote_mappings_each(r, order[i], map_again, r);
+    if (!err)
+        err = hed_remote_mirror_again(r);
     if (err == HED_ENOMEM)
         hed_why_set(why, "the server does not have as much memory as the program uses");
     else if (err)

@@ -72,6 +72,8 @@ bool hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uin
 void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
 int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                              int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
+/* heap.c. Moves pinned memory into the heap, in which a worker that shares it will look for it. */
+int hed_remote_heap_enter(struct hed_remote *r);
 /* memory.c. Tells a new worker about all memory that the program has: under new leases. */
 int hed_remote_map_again(struct hed_remote *r, struct hed_why *why);
 
@@ -89,5 +91,7 @@ void hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t 
 /* mirror.c. Host memory was mapped, or unmapped. Shared memory has no mirror. */
 void hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size);
 void hed_remote_mirror_gone(struct hed_remote *r, uint64_t at);
+/* Sends all of it to a worker that has just been told about it. */
+int hed_remote_mirror_again(struct hed_remote *r);
 /* Takes the worker's bytes of memory that both sides have. */
 int hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data *d);

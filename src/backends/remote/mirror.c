@@ -191,3 +191,26 @@ hed_remote_sync_in(struct hed_remote *r)
 {
     for_each_mirror(r, ask_changes);
 }
+
+/* ---- another worker -------------------------------------------------------------------------- */
+
+static int
+mirror_anew(void *arg, const struct hed_remote_mapping *m)
+{
+    struct hed_remote *r = arg;
+
+    hed_remote_mirror_gone(r, m->at);
+    hed_remote_mirror_made(r, m->at, m->size);
+    return 0;
+}
+
+/* The new worker's memory is zeros, and so are the new shadows: whatever is not zero is sent. */
+int
+hed_remote_mirror_again(struct hed_remote *r)
+{
+    const int err = hed_remote_mappings_each(r, HED_MAP_HOST, mirror_anew, r);
+
+    if (!err)
+        hed_remote_sync_out(r);
+    return err;
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/attend.h"
 #include "backends/remote/snap/trial.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -22,6 +23,7 @@ hed_remote_forked(void *m)
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
     hed_remote_channels_forked(r);
     hed_remote_host_forked(r);
+    hed_remote_attend_forked(r);
 }
 
 /* The process ends. Calls may still come; the worker will notice that the process is gone. */
@@ -32,6 +34,7 @@ hed_remote_fini(void *m)
 
     /* Relaxed: a thread that misses it finds the connection closed. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
+    hed_remote_attend_ended(r);
 }
 
 uint64_t
@@ -94,6 +97,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     /* Functions of export tables make calls without a layer: they wait while it is held, too. */
     r->driver->self =
         (struct hed_layer){.cuda = self->cuda, .nvml = self->nvml, .state = r->driver};
+    hed_remote_attend(r);
     return 0;
 }
 

@@ -93,6 +93,7 @@ struct hed_remote {
     int heap; /* descriptor of the heap, in which pinned memory is; -1: it is in no file */
     uint64_t heap_size; /* bytes of a heap that this process has made (heap.c); else 0 */
     bool shares_heap;   /* the worker maps the heap, too */
+    bool all_in_heap;   /* all pinned memory is in the heap: it has always been shared */
     bool in_window; /* the heap is this guest's window, and the worker says where memory is in it */
     struct hed_window window; /* that one, for further channels; its descriptor is `heap` */
 
@@ -105,8 +106,9 @@ struct hed_remote {
     _Atomic uint32_t away; /* 1: there is no worker just now; a futex */
     bool parked;           /* the worker waits for our return, with this key */
     uint8_t key[16];
-    bool trying;            /* a new worker is being told about the program's objects */
+    _Atomic bool trying;    /* a new worker is being told about the program's objects */
     struct hed_why trouble; /* why that one was lost */
+    struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
 
     struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */
@@ -283,6 +285,7 @@ int hed_remote_host_init(struct hed_remote *r); /* host.c */
 void hed_remote_host_forked(struct hed_remote *r);
 /* The worker is left: ends the thread, which has nothing to do. It begins again when needed. */
 void hed_remote_host_stop(struct hed_remote *r);
+void hed_remote_host_leave(struct hed_remote *r); /* forgets slots of the old worker */
 /* For a worker that runs nothing: it does not wait for functions of the program, so threads that
  * wait for work do so here. busy: a function has yet to run, so nothing behind it counts as done.
  */
@@ -310,6 +313,7 @@ void hed_remote_unmap(void *m, uint64_t at, uint64_t size);
 int hed_remote_physical_create(void *m, int device, uint64_t size,
                                struct hed_physical_memory **out);
 void hed_remote_physical_free(void *m, struct hed_physical_memory *p);
+uint64_t hed_remote_physical_name(const struct hed_physical_memory *p); /* on the wire */
 int hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                             uint64_t size);
 void hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
@@ -337,6 +341,11 @@ CUresult hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out,
 void hed_remote_link_gone(void *m, struct hed_linker *l);
 CUresult hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code,
                              uint32_t kernel);
+/* Where the worker has a variable. The second function is the machine's entry: it also keeps the
+ * address free in this process, since the program will use it. */
+CUresult hed_remote_variable_there(struct hed_remote *r, struct hed_context *c,
+                                   struct hed_code *code, bool managed, const char *name,
+                                   uint64_t *at, uint64_t *size);
 CUresult hed_remote_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed,
                              const char *name, uint64_t *at, uint64_t *size);
 void hed_remote_function_made(void *m, struct hed_function *f);

@@ -87,7 +87,7 @@ leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
     *s = (struct hed_remote_seat){.channels = calloc(room + 1, sizeof *s->channels)};
     if (!s->channels)
         return HED_ENOMEM;
-    hed_remote_host_stop(r);
+    hed_remote_host_leave(r);
     leave_channels(r, s, room);
     s->address = r->address;
     memcpy(s->session, r->session, sizeof s->session);
@@ -176,6 +176,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
             hed_why_set(why, "it has no worker just now");
         return err;
     }
+    hed_remote_host_stop(r);
     set_away(r, true);
     r->parked = park;
     close_worker(&s);
@@ -274,8 +275,10 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
         take_worker_back(r, &old);
     } else {
         r->parked = false;
-        if (!was_away)
+        if (!was_away) {
+            hed_remote_host_stop(r); /* it has served the old one until now */
             close_worker(&old);
+        }
     }
     set_away(r, false);
     return err;

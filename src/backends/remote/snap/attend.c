@@ -1,0 +1,191 @@
+/* The attendant's thread. See attend.h. */
+#include "backends/remote/snap/attend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "driver/context/context.h"
+
+#define REQUEST_MS 10000 /* for a peer that has connected to say what it wants */
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static int
+count_object(void *arg, struct hed_object *o)
+{
+    (void)o;
+    ++*(uint32_t *)arg;
+    return 0;
+}
+
+static void
+count_objects(struct hed_remote *r, uint32_t *out)
+{
+    static const struct {
+        enum hed_kind kind;
+        enum hed_talk_object object;
+    } kinds[] = {
+        {HED_KIND_STREAM, HED_TALK_STREAMS},     {HED_KIND_EVENT, HED_TALK_EVENTS},
+        {HED_KIND_MODULE, HED_TALK_MODULES},     {HED_KIND_FUNCTION, HED_TALK_FUNCTIONS},
+        {HED_KIND_PHYSICAL, HED_TALK_PHYSICALS}, {HED_KIND_ARRAY, HED_TALK_ARRAYS},
+        {HED_KIND_TEXTURE, HED_TALK_TEXTURES},   {HED_KIND_SURFACE, HED_TALK_TEXTURES},
+        {HED_KIND_POOL, HED_TALK_POOLS},         {HED_KIND_GRAPH, HED_TALK_GRAPHS},
+        {HED_KIND_GRAPH_EXEC, HED_TALK_GRAPHS},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        (void)hed_handles_each(r->driver->handles, kinds[i].kind, count_object,
+                               &out[kinds[i].object]);
+    hed_lock(&r->driver->contexts_lock);
+    for (const struct hed_context *c = r->driver->contexts; c; c = c->next)
+        out[HED_TALK_CONTEXTS] += hed_context_alive(c);
+    hed_unlock(&r->driver->contexts_lock);
+}
+
+void
+hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out)
+{
+    struct hed_remote *r = a->remote;
+
+    /* Relaxed: a lost session stays lost. */
+    out->state = atomic_load_explicit(&r->lost, memory_order_relaxed) ? HED_TALK_LOST : a->state;
+    out->pid = (uint32_t)getpid();
+    out->devices = (uint32_t)r->device_count;
+    out->device_bytes = hed_remote_extents_guess(r);
+    out->host_bytes = hed_remote_hoard_bytes(a->hoard);
+    out->heap_base = r->base;
+    out->heap_size = r->size;
+    memcpy(out->session, a->session, sizeof out->session);
+    hed_address_text(&r->address, out->address, sizeof out->address);
+    (void)hed_str_copy(out->program, sizeof out->program, program_invocation_short_name);
+    if (r->device_count)
+        (void)hed_str_copy(out->device, sizeof out->device,
+                           r->driver->devices[0].info.profile.name);
+}
+
+/* Messages about pinned memory name the thread's context. Any living one will do. */
+static bool
+enter_any_context(struct hed_driver *d)
+{
+    struct hed_context *c;
+    bool entered;
+
+    hed_lock(&d->contexts_lock);
+    for (c = d->contexts; c && !hed_context_alive(c); c = c->next)
+        continue;
+    if (c)
+        hed_context_ref(c);
+    hed_unlock(&d->contexts_lock);
+    entered = c && hed_thread_push(d, c);
+    if (c)
+        hed_context_unref(c);
+    return entered;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static int
+handle_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    const bool entered = enter_any_context(a->remote->driver);
+    const int err = hed_remote_request(a, q);
+
+    if (entered)
+        hed_thread_pop(a->remote->driver);
+    return err;
+}
+
+static void
+serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_request *q)
+{
+    int err = hed_talk_receive(peer, REQUEST_MS, &q->asked, q->fds, &q->why);
+
+    if (err)
+        return;
+    q->peer = peer;
+    q->why.text[0] = '\0';
+    hed_talk_reply(&q->answer, &q->asked);
+    if (q->asked.kind == HED_TALK_INFO)
+        count_objects(a->remote, q->answer.objects);
+    else
+        err = handle_request(a, q);
+    hed_remote_describe_self(a, &q->answer);
+    q->answer.err = err;
+    if (err) {
+        (void)hed_str_copy(q->answer.why, sizeof q->answer.why,
+                           q->why.text[0] ? q->why.text : hed_err_text(err));
+        hed_info(REMOTE, "%s failed: %s", hed_talk_kind_name(q->asked.kind), q->answer.why);
+    }
+    for (uint32_t i = 0; i < q->asked.fds; i++)
+        (void)close(q->fds[i]);
+    (void)hed_talk_answer(peer, &q->answer);
+}
+
+static void *
+attendant_thread(void *arg)
+{
+    struct hed_remote_attendant *a = arg;
+
+    for (;;) {
+        struct hed_remote_request *q;
+        int peer = -1;
+        const int err = hed_talk_accept(a->listener, -1, &peer, NULL);
+
+        if (err == HED_ETIME)
+            continue;
+        if (err)
+            break;
+        q = calloc(1, sizeof *q);
+        if (q)
+            serve_request(a, peer, q);
+        free(q);
+        (void)close(peer);
+    }
+    return NULL;
+}
+
+void
+hed_remote_attend(struct hed_remote *r)
+{
+    struct hed_remote_attendant *a = calloc(1, sizeof *a);
+    struct hed_why why = {""};
+
+    if (!a)
+        return;
+    a->remote = r;
+    if (getrandom(a->session, sizeof a->session, 0) != sizeof a->session ||
+        hed_talk_listen(&a->listener, a->path, &why) != 0) {
+        hed_info(REMOTE, "this program cannot be saved or moved: %s", why.text);
+        free(a);
+        return;
+    }
+    r->attendant = a;
+    if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-attend"}, attendant_thread,
+                            a) != 0) {
+        hed_info(REMOTE, "this program cannot be saved or moved: no thread");
+        hed_remote_attend_ended(r);
+    }
+}
+
+/* The socket's name belongs to the parent. */
+void
+hed_remote_attend_forked(struct hed_remote *r)
+{
+    if (r->attendant)
+        (void)close(r->attendant->listener);
+    r->attendant = NULL;
+}
+
+void
+hed_remote_attend_ended(struct hed_remote *r)
+{
+    if (r->attendant)
+        (void)unlink(r->attendant->path);
+}

@@ -1,0 +1,51 @@
+/* The attendant: a thread in the program that does what the heddle command asks for (snap/talk.h).
+ * It sleeps otherwise. What a request does is in request.c.
+ *
+ *                 PAUSE            OUT, CAPTURE                     SHADOW
+ *   RUNNING <───────────> PAUSED ───────────────> SWAPPED, CAPTURED
+ *           RESUME                                     │        RUNNING ──> PARKED ──> RUNNING
+ *           <──────────────────────────────────────────┘               CONTINUE
+ *                         IN, ATTACH
+ *
+ * Invariants:
+ * 1. Requests are handled one after the other. If one fails, the state is what it was before.
+ * 2. The program is held in every state but RUNNING, and while a request needs it.
+ */
+#pragma once
+
+#include "backends/remote/snap/contents.h"
+#include "snap/talk.h"
+
+struct hed_remote_shadow;
+
+struct hed_remote_attendant {
+    struct hed_remote *remote;
+    int listener;
+    char path[HED_TALK_PATH_MAX];
+    enum hed_talk_state state;
+    uint8_t session[16];              /* the same for all snapshots of this program */
+    struct hed_remote_hoard *hoard;   /* in state SWAPPED */
+    struct hed_remote_shadow *shadow; /* in state PARKED */
+};
+
+/* Starts it. A program without an attendant works as well, but cannot be asked for anything. */
+void hed_remote_attend(struct hed_remote *r);
+/* In the child of a fork, and at the end of the process. */
+void hed_remote_attend_forked(struct hed_remote *r);
+void hed_remote_attend_ended(struct hed_remote *r);
+
+/* A request with its descriptors, which belong to the attendant's loop, and its answer. */
+struct hed_remote_request {
+    struct hed_talk_request asked;
+    int fds[HED_TALK_FDS_MAX];
+    struct hed_talk_answer answer;
+    int peer; /* connection, for answers that are not the last */
+    struct hed_why why;
+};
+
+/* request.c. Does what is asked for; fills in the answer, but not its state and reason. 0 or
+ * HED_E... */
+int hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q);
+
+/* Says what is known of the program, in every answer. */
+void hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out);

@@ -1,0 +1,234 @@
+/* The hash of chunks, on the device (snap/hash.h). See contents.h.
+ *
+ * The attendant makes ordinary calls of the driver, past the hold: a module, two tables of memory,
+ * a launch. The tables are blocks of their own, so that they can be told from the program's memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/snap/contents.h"
+#include "base/err.h"
+#include "base/number.h"
+#include "core/layer.h"
+#include "driver/context/context.h"
+
+#define TABLE_LEAST ((size_t)2 << 20) /* bytes; smaller allocations share blocks */
+#define BLOCKS_MOST 4096u             /* of a launch */
+
+#define CALL(r, name, ...) \
+    hed_cuda_invoke(&(r)->calls.layer, HED_##name, &(struct hed_##name){__VA_ARGS__})
+
+/* What there is in one context. */
+struct hasher_part {
+    struct hed_context *ctx; /* a reference */
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr pieces, out;
+};
+
+struct hed_remote_hasher {
+    struct hed_remote *remote;
+    size_t room; /* chunks at a time */
+    unsigned count;
+    struct hasher_part parts[HED_PROFILE_DEVICES_MAX];
+    struct hed_snap_piece *pieces;
+    struct hed_snap_hash *hashes;
+};
+
+static size_t
+table_bytes(size_t chunks)
+{
+    return hed_max(chunks * sizeof(struct hed_snap_piece), TABLE_LEAST);
+}
+
+static CUresult
+open_part(struct hed_remote_hasher *h, struct hasher_part *p)
+{
+    struct hed_remote *r = h->remote;
+    CUresult result = CALL(r, cuModuleLoadData, .module = &p->module, .image = hed_snap_hash_ptx);
+
+    if (result == CUDA_SUCCESS)
+        result = CALL(r, cuModuleGetFunction, .hfunc = &p->function, .hmod = p->module,
+                      .name = "hed_snap_hash");
+    if (result == CUDA_SUCCESS)
+        result = CALL(r, cuFuncLoad, .function = p->function);
+    if (result == CUDA_SUCCESS)
+        result = CALL(r, cuMemAlloc_v2, .dptr = &p->pieces, .bytesize = table_bytes(h->room));
+    if (result == CUDA_SUCCESS)
+        result = CALL(r, cuMemAlloc_v2, .dptr = &p->out, .bytesize = table_bytes(h->room));
+    return result;
+}
+
+static void
+close_part(struct hed_remote_hasher *h, struct hasher_part *p)
+{
+    struct hed_remote *r = h->remote;
+
+    if (hed_context_alive(p->ctx) && hed_thread_push(r->driver, p->ctx)) {
+        if (p->out)
+            (void)CALL(r, cuMemFree_v2, .dptr = p->out);
+        if (p->pieces)
+            (void)CALL(r, cuMemFree_v2, .dptr = p->pieces);
+        if (p->module)
+            (void)CALL(r, cuModuleUnload, .hmod = p->module);
+        hed_thread_pop(r->driver);
+    }
+    hed_context_unref(p->ctx);
+}
+
+/* The context in which memory of a device is copied, if there is one. */
+static struct hed_context *
+context_of_device(struct hed_driver *d, int device)
+{
+    struct hed_context *found = NULL;
+
+    hed_lock(&d->contexts_lock);
+    for (struct hed_context *c = d->contexts; c; c = c->next)
+        if (hed_context_alive(c) && c->device->ordinal == device && (!found || c->primary))
+            found = c;
+    if (found)
+        hed_context_ref(found);
+    hed_unlock(&d->contexts_lock);
+    return found;
+}
+
+int
+hed_remote_hasher_open(struct hed_remote *r, size_t chunks, struct hed_remote_hasher **out,
+                       struct hed_why *why)
+{
+    struct hed_remote_hasher *h = calloc(1, sizeof *h);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!h || chunks == 0) {
+        free(h);
+        return h ? HED_ENOTSUP : HED_ENOMEM;
+    }
+    h->remote = r;
+    h->room = hed_clamp(chunks, 256, 1 << 20);
+    h->pieces = calloc(h->room, sizeof *h->pieces);
+    h->hashes = calloc(h->room, sizeof *h->hashes);
+    if (!h->pieces || !h->hashes)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    for (int i = 0; i < r->device_count && result == CUDA_SUCCESS; i++) {
+        struct hed_context *c = context_of_device(r->driver, i);
+
+        if (!c)
+            continue;
+        h->parts[h->count].ctx = c;
+        if (!hed_thread_push(r->driver, c)) {
+            hed_context_unref(c);
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+            break;
+        }
+        result = open_part(h, &h->parts[h->count++]);
+        hed_thread_pop(r->driver);
+    }
+    if (result != CUDA_SUCCESS) {
+        hed_why_set(why, "the device cannot hash memory: CUDA error %d", (int)result);
+        hed_remote_hasher_close(h);
+        return HED_ENOTSUP;
+    }
+    *out = h;
+    return 0;
+}
+
+void
+hed_remote_hasher_close(struct hed_remote_hasher *h)
+{
+    if (!h)
+        return;
+    for (unsigned i = 0; i < h->count; i++)
+        close_part(h, &h->parts[i]);
+    free(h->pieces);
+    free(h->hashes);
+    free(h);
+}
+
+void
+hed_remote_extents_hide(struct hed_remote_extents *x, uint64_t at)
+{
+    for (size_t i = 0; i < x->count; i++)
+        if (x->all[i].about.kind == HED_SNAP_DEVICE && x->all[i].about.key == at) {
+            x->bytes -= x->all[i].about.size;
+            x->chunks -= hed_divide_up(x->all[i].about.size, HED_EXTENT_CHUNK);
+            x->count--;
+            memmove(&x->all[i], &x->all[i + 1], (x->count - i) * sizeof *x->all);
+            return;
+        }
+}
+
+/* The variables of the kernel's own module are none, so memory is all there is to hide. */
+void
+hed_remote_hasher_hide(const struct hed_remote_hasher *h, struct hed_remote_extents *x)
+{
+    for (unsigned i = 0; h && i < h->count; i++) {
+        hed_remote_extents_hide(x, h->parts[i].pieces);
+        hed_remote_extents_hide(x, h->parts[i].out);
+    }
+}
+
+static CUresult
+launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t count)
+{
+    struct hed_remote *r = h->remote;
+    CUdeviceptr pieces = p->pieces, out = p->out;
+    uint32_t n = (uint32_t)count;
+    void *params[] = {&pieces, &out, &n};
+    CUresult result = CALL(r, cuMemcpyHtoD_v2, .dstDevice = p->pieces, .srcHost = h->pieces,
+                           .ByteCount = count * sizeof *h->pieces);
+
+    if (result == CUDA_SUCCESS)
+        result =
+            CALL(r, cuLaunchKernel, .f = p->function, .gridDimX = n < BLOCKS_MOST ? n : BLOCKS_MOST,
+                 .gridDimY = 1, .gridDimZ = 1, .blockDimX = HED_SNAP_HASH_THREADS, .blockDimY = 1,
+                 .blockDimZ = 1, .kernelParams = params);
+    if (result == CUDA_SUCCESS)
+        result = CALL(r, cuMemcpyDtoH_v2, .dstHost = h->hashes, .srcDevice = p->out,
+                      .ByteCount = count * sizeof *h->hashes);
+    return result;
+}
+
+/* Hashes chunks of one context, from chunks[0] on. Says how many it has looked at. */
+static CUresult
+hash_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
+          struct hed_snap_hash *out, size_t *looked)
+{
+    const struct hasher_part *p = NULL;
+    size_t n = 0, i = 0;
+    CUresult result;
+
+    for (;
+         i < count && n < h->room && chunks[i].extent->ctx->device == chunks[0].extent->ctx->device;
+         i++)
+        if (hed_remote_is_hashable(&chunks[i]))
+            h->pieces[n++] =
+                (struct hed_snap_piece){chunks[i].extent->at + chunks[i].offset, chunks[i].size};
+    *looked = i;
+    for (unsigned k = 0; k < h->count; k++)
+        if (h->parts[k].ctx->device == chunks[0].extent->ctx->device)
+            p = &h->parts[k];
+    if (n == 0)
+        return CUDA_SUCCESS;
+    if (!p || !hed_thread_push(h->remote->driver, p->ctx))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    result = launch_hasher(h, p, n);
+    hed_thread_pop(h->remote->driver);
+    for (i = 0, n = 0; i < *looked && result == CUDA_SUCCESS; i++)
+        if (hed_remote_is_hashable(&chunks[i]))
+            out[i] = h->hashes[n++];
+    return result;
+}
+
+int
+hed_remote_hasher_run(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                      size_t count, struct hed_snap_hash *out, struct hed_why *why)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (size_t at = 0, n = 0; at < count && result == CUDA_SUCCESS; at += n)
+        result = hash_some(h, chunks + at, count - at, out + at, &n);
+    if (result == CUDA_SUCCESS)
+        return 0;
+    hed_why_set(why, "the device could not hash its memory: CUDA error %d", (int)result);
+    return HED_EIO;
+}

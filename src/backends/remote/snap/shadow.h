@@ -1,0 +1,15 @@
+/* Snapshots of a program that hardly stops: what has changed is copied into free device memory, and
+ * written from there behind the running program. See attend.h. */
+#pragma once
+
+#include "backends/remote/snap/attend.h"
+
+int hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q);
+int hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q);
+
+/* request.c: the files that came with a request. */
+int hed_remote_open_parent(struct hed_remote_request *q, uint32_t first,
+                           struct hed_snap_reader **out);
+int hed_remote_open_writer(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                           const struct hed_snap_reader *parent, bool partial,
+                           struct hed_snap_writer **out);

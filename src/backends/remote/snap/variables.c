@@ -1,0 +1,221 @@
+/* Names of variables, from the code that the worker has: no driver lists them. See extents.h. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/code.h"
+#include "backends/remote/snap/extents.h"
+#include "base/err.h"
+#include "driver/module/describe.h"
+#include "driver/module/image.h"
+#include "fatbin/fatbin.h"
+#include "fatbin/image.h"
+
+struct naming {
+    struct hed_arena arena; /* for what is unpacked */
+    int (*fn)(void *arg, const char *name);
+    void *arg;
+};
+
+/* ---- machine code ---------------------------------------------------------------------------- */
+
+static int
+name_in_cubin(struct naming *n, struct hed_bytes cubin)
+{
+    struct hed_code *code = NULL;
+    int err = hed_cubin_describe(cubin, &code, NULL);
+
+    if (err) /* the worker could not read it either */
+        return err == HED_ENOMEM ? err : 0;
+    for (uint32_t i = 0; i < code->var_count && !err; i++)
+        if (!code->vars[i].managed)
+            err = n->fn(n->arg, code->vars[i].name);
+    hed_cubin_forget(code);
+    return err;
+}
+
+/* ---- PTX ------------------------------------------------------------------------------------- */
+
+static bool
+is_char_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* The word at *at, which is advanced behind it; empty at the end of the text or of a statement.
+ * Brackets, lengths and values are skipped by the caller. */
+static struct hed_bytes
+next_ptx_word(struct hed_bytes text, size_t *at)
+{
+    const char *p = (const char *)text.data;
+    size_t begin;
+
+    while (*at < text.size && isspace((unsigned char)p[*at]))
+        ++*at;
+    begin = *at;
+    if (*at < text.size && p[*at] == '.')
+        ++*at;
+    while (*at < text.size && is_char_of_name(p[*at]))
+        ++*at;
+    return hed_bytes_cut(text, begin, *at - begin);
+}
+
+static bool
+is_ptx_word(struct hed_bytes w, const char *text)
+{
+    return w.size == strlen(text) && memcmp(w.data, text, w.size) == 0;
+}
+
+/* A declaration of variables in .global or .const, of which *at is behind that word: qualifiers
+ * (.align 8 .b8 .managed), then a name. Lists of several names do not occur at module scope in what
+ * compilers write; other names in a list are found in the same way. */
+static int
+name_declared(struct naming *n, struct hed_bytes text, size_t *at)
+{
+    char name[HED_CODE_NAME_MAX];
+    struct hed_bytes w;
+    bool managed = false;
+
+    for (;;) {
+        w = next_ptx_word(text, at);
+        if (w.size == 0)
+            return 0;
+        if (is_ptx_word(w, ".attribute")) {
+            const uint8_t *end = memchr(text.data + *at, ')', text.size - *at);
+
+            managed = true; /* .managed, or .unified, which no module can have here */
+            if (!end)
+                return 0;
+            *at = (size_t)(end - text.data) + 1;
+        } else if (w.data[0] != '.' && !isdigit((unsigned char)w.data[0])) {
+            break;
+        }
+    }
+    if (managed || w.size >= sizeof name)
+        return 0;
+    memcpy(name, w.data, w.size);
+    name[w.size] = '\0';
+    return n->fn(n->arg, name);
+}
+
+/* Skips a comment, a text, or one character. */
+static size_t
+skip_one(struct hed_bytes text, size_t at)
+{
+    const char *p = (const char *)text.data;
+    const uint8_t *end = NULL;
+
+    if (p[at] == '/' && at + 1 < text.size && p[at + 1] == '/')
+        end = memchr(text.data + at, '\n', text.size - at);
+    else if (p[at] == '"')
+        end = memchr(text.data + at + 1, '"', text.size - at - 1);
+    else if (p[at] == '/' && at + 1 < text.size && p[at + 1] == '*') {
+        end = memmem(text.data + at + 2, text.size - at - 2, "*/", 2);
+        end = end ? end + 1 : NULL;
+    } else {
+        return at + 1;
+    }
+    return end ? (size_t)(end - text.data) + 1 : text.size;
+}
+
+/* Variables at module scope, and those that functions declare (static ones of a kernel). */
+static int
+name_in_ptx(struct naming *n, struct hed_bytes text)
+{
+    size_t at = 0;
+    int err = 0;
+
+    while (at < text.size && !err) {
+        if (text.data[at] != '.') {
+            at = skip_one(text, at);
+            continue;
+        }
+
+        /* Not the ".global" of an instruction, which is part of a longer word: ld.global.u32. */
+        const bool begins = at == 0 || !is_char_of_name((char)text.data[at - 1]);
+        const struct hed_bytes w = next_ptx_word(text, &at);
+        const bool alone = at < text.size && isspace((unsigned char)text.data[at]);
+
+        if (begins && alone && (is_ptx_word(w, ".global") || is_ptx_word(w, ".const")))
+            err = name_declared(n, text, &at);
+    }
+    return err;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+static int
+name_in_fatbin(struct naming *n, struct hed_bytes fatbin)
+{
+    struct hed_fatbin_walk w;
+    struct hed_fatbin_entry e;
+    struct hed_bytes image;
+    int err = 0;
+
+    if (hed_fatbin_walk(fatbin, &w, NULL) != 0)
+        return 0;
+    while (!err && hed_fatbin_next(&w, &e, NULL) > 0) {
+        if (e.kind != HED_FATBIN_CUBIN && e.kind != HED_FATBIN_PTX)
+            continue;
+        err = hed_fatbin_image(&e, &n->arena, &image, NULL);
+        if (err == 0)
+            err = e.kind == HED_FATBIN_CUBIN ? name_in_cubin(n, image)
+                                             : name_in_ptx(n, hed_bytes_text(image));
+        else if (err != HED_ENOMEM)
+            err = 0;
+    }
+    return err;
+}
+
+static int
+name_in_image(struct naming *n, const struct hed_image *image, struct hed_bytes bytes)
+{
+    if (image->kind == HED_IMAGE_CUBIN)
+        return name_in_cubin(n, bytes);
+    if (image->kind == HED_IMAGE_PTX)
+        return name_in_ptx(n, bytes);
+    return name_in_fatbin(n, bytes);
+}
+
+/* The parts that a program was linked from. */
+static int
+name_in_parts(struct naming *n, const void *const *parts)
+{
+    struct hed_image image;
+    int err = 0;
+
+    for (; parts && *parts && !err; parts++)
+        if (hed_image_at(*parts, &image, NULL) == 0)
+            err = name_in_image(n, &image, image.bytes);
+    return err;
+}
+
+int
+hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
+                          int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct hed_remote_library *c = hed_remote_library(code);
+    const bool real = r->devices[c->device->ordinal].real;
+    struct naming n = {.fn = fn, .arg = arg};
+    struct hed_profile profile;
+    struct hed_bytes bytes;
+    struct hed_buf made;
+    int err;
+
+    hed_remote_profile_there(r, c->device, &profile);
+    hed_buf_init(&made, HED_IMAGE_MAX);
+    hed_arena_init(&n.arena, HED_PROGRAM_MAX);
+    err = hed_remote_pack(&c->image, &profile, real, &made, &bytes);
+    if (!err) {
+        struct hed_image packed;
+
+        /* What is sent is a fat binary again, text, or the parts of a linked program. */
+        if (hed_image_in(bytes, &packed, NULL) == 0)
+            err = name_in_image(&n, &packed, packed.bytes);
+        else
+            err = name_in_parts(&n, c->image.parts);
+    }
+    hed_arena_fini(&n.arena);
+    hed_buf_fini(&made);
+    return err;
+}

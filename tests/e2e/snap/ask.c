@@ -1,0 +1,64 @@
+/* Asks a program for something, as the heddle command does, for tests.
+ *
+ *     snap_ask PID REQUEST [-a ADDRESS] [-f FILE]... [-p] [-v] [-d MS]
+ *
+ * REQUEST: info, capture, ... -f: descriptors, in this order; a file that is not there is made. -p:
+ * those after the first are a parent and its homes. -v: verify. Prints the last answer as one line
+ * of words; the status is 0, or 1 with the reason.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "snap/talk.h"
+
+static unsigned
+kind_of(const char *name)
+{
+    for (unsigned i = 1; i <= HED_TALK_KIND_LAST; i++)
+        if (strcmp(hed_talk_kind_name(i), name) == 0)
+            return i;
+    fprintf(stderr, "no request is called %s\n", name);
+    exit(2);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    struct hed_why why = {""};
+    int fds[HED_TALK_FDS_MAX];
+    size_t count = 0;
+    int c, err;
+
+    if (argc < 3)
+        return 2;
+    hed_talk_ask(&q, (enum hed_talk_kind)kind_of(argv[2]));
+    optind = 3;
+    while ((c = getopt(argc, argv, "a:f:pvd:")) != -1)
+        if (c == 'a')
+            (void)snprintf(q.address, sizeof q.address, "%s", optarg);
+        else if (c == 'f' && count < HED_TALK_FDS_MAX)
+            fds[count++] = open(optarg, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        else if (c == 'd')
+            q.deadline_ms = (uint32_t)strtoul(optarg, NULL, 10);
+        else
+            q.flags |= c == 'p' ? HED_TALK_PARENT : HED_TALK_VERIFY;
+    err = hed_talk_call((pid_t)strtol(argv[1], NULL, 10), &q, fds, count, 600000, &a, &why);
+    if (err) {
+        printf("error %d: %s\n", err, why.text);
+        return 1;
+    }
+    printf("state=%s bytes=%llu written=%llu same=%llu hold_us=%llu stall_us=%llu total_us=%llu "
+           "rounds=%u last=%llu host=%llu\n",
+           hed_talk_state_name(a.state), (unsigned long long)a.device_bytes,
+           (unsigned long long)a.written, (unsigned long long)a.same,
+           (unsigned long long)a.hold_ns / 1000, (unsigned long long)a.stall_ns / 1000,
+           (unsigned long long)a.total_ns / 1000, a.rounds, (unsigned long long)a.last_round,
+           (unsigned long long)a.host_bytes);
+    return 0;
+}

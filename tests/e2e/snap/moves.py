@@ -1,0 +1,166 @@
+"""Programs that are paused, swapped out, captured and moved between two servers at random points
+compute what they compute undisturbed.
+
+    moves.py TRANSPORT          shm, unix, tcp
+"""
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "harness"))
+from patience import PATIENCE, listens, until  # noqa: E402
+
+BUILD = Path(os.environ["HED_BUILD"])
+WORK, ASK = os.environ["HED_WORK"], os.environ["HED_ASK"]
+ROUNDS = 150
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Servers:
+    """Two servers of one transport."""
+
+    def __init__(self, transport, folder):
+        self.all = []
+        mine = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+        for i in range(2):
+            address = (f"tcp://127.0.0.1:{free_port()}" if transport == "tcp"
+                       else f"{transport}:{folder}/s{i}")
+            more = ["--insecure"] if transport == "tcp" else []
+            process = subprocess.Popen(
+                [BUILD / "lib/heddle/heddled", "--listen", address, "--gpu", "cpu:h200", *more],
+                env={**mine, "HEDDLE_CONFIG": "", "HEDDLE_CACHE": f"{folder}/cache"},
+                stdout=subprocess.DEVNULL)
+            self.all.append((address, process))
+        for address, _ in self.all:
+            until(lambda a=address: listens(a), "a server that listens")
+
+    def address(self, number):
+        return self.all[number][0]
+
+    def close(self):
+        for _, process in self.all:
+            process.terminate()
+        for _, process in self.all:
+            process.wait(PATIENCE)
+
+
+class Program:
+    def __init__(self, address, rounds=ROUNDS, pause=0):
+        env = {**os.environ, "HEDDLE_CONFIG": "", "HEDDLE_GPU": address, "HEDDLE_INSECURE": "yes",
+               "HEDDLE_LOG": "warn"}
+        self.process = subprocess.Popen([WORK, str(rounds), "8", str(pause)], env=env, text=True,
+                                        stdout=subprocess.PIPE)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, *words, fails=False):
+        p = subprocess.run([ASK, str(self.process.pid), *words], capture_output=True, text=True)
+        if (p.returncode != 0) != fails and not self.ends():
+            raise AssertionError(f"{words}: {p.stdout}{p.stderr}")
+        return p.stdout.strip()
+
+    def running(self):
+        return self.process.poll() is None
+
+    def ends(self):
+        """It may have been about to end when it was asked."""
+        try:
+            return self.process.wait(5) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
+    def result(self, log=()):
+        out, _ = self.process.communicate(timeout=PATIENCE)
+        if self.process.returncode:
+            raise AssertionError(f"the program ended with {self.process.returncode}: {log}")
+        return out.strip()
+
+
+def out_and_in(program, servers, folder, dice):
+    program.ask("out")
+    program.ask("in", *(["-v"] if dice.random() < 0.3 else []))
+
+
+def out_and_in_elsewhere(program, servers, folder, dice):
+    program.ask("out")
+    program.ask("in", "-a", servers.address(dice.randrange(2)))
+
+
+def capture_and_attach(program, servers, folder, dice):
+    file = f"{folder}/{dice.random()}"
+    program.ask("capture", "-f", file)
+    program.ask("attach", "-f", file, "-a", servers.address(dice.randrange(2)), "-v")
+    os.unlink(file)
+
+
+def capture_twice(program, servers, folder, dice):
+    one, two = f"{folder}/{dice.random()}", f"{folder}/{dice.random()}"
+    program.ask("out", "-f", one)
+    program.ask("in", "-f", one)
+    program.ask("out", "-p", "-f", two, "-f", one)
+    program.ask("in", "-f", two, "-f", one)
+    os.unlink(one)
+    os.unlink(two)
+
+
+def move(program, servers, folder, dice):
+    program.ask("move", "-a", servers.address(dice.randrange(2)))
+
+
+def move_nowhere(program, servers, folder, dice):
+    program.ask("move", "-a", f"unix:{folder}/nobody", fails=True)
+
+
+def pause(program, servers, folder, dice):
+    program.ask("pause")
+    time.sleep(dice.random() / 50)
+    program.ask("resume")
+
+
+def main():
+    transport = sys.argv[1]
+    seed = int(os.environ.get("HED_SEED", "1"))
+    dice = random.Random(seed)
+    folder = tempfile.mkdtemp(prefix="hed")
+    servers = Servers(transport, folder)
+    things = [out_and_in, out_and_in_elsewhere, capture_and_attach, capture_twice, move,
+              move_nowhere, pause]
+    try:
+        want = Program(servers.address(0)).result()
+        count = 0
+        for i in range(int(os.environ.get("HED_PROGRAMS", "4"))):
+            program = Program(servers.address(0), pause=2000)
+            todo = list(things)
+            log = []
+            while program.running():
+                time.sleep(dice.random() / 10)
+                if not program.running():
+                    break
+                thing = todo.pop(dice.randrange(len(todo))) if todo else dice.choice(things)
+                thing(program, servers, folder, dice)
+                log.append(thing.__name__)
+                count += 1
+            got = program.result(log)
+            if got != want:
+                print(f"program {i} of seed {seed}: {got}, not {want}: {log}")
+                return 1
+        print(f"{count} times disturbed, {want}")
+    finally:
+        servers.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
