@@ -94,6 +94,20 @@ run_fold(CUdeviceptr p, uint32_t n, CUstream s)
     run(fold, (n + 255) / 256, 256, s, params);
 }
 
+/* All of the memory that only lies there, which may be more than one launch reaches. */
+static void
+run_idle(bool folds)
+{
+    for (size_t at = 0; at < idle_bytes; at += 1024 * MIB) {
+        const size_t left = idle_bytes - at < 1024 * MIB ? idle_bytes - at : 1024 * MIB;
+
+        if (folds)
+            run_fold(idle + at, (uint32_t)(left / 4), NULL);
+        else
+            run_mix(idle + at, (uint32_t)(left / 4), (uint32_t)(at / MIB), NULL);
+    }
+}
+
 /* ---- what there is --------------------------------------------------------------------------- */
 
 static void
@@ -175,7 +189,7 @@ make_all(void)
     if (idle_bytes) {
         OK(CU(cuMemAlloc_v2)(&idle, idle_bytes));
         OK(CU(cuMemsetD32_v2)(idle, 9, idle_bytes / 4));
-        run_mix(idle, (uint32_t)(idle_bytes / 4), 1, NULL);
+        run_idle(false);
     }
     OK(CU(cuCtxSynchronize)());
 }
@@ -248,8 +262,7 @@ print_result(void)
 
     run_fold(managed, WORDS, NULL);
     run_fold(physical, WORDS, NULL);
-    if (idle_bytes)
-        run_fold(idle, (uint32_t)(idle_bytes / 4), NULL);
+    run_idle(true);
     OK(CU(cuMemAlloc_v2)(&p, sizeof out));
     run(give, 1, 1024, NULL, params);
     OK(CU(cuMemcpyDtoH_v2)(out, p, sizeof out));

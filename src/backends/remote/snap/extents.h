@@ -52,7 +52,8 @@ struct hed_remote_chunk {
     uint64_t from;   /* where its bytes are, if not there: an address on the device; else 0 */
     uint32_t size;
     uint32_t index; /* of the chunk in its extent */
-    uint32_t id;    /* the caller's */
+    uint32_t id;    /* of the extent: in its list, then where the caller needs it */
+    uint32_t tag;   /* the caller's */
 };
 
 /* Cuts all extents into chunks. `out` has room for x->chunks of them. */

@@ -23,8 +23,9 @@ refuse_state(struct hed_remote_attendant *a, struct hed_remote_request *q)
     return HED_ESTATE;
 }
 
-static int
-hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q, uint64_t *begin)
+int
+hed_remote_hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                        uint64_t *begin)
 {
     const int deadline =
         q->asked.deadline_ms ? (int)(q->asked.deadline_ms & INT32_MAX) : DEADLINE_MS;
@@ -109,8 +110,8 @@ hed_remote_open_writer(struct hed_remote_attendant *a, struct hed_remote_request
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static uint64_t
-guess_chunks(struct hed_remote *r)
+uint64_t
+hed_remote_guess_chunks(struct hed_remote *r)
 {
     return 2 * hed_remote_extents_guess(r) / HED_EXTENT_CHUNK + 1024;
 }
@@ -141,7 +142,7 @@ prepare_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool p
         err = hed_remote_open_writer(a, q, o->parent, partial, &o->writer);
     /* Without a hasher all memory is copied, which is slower and as good. */
     if (!err && o->parent)
-        (void)hed_remote_hasher_open(r, guess_chunks(r), &o->hasher, NULL);
+        (void)hed_remote_hasher_open(r, hed_remote_guess_chunks(r), &o->hasher, NULL);
     return err;
 }
 
@@ -184,7 +185,7 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
     int err = prepare_out(a, q, partial, &o);
 
     if (!err && !was_held)
-        err = hold_program(a, q, &begin);
+        err = hed_remote_hold_program(a, q, &begin);
     if (err) {
         drop_out(&o);
         return err;
@@ -251,7 +252,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     q->asked.fds = 0;
     err = prepare_out(a, q, false, &o);
     if (!err)
-        err = hold_program(a, q, &begin);
+        err = hed_remote_hold_program(a, q, &begin);
     if (err) {
         drop_out(&o);
         return err;
@@ -276,7 +277,7 @@ static int
 pause_program(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
     uint64_t begin;
-    const int err = hold_program(a, q, &begin);
+    const int err = hed_remote_hold_program(a, q, &begin);
 
     if (!err)
         a->state = HED_TALK_PAUSED;

@@ -7,7 +7,12 @@
 int hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q);
 int hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q);
 
-/* request.c: the files that came with a request. */
+/* request.c. Holds the program, and says when that began. */
+int hed_remote_hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                            uint64_t *begin);
+/* How many chunks there may be. */
+uint64_t hed_remote_guess_chunks(struct hed_remote *r);
+/* The files that came with a request. */
 int hed_remote_open_parent(struct hed_remote_request *q, uint32_t first,
                            struct hed_snap_reader **out);
 int hed_remote_open_writer(struct hed_remote_attendant *a, struct hed_remote_request *q,
