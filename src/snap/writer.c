@@ -461,3 +461,9 @@ hed_snap_writer_finish(struct hed_snap_writer *w, struct hed_why *why)
         w->finished = true;
     return err;
 }
+
+const char *
+hed_snap_writer_reason(const struct hed_snap_writer *w)
+{
+    return w->err ? w->why.text : "";
+}

@@ -74,6 +74,9 @@ int hed_snap_extent_put_file(struct hed_snap_writer *w, const struct hed_snap_ex
  * the writer can only be freed. */
 int hed_snap_writer_finish(struct hed_snap_writer *w, struct hed_why *why);
 
+/* Why the writer has failed; "" if it has not. For callers that give up before they finish. */
+const char *hed_snap_writer_reason(const struct hed_snap_writer *w);
+
 /* w may be NULL. */
 void hed_snap_writer_free(struct hed_snap_writer *w);
 

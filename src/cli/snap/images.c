@@ -186,7 +186,6 @@ hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, cons
 {
     const struct hed_snap_how how = {.zstd = zstd};
     struct hed_snap_writer *w = NULL;
-    struct hed_why deeper = {""};
     int err = hed_snap_writer_append(&hed_snap_files_real, fd, parent, &how, &w, why);
 
     if (err != 0)
@@ -196,8 +195,8 @@ hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, cons
         err = put_notes(w, p, why);
     if (err == 0)
         err = hed_snap_writer_finish(w, why);
-    else if (hed_snap_writer_finish(w, &deeper) != 0 && deeper.text[0])
-        hed_why_set(why, "%s (%s)", why->text, deeper.text);
+    else if (hed_snap_writer_reason(w)[0])
+        hed_why_set(why, "%s (%s)", why->text, hed_snap_writer_reason(w));
     hed_snap_writer_free(w);
     return err;
 }

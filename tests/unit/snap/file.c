@@ -273,7 +273,9 @@ files_are_put_from_descriptors(void **state)
     assert_int_equal(ftruncate(fd, 0), 0);
     w = begin_file(fd, NULL, NULL, 1);
     image.size = 3 * PIECE;
+    assert_string_equal(hed_snap_writer_reason(w), "");
     assert_int_equal(hed_snap_extent_put_file(w, &image, from), HED_ETRUNC);
+    assert_non_null(strstr(hed_snap_writer_reason(w), "cannot read a file"));
     assert_int_equal(hed_snap_writer_finish(w, &why), HED_ETRUNC);
     hed_snap_writer_free(w);
     close(fd);
