@@ -36,13 +36,18 @@ _heddle_value() {
         _heddle_words "$(heddle help settings 2>/dev/null |
             sed -n 's/^  \([a-z_][a-z_]*\) .*/\1=/p')" "$cur"
         ;;
+    --resume) _heddle_files "$cur" ;;
+    --ckpt)
+        compopt -o nospace 2>/dev/null
+        _heddle_words "on every= keep= dir= zstd=" "$cur"
+        ;;
     --trace-data | --fault | --mem) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
 
 _heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
-    --log --config --set --sticky-launch --lift --print-env --no-preload --inject --help"
+    --log --config --set --ckpt --resume --sticky-launch --lift --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {
@@ -55,7 +60,7 @@ _heddle_program_at() {
             ;;
         # bash makes words of its own of the = in --gpu=null.
         --gpu | --trace | --trace-data | --trace-full | --fault | --mem | --sched | --layers | \
-            --driver | --log | --config | --set)
+            --driver | --log | --config | --set | --ckpt | --resume)
             ((i++))
             [[ ${COMP_WORDS[i]} == = ]] && ((i++))
             # --set key=value is three words.
@@ -90,7 +95,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run serve sched trace fatbin cpu snap vm cert devices doctor version help"
+    local commands="run serve sched trace fatbin cpu snap migrate vm cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -113,6 +118,7 @@ _heddle() {
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
     cpu) _heddle_cpu "$cur" "$prev" ;;
     snap) _heddle_snap "$cur" "$prev" ;;
+    migrate) _heddle_words "--to --deadline --budget --listen --help" "$cur" ;;
     vm) _heddle_vm "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
     esac
@@ -276,10 +282,17 @@ _heddle_cpu() {
 _heddle_snap() {
     local cur=$1 prev=$2 options="--help"
     if ((COMP_CWORD == 2)); then
-        _heddle_words "list info verify prune compact --help" "$cur"
+        _heddle_words "save restore fork out in pause resume list info verify prune compact --help" \
+            "$cur"
         return
     fi
     case ${COMP_WORDS[2]} in
+    save) options+=" --output --dir --leave-running --zstd --label --deadline --listen" ;;
+    restore) options+=" --gpu --new-pids --detach --verify" ;;
+    fork) options+=" --copies --gpu --verify" ;;
+    out | pause) options+=" --deadline --listen" ;;
+    in) options+=" --gpu --verify" ;;
+    resume) options+=" --listen" ;;
     list) options+=" --json" ;;
     info) options+=" --extents --json" ;;
     verify) options+=" --threads --quiet" ;;
@@ -287,7 +300,8 @@ _heddle_snap() {
     compact) options+=" --output --zstd" ;;
     esac
     case $prev in
-    --threads | --keep | --zstd | --output | -o) COMPREPLY=() ;;
+    --threads | --keep | --zstd | --label | --deadline | --listen | --copies | -n) COMPREPLY=() ;;
+    --gpu) _heddle_value "$prev" "$cur" ;;
     *)
         if [[ $cur == -* ]]; then
             _heddle_words "$options" "$cur"

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/install.h"
+#include "cli/snap/ckpt.h"
 #include "cli/target.h"
 #include "core/config.h"
 #include "sass/lift.h"
@@ -45,6 +46,10 @@ static const char usage[] =
     "                     drop calls\n"
     "  --sched SETTINGS   share the GPU with other programs: on, or for example\n"
     "                     prio=low,share=2,mode=record (heddle-sched(1))\n"
+    "  --ckpt WORDS       let the program be saved (heddle-snap(1)): on, or, to save\n"
+    "                     it from time to time, for example every=60s,keep=3,dir=DIR\n"
+    "  --resume DIR       go on from the newest snapshot in DIR; without one, start\n"
+    "                     the program\n"
     "  --mem SIZE         limit the memory that the program can use on each device\n"
     "  --lift             translate machine code of " HED_SASS_ARCHS " that the GPU does\n"
     "                     not run to PTX, which the driver compiles\n"
@@ -86,6 +91,8 @@ enum {
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
     OPT_INJECT,
+    OPT_CKPT,
+    OPT_RESUME,
     OPT_HELP
 };
 
@@ -107,6 +114,8 @@ static const struct hed_cli_opt options[] = {
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
     [OPT_INJECT] = {"inject", false},
+    [OPT_CKPT] = {"ckpt", true},
+    [OPT_RESUME] = {"resume", true},
     [OPT_HELP] = {"help", false},
     {NULL, false},
 };
@@ -131,7 +140,9 @@ struct request {
     bool preload;
     bool inject;
     bool help;
-    char **program; /* NULL at the end */
+    struct hed_ckpt ckpt;
+    const char *resume; /* NULL: not asked for */
+    char **program;     /* NULL at the end */
 };
 
 static int
@@ -186,9 +197,25 @@ take_config(struct request *r, const char *value)
 }
 
 static int
+take_ckpt(struct request *r, const char *value)
+{
+    struct hed_why why = {""};
+
+    if (hed_ckpt_parse(value, &r->ckpt, &why) == 0)
+        return HED_EXIT_OK;
+    hed_cli_say("run: --ckpt: %s", why.text);
+    return HED_EXIT_USAGE;
+}
+
+static int
 take_run_option(struct request *r, int option, const char *value)
 {
     switch (option) {
+    case OPT_CKPT:
+        return take_ckpt(r, value);
+    case OPT_RESUME:
+        r->resume = value;
+        return HED_EXIT_OK;
     case OPT_CONFIG:
         return take_config(r, value);
     case OPT_SET:
@@ -223,6 +250,8 @@ check_inject_options(const struct request *r)
 
     if (strcmp(c->gpu, "auto") != 0 && strcmp(c->gpu, "gpu") != 0)
         wrong = "works only on the program's own GPU; leave out --gpu";
+    else if (r->ckpt.on || r->resume)
+        wrong = "cannot save a program; leave out --ckpt and --resume, or --inject";
     else if (c->mem || *c->mem_group)
         wrong = "cannot limit memory; leave out --mem or --inject";
     else if (*c->fault)
@@ -259,7 +288,7 @@ parse_run(struct request *r, int argc, char **argv)
     if (r->help)
         return HED_EXIT_OK;
     r->program = argv + o.at;
-    if (!r->program[0] && !r->print) {
+    if (!r->program[0] && !r->print && !r->resume) {
         hed_cli_say("run: no program given; see heddle run --help");
         return HED_EXIT_USAGE;
     }
@@ -511,6 +540,33 @@ run_program(struct request *r)
     return execute_program(r, &target);
 }
 
+/* In the child that becomes the program. */
+static int
+start_at(void *arg, const char *address)
+{
+    struct request *r = arg;
+    const int code = set_setting(r, "gpu", "gpu", address);
+
+    return code == HED_EXIT_OK ? run_program(r) : code;
+}
+
+/* heddle stays as the program's parent. */
+static int
+run_with_snapshots(struct request *r)
+{
+    const struct hed_ckpt_how how = {.ckpt = &r->ckpt,
+                                     .resume = r->resume,
+                                     .gpu = r->config.gpu,
+                                     .start = r->program[0] ? start_at : NULL,
+                                     .arg = r};
+
+    if (!r->print)
+        return hed_ckpt_run(&how);
+    hed_cli_say("run: --print-env cannot be used with --ckpt and --resume, for which heddle stays "
+                "as the program's parent");
+    return HED_EXIT_USAGE;
+}
+
 int
 hed_cli_run(int argc, char **argv)
 {
@@ -520,7 +576,7 @@ hed_cli_run(int argc, char **argv)
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = run_program(&r);
+        code = r.ckpt.on || r.resume ? run_with_snapshots(&r) : run_program(&r);
     hed_env_fini(&r.env);
     return code;
 }

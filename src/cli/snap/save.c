@@ -22,8 +22,8 @@ static const char usage[] =
     "  --leave-running    let the program go on\n"
     "  --zstd LEVEL       pack the file, 1 (fast) to 19 (small)\n"
     "  --label TEXT       a remark that `heddle snap list` shows\n"
-    "  --deadline TIME    how long the program may take to finish its GPU work, such as\n"
-    "                     500ms or 60s (the default)\n"
+    "  --deadline TIME    how long the program may take to finish its GPU work, such\n"
+    "                     as 500ms or 60s (the default)\n"
     "  --listen ADDRESS   the server that knows WORKER\n"
     "  -h, --help         show this help\n";
 

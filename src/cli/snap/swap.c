@@ -11,8 +11,8 @@
 static const char out_usage[] =
     "usage: heddle snap out PID|WORKER [OPTION...]\n"
     "\n"
-    "Pauses a program at its next CUDA call, copies its GPU memory to its own machine's\n"
-    "memory, and frees the GPU. `heddle snap in` brings it back.\n"
+    "Pauses a program at its next CUDA call, copies its GPU memory to the memory of\n"
+    "its own machine, and frees the GPU. `heddle snap in` brings it back.\n"
     "\n"
     "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
@@ -21,8 +21,8 @@ static const char out_usage[] =
 static const char in_usage[] =
     "usage: heddle snap in PID [OPTION...]\n"
     "\n"
-    "Gives a program that `heddle snap out` has paused its GPU memory again, and lets it\n"
-    "go on. If that fails, it stays paused.\n"
+    "Gives a program that `heddle snap out` has paused its GPU memory again, and lets\n"
+    "it go on. If that fails, it stays paused.\n"
     "\n"
     "  --gpu ADDRESS     the server to go to (default: the one that it had)\n"
     "  --verify          compare its GPU memory with what was saved before it goes on\n"
