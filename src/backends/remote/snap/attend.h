@@ -25,6 +25,7 @@ struct hed_remote_attendant {
     enum hed_talk_state state;
     uint8_t session[16];              /* the same for all snapshots of this program */
     struct hed_remote_hoard *hoard;   /* in state SWAPPED */
+    struct hed_remote_pump *pump;     /* the same, to come in sooner */
     struct hed_remote_shadow *shadow; /* in state PARKED */
 };
 

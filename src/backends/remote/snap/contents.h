@@ -85,6 +85,7 @@ struct hed_remote_fill {
     struct hed_remote_source source; /* must come first */
     struct hed_remote_hoard *hoard;  /* from here, */
     struct hed_snap_reader *reader;  /* or from here */
+    struct hed_remote_pump *pump;    /* NULL: one is made */
     bool verify;                     /* hash the memory afterwards, and compare */
     struct hed_remote_moved moved;
 };

@@ -12,7 +12,8 @@ struct filling {
     struct hed_remote_fill *fill;
     struct hed_remote_extents list;
     struct hed_remote_chunk *chunks;
-    uint32_t *ids; /* where the snapshot has each extent */
+    uint32_t *ids;              /* where the snapshot has each extent */
+    struct hed_snap_hash *want; /* of the chunks of a hoard, by their tags, if they are verified */
 };
 
 static int
@@ -53,6 +54,8 @@ fill_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
     atomic_fetch_add_explicit(&f->moved.bytes, c->size, memory_order_relaxed);
     if (f->hoard) {
         memcpy(data, hed_remote_hoard_find(f->hoard, c), c->size);
+        if (k->want)
+            hed_snap_hash(data, c->size, &k->want[c->tag]);
         return 0;
     }
     /* What the device will hash need not be hashed here. */
@@ -113,30 +116,36 @@ fill_zeros(struct filling *k, struct hed_remote *r, size_t *count, struct hed_wh
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static const struct hed_snap_hash *
-expected_hash(const struct filling *k, const struct hed_remote_chunk *c, struct hed_snap_hash *room)
+expected_hash(const struct filling *k, const struct hed_remote_chunk *c)
 {
-    if (!k->fill->hoard)
-        return hed_snap_chunk_hash(k->fill->reader, k->ids[c->id], c->index);
-    hed_snap_hash(hed_remote_hoard_find(k->fill->hoard, c), c->size, room);
-    return room;
+    return k->want ? &k->want[c->tag]
+                   : hed_snap_chunk_hash(k->fill->reader, k->ids[c->id], c->index);
+}
+
+/* Cuts the list, with the number of each chunk as its tag. */
+static void
+cut_list(struct filling *k)
+{
+    hed_remote_extents_cut(&k->list, k->chunks);
+    for (uint64_t i = 0; i < k->list.chunks; i++)
+        k->chunks[i].tag = (uint32_t)i;
 }
 
 static int
 verify_all(struct filling *k, struct hed_remote *r, struct hed_why *why)
 {
     const size_t count = k->list.chunks;
-    struct hed_snap_hash *hashes = calloc(count + 1, sizeof *hashes), room;
+    struct hed_snap_hash *hashes = calloc(count + 1, sizeof *hashes);
     struct hed_remote_hasher *h = NULL;
     int err = hashes ? hed_remote_hasher_open(r, count, &h, why) : HED_ENOMEM;
 
-    hed_remote_extents_cut(&k->list, k->chunks);
+    cut_list(k);
     if (!err)
         err = hed_remote_hasher_run(h, k->chunks, count, hashes, why);
     for (size_t i = 0; i < count && !err; i++) {
         const struct hed_remote_chunk *c = &k->chunks[i];
 
-        if (hed_remote_is_hashable(c) &&
-            !hed_snap_hash_same(&hashes[i], expected_hash(k, c, &room))) {
+        if (hed_remote_is_hashable(c) && !hed_snap_hash_same(&hashes[i], expected_hash(k, c))) {
             hed_why_set(why, "memory at %#llx is not what was saved",
                         (unsigned long long)(c->extent->at + c->offset));
             err = HED_EFORMAT;
@@ -164,18 +173,21 @@ fill_all(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *w
 
     k.chunks = calloc(count + 1, sizeof *k.chunks);
     err = k.chunks ? find_extents(&k, why) : HED_ENOMEM;
-    if (!err)
+    if (!err && f->verify && f->hoard && !(k.want = calloc(count + 1, sizeof *k.want)))
+        err = HED_ENOMEM;
+    if (!err && !f->pump)
         err = hed_remote_pump_open(r, &p, why);
     if (!err) {
-        hed_remote_extents_cut(&k.list, k.chunks);
+        cut_list(&k);
         err = fill_zeros(&k, r, &count, why);
     }
     if (!err)
-        err = hed_remote_pump_write(p, k.chunks, count, fill_chunk, &k, why);
+        err = hed_remote_pump_write(p ? p : f->pump, k.chunks, count, fill_chunk, &k, why);
     if (!err && f->verify)
         err = verify_all(&k, r, why);
     hed_remote_pump_close(p);
     free(k.ids);
+    free(k.want);
     free(k.chunks);
     hed_remote_extents_free(&k.list);
     return err;

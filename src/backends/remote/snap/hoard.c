@@ -5,6 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "backends/remote/snap/contents.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -122,6 +126,27 @@ plan_hoard(struct hed_remote_hoard *h, const struct hed_remote_extents *x, struc
     return get_room(h, h->bytes, why);
 }
 
+/* Copies to memory that is not read soon, so that it does not pass through the caches: that takes a
+ * third of the memory's time. */
+static void
+copy_past_caches(void *to, const void *from, size_t n)
+{
+#if defined(__x86_64__)
+    if ((uintptr_t)to % 16 == 0 && (uintptr_t)from % 16 == 0) {
+        const size_t whole = n / sizeof(__m128i);
+        const __m128i *x = from;
+        __m128i *y = to;
+
+        for (size_t i = 0; i < whole; i++)
+            _mm_stream_si128(y + i, _mm_load_si128(x + i));
+        _mm_sfence();
+        memcpy(y + whole, x + whole, n % sizeof(__m128i));
+        return;
+    }
+#endif
+    memcpy(to, from, n);
+}
+
 struct hoarding {
     struct hed_remote_hoard *hoard;
     struct hed_remote_moved *moved;
@@ -133,7 +158,7 @@ keep_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
     struct hoarding *k = arg;
 
     (void)why;
-    memcpy(k->hoard->memory + k->hoard->all[c->id].at + c->offset, data, c->size);
+    copy_past_caches(k->hoard->memory + k->hoard->all[c->id].at + c->offset, data, c->size);
     /* Relaxed: a counter. */
     atomic_fetch_add_explicit(&k->moved->bytes, c->size, memory_order_relaxed);
     return 0;

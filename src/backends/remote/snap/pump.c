@@ -20,14 +20,16 @@
 #include "backends/remote/queue.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/relax.h"
 #include "base/thread.h"
 #include "driver/memory/memory_index.h"
 
-#define SLOTS 12u
-#define COPIES 4u /* slots that are being read at once; the others are with the crew */
-#define SLOT_CHUNKS 4u
+#define SLOTS 10u
+#define COPIES 3u /* slots that are being read at once; the others are with the crew */
+#define SLOT_CHUNKS 8u
 #define SLOT_BYTES ((size_t)SLOT_CHUNKS * HED_EXTENT_CHUNK)
 #define CREW_MAX 16
+#define SPINS 20000 /* looks for work before a thread sleeps: waking one takes as long as a copy */
 #define TOUCH_BYTES ((size_t)8 << 20) /* that one of the crew touches at a time */
 
 enum slot_state { SLOT_FREE, SLOT_COPYING, SLOT_WITH_CREW, SLOT_FILLED };
@@ -50,11 +52,13 @@ struct hed_remote_pump {
     pthread_t threads[CREW_MAX];
     unsigned crew; /* threads */
 
-    pthread_mutex_t lock; /* guards what follows, and states */
+    _Atomic uint32_t waiting; /* chunks that the crew has not taken yet; changed under the lock */
+    _Atomic uint32_t ended;   /* changes when a slot leaves the crew; the same */
+    pthread_mutex_t lock;     /* guards what follows, and states */
     pthread_cond_t work, done;
     hed_remote_chunk_fn *fn;
     void *arg;
-    bool writing, ends;
+    bool writing, pumping, ends;
     char *touch; /* memory to be touched */
     size_t touch_left;
     unsigned touching;
@@ -78,6 +82,9 @@ static void
 do_chunk_locked(struct hed_remote_pump *p, struct slot *s)
 {
     const unsigned number = s->taken++;
+
+    atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_relaxed);
+
     const struct hed_remote_chunk *c = &s->chunks[number];
     hed_remote_chunk_fn *fn = p->err ? NULL : p->fn;
     struct hed_why why = {""};
@@ -95,6 +102,7 @@ do_chunk_locked(struct hed_remote_pump *p, struct slot *s)
     }
     if (++s->done == s->count) {
         s->state = p->writing && !p->err ? SLOT_FILLED : SLOT_FREE;
+        atomic_fetch_add_explicit(&p->ended, 1, memory_order_relaxed);
         (void)pthread_cond_broadcast(&p->done);
     }
 }
@@ -118,21 +126,39 @@ touch_some_locked(struct hed_remote_pump *p)
         (void)pthread_cond_broadcast(&p->done);
 }
 
+/* Looks for work for a while without the lock. Relaxed: the lock is taken before it is used. */
+static void
+spin_for_work(struct hed_remote_pump *p)
+{
+    (void)pthread_mutex_unlock(&p->lock);
+    for (unsigned i = 0; i < SPINS && atomic_load_explicit(&p->waiting, memory_order_relaxed) == 0;
+         i++)
+        hed_relax();
+    (void)pthread_mutex_lock(&p->lock);
+}
+
 static void *
 crew_thread(void *arg)
 {
     struct hed_remote_pump *p = arg;
+    bool spun = false;
 
     (void)pthread_mutex_lock(&p->lock);
     while (!p->ends) {
         struct slot *s = slot_for_crew_locked(p);
 
-        if (s)
+        if (s) {
             do_chunk_locked(p, s);
-        else if (p->touch_left)
+            spun = false;
+        } else if (p->touch_left) {
             touch_some_locked(p);
-        else
+        } else if (p->pumping && !spun) {
+            spin_for_work(p);
+            spun = true;
+        } else {
             (void)pthread_cond_wait(&p->work, &p->lock);
+            spun = false;
+        }
     }
     (void)pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -256,8 +282,10 @@ set_slot_state(struct hed_remote_pump *p, struct slot *s, enum slot_state state)
     if (p->err && state == SLOT_WITH_CREW)
         state = SLOT_FREE;
     s->state = state;
-    if (state == SLOT_WITH_CREW)
+    if (state == SLOT_WITH_CREW) {
+        atomic_fetch_add_explicit(&p->waiting, s->count, memory_order_relaxed);
         (void)pthread_cond_broadcast(&p->work);
+    }
     (void)pthread_mutex_unlock(&p->lock);
 }
 
@@ -319,6 +347,18 @@ end_copies(struct hed_remote_pump *p, struct slot *s)
 static enum slot_state
 await_state(struct hed_remote_pump *p, struct slot *s, enum slot_state a, enum slot_state b)
 {
+    for (unsigned i = 0; i < SPINS; i++) {
+        /* Relaxed: the state is read under the lock. */
+        const uint32_t before = atomic_load_explicit(&p->ended, memory_order_relaxed);
+        const enum slot_state now = slot_state_now(p, s);
+
+        if (now == a || now == b)
+            return now;
+        while (i < SPINS && atomic_load_explicit(&p->ended, memory_order_relaxed) == before) {
+            hed_relax();
+            i++;
+        }
+    }
     (void)pthread_mutex_lock(&p->lock);
     while (s->state != a && s->state != b)
         (void)pthread_cond_wait(&p->done, &p->lock);
@@ -338,6 +378,7 @@ begin_pumping(struct hed_remote_pump *p, bool writing, hed_remote_chunk_fn *fn, 
     p->fn = fn;
     p->arg = arg;
     p->writing = writing;
+    p->pumping = true;
     p->err = 0;
     (void)pthread_mutex_unlock(&p->lock);
 }
@@ -352,6 +393,9 @@ end_pumping(struct hed_remote_pump *p, struct hed_why *why)
         if (await_state(p, s, SLOT_FREE, SLOT_FILLED) == SLOT_FILLED)
             set_slot_state(p, s, SLOT_FREE);
     }
+    (void)pthread_mutex_lock(&p->lock);
+    p->pumping = false;
+    (void)pthread_mutex_unlock(&p->lock);
     if (p->err)
         hed_why_set(why, "%s", p->why.text);
     return p->err;

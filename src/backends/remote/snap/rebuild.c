@@ -128,15 +128,44 @@ check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
     return HED_ENOTSUP;
 }
 
+/* Functions and variables of one module. A GPU loads code when it is first used, so what has been
+ * used is loaded here. */
 static int
-check_variables_of(struct rebuilding *b, struct hed_context *c)
+module_again(struct rebuilding *b, struct hed_context *c, struct hed_module *m)
 {
+    struct same_variable s = {.b = b, .ctx = c, .code = m->code};
+
+    for (uint32_t i = 0; i < m->code->kernel_count; i++) {
+        /* Relaxed, both: the program is held. */
+        struct hed_function *f = atomic_load_explicit(&m->functions[i], memory_order_relaxed);
+
+        if (!f)
+            continue;
+        hed_remote_function_made(b->remote, f);
+        if (b->remote->devices[c->device->ordinal].real &&
+            atomic_load_explicit(&f->loaded, memory_order_relaxed))
+            (void)hed_remote_ask_waiting(b->remote, c->object.handle, 0, cuFuncLoad,
+                                         .function = f->handle);
+    }
+    return hed_module_each_unlisted(m, check_variable, &s);
+}
+
+/* A device puts variables where there is room, so modules come in the order in which the program
+ * loaded them. The list has the last one first. */
+static int
+modules_again(struct rebuilding *b, struct hed_context *c)
+{
+    size_t count = 0;
     int err = 0;
 
-    for (struct hed_module *m = c->modules; m && !err; m = m->next) {
-        struct same_variable s = {.b = b, .ctx = c, .code = m->code};
+    for (const struct hed_module *m = c->modules; m; m = m->next)
+        count++;
+    for (; count > 0 && !err; count--) {
+        struct hed_module *m = c->modules;
 
-        err = hed_module_each_unlisted(m, check_variable, &s);
+        for (size_t i = 1; i < count; i++)
+            m = m->next;
+        err = module_again(b, c, m);
     }
     return err;
 }
@@ -154,15 +183,6 @@ check_library(void *arg, struct hed_object *o)
 }
 
 static int
-function_again(void *arg, struct hed_object *o)
-{
-    struct rebuilding *b = arg;
-
-    hed_remote_function_made(b->remote, (struct hed_function *)o);
-    return 0;
-}
-
-static int
 code_again(struct rebuilding *b)
 {
     struct hed_handles *handles = b->remote->driver->handles;
@@ -172,9 +192,7 @@ code_again(struct rebuilding *b)
                                                    : HED_ENOTSUP;
 
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_FUNCTION, function_again, b);
-    if (!err)
-        err = each_context(b, check_variables_of);
+        err = each_context(b, modules_again);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_LIBRARY, check_library, b);
     return err;

@@ -167,11 +167,13 @@ copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, st
         err = hed_snap_writer_finish(o->writer, &q->why);
     q->answer.written = o->moved.bytes;
     q->answer.same = o->moved.same;
-    /* What is ours must not be taken along. */
     hed_remote_hasher_close(o->hasher);
     o->hasher = NULL;
-    hed_remote_pump_close(o->pump);
-    o->pump = NULL;
+    /* What is ours must not be saved with the process. */
+    if (o->writer) {
+        hed_remote_pump_close(o->pump);
+        o->pump = NULL;
+    }
     return err;
 }
 
@@ -198,7 +200,9 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
             hed_remote_release(a->remote);
     } else {
         a->hoard = o.hoard;
+        a->pump = o.pump;
         o.hoard = NULL;
+        o.pump = NULL;
         a->state = a->hoard ? HED_TALK_SWAPPED : HED_TALK_CAPTURED;
     }
     q->answer.stall_ns = hed_now_ns() - begin;
@@ -224,6 +228,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     if (err)
         return err;
     hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
+    f.pump = a->pump;
     err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     hed_snap_reader_free(reader);
     q->answer.written = f.moved.bytes;
@@ -231,10 +236,12 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     q->answer.total_ns = q->answer.stall_ns = hed_now_ns() - begin;
     if (err)
         return err;
-    hed_remote_hoard_free(a->hoard);
-    a->hoard = NULL;
     a->state = HED_TALK_RUNNING;
     hed_remote_release(a->remote);
+    hed_remote_pump_close(a->pump);
+    a->pump = NULL;
+    hed_remote_hoard_free(a->hoard);
+    a->hoard = NULL;
     return 0;
 }
 
@@ -260,6 +267,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     err = copy_memory_out(a, q, &o);
     if (!err) {
         hed_remote_fill_init(&f, o.hoard, NULL, q->asked.flags & HED_TALK_VERIFY);
+        f.pump = o.pump;
         err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     }
     hed_remote_release(a->remote);
