@@ -33,7 +33,9 @@ static const struct {
     {"is not a terminal", "run the command in a terminal, as the program was"},
     {"Connected TCP socket",
      "the program has a TCP connection of its own; close the connection first"},
-    {"can't find parent", NULL},
+    {"has bad size",
+     "the program had this file open, and it has changed since; only files that are opened for "
+     "appending may: give the file the size that is expected"},
     {"session leader", "the program belongs to the session of another process"},
     {"is already traced", "a debugger is attached to the program; detach it first"},
     {"Can't obtain FPU registers",

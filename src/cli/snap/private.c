@@ -48,7 +48,7 @@ become_private(const char *program, const char *address, const char *gpu, pid_t 
                      (char[]){"--sandbox=off"},
                      (char[]){"--confine=no"},
                      (char[]){"--total-memory=0"},
-                     (char[]){"--log=warn"},
+                     (char[]){"--log=error"},
                      (char[]){"--grace=0"},
                      NULL};
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
