@@ -206,6 +206,25 @@ hed_criu_find(struct hed_criu *out, struct hed_why *why)
 
 /* What a standard stream is, as /proc says: pipes and terminals cannot be found again by a path. */
 static void
+describe_file(pid_t pid, int number, const char *path, char out[HED_CRIU_STREAM])
+{
+    char info[64];
+    char text[256];
+    struct stat st;
+
+    (void)snprintf(info, sizeof info, "/proc/%d/fdinfo/%d", (int)pid, number);
+
+    const char *at = strstr(hed_read_small(info, text, sizeof text), "flags:");
+    const unsigned long flags = at ? strtoul(at + 6, NULL, 8) : O_RDONLY;
+
+    if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_APPEND) != 0 || strpbrk(path, "\n\t") ||
+        stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        snprintf(out, HED_CRIU_STREAM, "file:%llu:%s", (unsigned long long)st.st_size, path) >=
+            HED_CRIU_STREAM)
+        out[0] = '\0';
+}
+
+static void
 describe_stream(pid_t pid, int number, char out[HED_CRIU_STREAM])
 {
     char path[64];
@@ -221,6 +240,8 @@ describe_stream(pid_t pid, int number, char out[HED_CRIU_STREAM])
         (void)hed_str_copy(out, HED_CRIU_STREAM, to);
     else if (strncmp(to, "/dev/pts/", 9) == 0 || strncmp(to, "/dev/tty", 8) == 0)
         (void)hed_str_copy(out, HED_CRIU_STREAM, "tty");
+    else if (to[0] == '/')
+        describe_file(pid, number, to, out);
 }
 
 int
@@ -358,20 +379,41 @@ hed_criu_dump(const struct hed_criu *c, const struct hed_criu_process *p, const 
     return call_criu(c, &w, folder, false, why);
 }
 
-/* Which of our standard streams takes the place of which pipe. */
+/* What criu calls a stream that ours takes the place of; NULL: it does not. */
+static const char *
+stream_to_replace(const char *stream)
+{
+    unsigned long long size = 0;
+    int at = 0;
+    struct stat st;
+
+    if (strncmp(stream, "pipe:[", 6) == 0)
+        return stream;
+    if (sscanf(stream, "file:%llu:/%n", &size, &at) != 1 || at == 0)
+        return NULL;
+    /* criu's names of files have no slash at the beginning. */
+    return stat(stream + at - 1, &st) == 0 && (unsigned long long)st.st_size == size ? NULL
+                                                                                     : stream + at;
+}
+
+/* Which of our standard streams takes the place of which pipe or file. */
 static void
 add_stream_words(struct criu_words *w, const struct hed_criu_process *p)
 {
-    for (int i = HED_CRIU_STREAMS - 1; i >= 0; i--) {
+    /* Streams that are one pipe or file are given once: as the output, if that is among them. */
+    static const int order[HED_CRIU_STREAMS] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
+
+    for (int i = 0; i < HED_CRIU_STREAMS; i++) {
+        const char *stream = p->stream[order[i]];
+        const char *name = stream_to_replace(stream);
         bool known = false;
 
-        /* Two streams that are one pipe are given once. */
-        for (int k = i + 1; k < HED_CRIU_STREAMS; k++)
-            known = known || strcmp(p->stream[i], p->stream[k]) == 0;
-        if (strncmp(p->stream[i], "pipe:[", 6) != 0 || known)
+        for (int k = 0; k < i; k++)
+            known = known || strcmp(stream, p->stream[order[k]]) == 0;
+        if (!name || known)
             continue;
         add_criu_word(w, "--inherit-fd");
-        add_criu_word(w, "fd[%d]:%s", STREAM_BASE + i, p->stream[i]);
+        add_criu_word(w, "fd[%d]:%s", STREAM_BASE + order[i], name);
     }
 }
 

@@ -11,8 +11,8 @@
 
 struct hed_why;
 
-#define HED_CRIU_STREAMS 3 /* standard input, output and error */
-#define HED_CRIU_STREAM 64 /* bytes of a stream's name */
+#define HED_CRIU_STREAMS 3  /* standard input, output and error */
+#define HED_CRIU_STREAM 400 /* bytes of a stream's name */
 
 struct hed_criu {
     char path[PATH_MAX];
@@ -25,11 +25,15 @@ struct hed_criu {
  * installed; HED_EACCESS: it needs rights that we do not have; HED_ENOTSUP: it cannot work here. */
 int hed_criu_find(struct hed_criu *out, struct hed_why *why);
 
+/* A standard stream is "pipe:[123]", "tty", "file:SIZE:PATH" for a file that is written to, but not
+ * for appending, or "": criu finds it again by its path. criu refuses a file that has another size
+ * than at that time; then our own standard stream takes its place. */
+
 /* What must be known about a process besides its images, to restore it. */
 struct hed_criu_process {
     pid_t pid;
     bool shell_job;                                 /* it is not the leader of its session */
-    char stream[HED_CRIU_STREAMS][HED_CRIU_STREAM]; /* "pipe:[123]", "tty", or "": by its path */
+    char stream[HED_CRIU_STREAMS][HED_CRIU_STREAM]; /* as described below */
 };
 
 /* Asks the kernel. HED_ENOTFOUND: there is no such process. */

@@ -52,7 +52,10 @@ is_stream(const char *s)
 {
     const size_t digits = strncmp(s, "pipe:[", 6) == 0 ? strspn(s + 6, "0123456789") : 0;
 
-    return strcmp(s, "tty") == 0 || (digits > 0 && strcmp(s + 6 + digits, "]") == 0);
+    const size_t size = strncmp(s, "file:", 5) == 0 ? strspn(s + 5, "0123456789") : 0;
+
+    return strcmp(s, "tty") == 0 || (digits > 0 && strcmp(s + 6 + digits, "]") == 0) ||
+           (size > 0 && size < 20 && strncmp(s + 5 + size, ":/", 2) == 0);
 }
 
 static bool

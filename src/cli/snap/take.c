@@ -219,6 +219,15 @@ count_taking(struct taking *s, const struct hed_talk_answer *a)
     s->out->same += a->same;
 }
 
+/* The program is held: its files have the size that criu will expect. */
+static int
+dump_process(struct taking *s, enum hed_criu_after after, struct hed_why *why)
+{
+    const int err = hed_criu_describe(s->t->pid, &s->process.criu, why);
+
+    return err != 0 ? err : hed_criu_dump(&s->criu, &s->process.criu, s->images, after, why);
+}
+
 /* ---- the two ways ---------------------------------------------------------------------------- */
 
 static int
@@ -230,7 +239,7 @@ take_and_end(struct taking *s, struct hed_why *why)
     if (err != 0)
         return err;
     count_taking(s, &a);
-    err = hed_criu_dump(&s->criu, &s->process.criu, s->images, HED_CRIU_STOP, why);
+    err = dump_process(s, HED_CRIU_STOP, why);
     if (err == 0) {
         err = store_images(s, why);
         /* The file is attached to again if it cannot be published, so it must stay open. */
@@ -257,7 +266,7 @@ take_without_shadow(struct taking *s, uint64_t start, struct hed_why *why)
     if (err != 0)
         return err;
     count_taking(s, &a);
-    err = hed_criu_dump(&s->criu, &s->process.criu, s->images, HED_CRIU_RUN, why);
+    err = dump_process(s, HED_CRIU_RUN, why);
     if (err != 0) {
         release_program(s, HED_TALK_CAPTURED, why);
         return err;
@@ -273,7 +282,7 @@ take_with_shadow(struct taking *s, uint64_t start, struct hed_why *why)
     struct hed_talk_answer a;
     struct hed_talk_request q;
     int fd = -1;
-    int err = hed_criu_dump(&s->criu, &s->process.criu, s->images, HED_CRIU_RUN, why);
+    int err = dump_process(s, HED_CRIU_RUN, why);
 
     if (err != 0) {
         release_program(s, HED_TALK_PARKED, why);

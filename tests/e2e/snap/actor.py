@@ -241,6 +241,23 @@ class Saved(Case):
         self.assertEqual(r.wait(PATIENCE), -signal.SIGTERM)
         until(lambda: not os.path.exists(f"/proc/{p.pid}"))
 
+    def test_output_that_changed_is_that_of_the_command(self):
+        with open(self.path("plain"), "wb") as out:
+            p = subprocess.Popen([ACTOR, self.path("log")], env=dict(self.env, STEPS="150"),
+                                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        until(lambda: f"ready {p.pid}" in self.text("log"))
+        self.heddle("snap", "save", p.pid, "--leave-running", "-o", "a.snap")
+        before = len(self.text("plain"))
+        until(lambda: len(self.text("plain")) > before + 50)
+        p.kill()
+        p.wait()
+        with open(self.path("plain"), "wb") as out:  # as a shell does
+            r = subprocess.run([HEDDLE, "snap", "restore", "a.snap"], env=self.env,
+                               cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,
+                               timeout=PATIENCE)
+        self.assertEqual(r.returncode, 7)
+        self.assertRegex(self.text("plain"), r"\Astep \d+\n(.*\n)*step 150\n\Z")
+
     def test_pipes_are_those_of_the_command(self):
         p = subprocess.Popen([ACTOR, self.path("log")], env=dict(self.env, STEPS="150"),
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)

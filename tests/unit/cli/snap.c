@@ -99,6 +99,8 @@ bad_notes_are_refused(void **state)
         "pid 12\nsocket /x\nstream0 pipe:[1]:evil\n",
         "pid 12\nsocket /x\nstream0 --exec-cmd\n",
         "pid 12\nsocket /x\nstream0 pipe:[]\n",
+        "pid 12\nsocket /x\nstream0 file:/x\n",
+        "pid 12\nsocket /x\nstream0 file:3:x\n",
         "pid 12\nsocket /x\nshell-job perhaps\n",
     };
     struct hed_snap_process p;
