@@ -70,6 +70,9 @@ static const char usage[] =
     "  --guest-timeout SECONDS\n"
     "                      disconnect guests whose kernel is silent for so long, for\n"
     "                      example because they are paused (default: 30; 0: never)\n"
+    "  --park-timeout SECONDS\n"
+    "                      end sessions whose client went away to be saved and does\n"
+    "                      not return for so long (default: 600; 0: none may go)\n"
     "  --tls-ca FILE       TCP: accept clients with a certificate of this authority\n"
     "  --tls-cert FILE     TCP: the server's certificate\n"
     "  --tls-key FILE      TCP: the key of that certificate\n"
@@ -135,6 +138,7 @@ static const struct hed_cli_opt options[] = {
     {"patience", true},
     {"grace", true},
     {"guest-timeout", true},
+    {"park-timeout", true},
     {"tls-ca", true},
     {"tls-cert", true},
     {"tls-key", true},

@@ -30,6 +30,7 @@ struct hed_worker_start {
     uint32_t idle_ms;       /* the session ends after this time without a message; 0 for never */
     uint32_t session_ms;    /* the session ends after this time; 0 for never */
     uint32_t kernel_ms;     /* of one kernel; 0 for no limit */
+    uint32_t park_ms;       /* for a client that has parked its worker to return; 0: none may */
     uint32_t compile_ms;    /* of processor time to compile one kernel; 0 for no limit */
     int hello_ms;           /* how long the first message of a channel may take */
     const char *images;     /* folder of stored images; "" for none */

@@ -9,9 +9,10 @@ struct hed_worker_status {
     _Atomic uint64_t messages, bytes_in, bytes_out, launches;
     _Atomic uint64_t last_ns; /* when the last message arrived */
     _Atomic uint32_t channels;
-    _Atomic uint32_t failed; /* CUresult */
-    _Atomic uint64_t host;   /* bytes of pinned memory */
-    char program[64];        /* written once, when the hello arrives */
+    _Atomic uint32_t failed;    /* CUresult */
+    _Atomic uint64_t host;      /* bytes of pinned memory */
+    _Atomic uint64_t parked_ns; /* since when the client is away; 0: it is not */
+    char program[64];           /* written once, when the hello arrives */
 };
 
 /* For the listener: a page for a new worker, all zero. NULL if there is no memory. It goes to the

@@ -67,6 +67,9 @@ enum hed_msg_kind {
 
     /* From the worker: its last message. */
     HED_MSG_END, /* the server ends the session: struct hed_end */
+
+    /* From the client, since 2.1. */
+    HED_MSG_PARK, /* the client closes all channels and may return: struct hed_park_answer */
     HED_MSG_KINDS
 };
 
@@ -207,12 +210,31 @@ struct hed_wire_device { /* struct hed_profile_device with fixed sizes */
 
 struct hed_attach {
     struct hed_msg head; /* thread: the channel's number */
-    uint8_t session[16], secret[16];
+    uint8_t session[16];
+    uint8_t
+        secret[16]; /* that of the welcome; after a return, the key by which the client returned */
     uint32_t purpose; /* enum hed_channel_purpose */
     uint32_t reserved;
+    uint8_t key[16]; /* of HED_CHANNEL_RETURN: from struct hed_park_answer. Since 2.1 */
 };
 
-enum hed_channel_purpose { HED_CHANNEL_CALLS, HED_CHANNEL_CALLBACKS };
+enum hed_channel_purpose {
+    HED_CHANNEL_CALLS,
+    HED_CHANNEL_CALLBACKS,
+    /* Since 2.1: the first channel of a client that returns to its parked worker. It is answered:
+     * struct hed_answer. Over shm, the descriptor of the slots follows, as after HED_MSG_ARENA.
+     * Tickets begin at 1 again. Later it carries calls. Channels of before are closed. */
+    HED_CHANNEL_RETURN,
+};
+
+/* HED_MSG_PARK with HED_CAN_PARK: the client closes all its channels after the answer, and the
+ * worker keeps everything else. CUDA_ERROR_NOT_READY if something is under way: a message on
+ * another channel, a function of the program, a mark, a deferred copy, a graph that is being
+ * described. Then the worker is not parked. After success, no message is allowed on any channel. */
+struct hed_park_answer {
+    struct hed_answer head;
+    uint8_t key[16]; /* good for one return */
+};
 
 /* The worker offers a base. The client accepts it, or refuses it and is offered another.
  *

@@ -216,3 +216,73 @@ raw_channel(struct raw *r, const uint8_t *session, struct hed_attach *a)
     hed_channel_free(channel);
     return NULL;
 }
+
+bool
+raw_is_closed(struct hed_channel *ch)
+{
+    struct hed_msg *m;
+    int err;
+
+    do
+        err = hed_channel_next(ch, WAIT_MS, &m);
+    while (err == 0 && m->kind == HED_MSG_PING);
+    MUST(err == 0 || err == HED_EIO);
+    return err != 0;
+}
+
+struct hed_attach
+raw_attach(const struct raw *r, enum hed_channel_purpose purpose)
+{
+    struct hed_attach a = {.purpose = purpose};
+
+    memcpy(a.session, r->welcome.session, sizeof a.session);
+    memcpy(a.secret, r->welcome.secret, sizeof a.secret);
+    return a;
+}
+
+/* ---- parking --------------------------------------------------------------------------------- */
+
+int
+raw_ping(struct raw *r)
+{
+    struct hed_msg m = {.size = sizeof m, .kind = HED_MSG_PING};
+
+    return raw_ask(r, &m);
+}
+
+int
+raw_park(struct raw *r, uint8_t *key)
+{
+    struct hed_msg m = {.size = sizeof m, .kind = HED_MSG_PARK};
+    const int result = raw_ask(r, &m);
+
+    if (result == 0)
+        memcpy(key, ((const struct hed_park_answer *)raw_answer(r))->key, 16);
+    return result;
+}
+
+bool
+raw_return(struct raw *r, const uint8_t *key)
+{
+    struct hed_attach a = raw_attach(r, HED_CHANNEL_RETURN);
+    struct hed_channel *ch;
+    int fd;
+
+    memcpy(a.key, key, sizeof a.key);
+    ch = raw_channel(r, r->welcome.session, &a);
+    if (!ch || raw_is_closed(ch)) {
+        hed_channel_free(ch);
+        return false;
+    }
+    MUST(ch->message->kind == HED_MSG_ANSWER);
+    MUST(((const struct hed_answer *)ch->message)->result == 0);
+    if (hed_channel_shares(ch)) {
+        MUST(hed_conn_take_fds(hed_channel_conn(ch), &fd, 1, WAIT_MS) == 0);
+        (void)close(fd);
+    }
+    hed_channel_free(r->channel);
+    r->channel = ch;
+    memcpy(r->welcome.secret, key, sizeof r->welcome.secret);
+    r->tickets = 0;
+    return true;
+}

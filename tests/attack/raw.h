@@ -47,8 +47,17 @@ int raw_ask(struct raw *r, struct hed_msg *m);
 const struct hed_answer *raw_answer(const struct raw *r);
 int raw_map_host(struct raw *r, uint64_t offset, uint64_t size);
 
-/* Another connection of the session. NULL if the server does not take it. */
+/* Another connection, with this ATTACH. NULL if the server does not take it. The worker may still
+ * close it: raw_is_closed() waits for that, or for an answer. */
 struct hed_channel *raw_channel(struct raw *r, const uint8_t *session, struct hed_attach *a);
+bool raw_is_closed(struct hed_channel *ch);
+struct hed_attach raw_attach(const struct raw *r, enum hed_channel_purpose purpose);
+
+/* Parks the worker: the result, or RAW_GONE. Afterwards the channel is still open. */
+int raw_park(struct raw *r, uint8_t *key);
+/* Returns with this key: a new first channel. False if the worker does not take it. */
+bool raw_return(struct raw *r, const uint8_t *key);
+int raw_ping(struct raw *r);
 
 #define MUST(what)                                                             \
     do {                                                                       \

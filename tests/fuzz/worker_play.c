@@ -164,7 +164,7 @@ static struct play_channel callbacks = {.channel.ops = &play_ops};
 static void *
 serve_callbacks(void *worker)
 {
-    (void)hed_worker_callback_channel(worker, &callbacks.channel);
+    (void)hed_worker_callback_channel(worker, &callbacks.channel, 0);
     return NULL;
 }
 
@@ -192,7 +192,7 @@ static struct hed_worker_channel *
 start_worker(struct hed_channel *channel)
 {
     struct hed_worker *w = make_worker();
-    struct hed_worker_channel *ch = hed_worker_channel_add(w, channel, 0);
+    struct hed_worker_channel *ch = hed_worker_channel_add(w, channel, 0, 0);
     struct hed_why why = {""};
     pthread_t thread;
 

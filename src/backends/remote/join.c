@@ -42,7 +42,7 @@ fill_hello(const struct hed_remote *r, bool secure, struct hed_hello *h)
     h->transport = r->address.transport->id;
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
-    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE;
+    h->capabilities = HED_REMOTE_CAN;
     if (hed_remote_heap_can_grow())
         h->capabilities |= HED_CAN_CLIENT_HEAP;
     h->pid = (uint32_t)getpid();

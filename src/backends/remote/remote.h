@@ -39,6 +39,10 @@ struct hed_remote;
 
 #define HED_SLOTS_MAX 8192
 
+/* What this client can do, whatever the program's limits are. */
+#define HED_REMOTE_CAN \
+    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_PARK | HED_CAN_BASE)
+
 /* A thread's connection to the worker. */
 struct hed_remote_channel {
     struct hed_remote *remote;
@@ -109,6 +113,7 @@ struct hed_remote {
     _Atomic bool trying;    /* a new worker is being told about the program's objects */
     struct hed_why trouble; /* why that one was lost */
     struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
+    struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
 
     struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */

@@ -127,6 +127,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .session_ms = o->session_ms,
         .kernel_ms = o->kernel_ms,
         .compile_ms = o->compile_ms,
+        .park_ms = o->park_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .images = s->images,
         .window = c->guest && c->guest->window >= 0 ? c->guest->window : 0,

@@ -23,6 +23,7 @@
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
 #define GUEST_MS 30000
+#define PARK_MS 600000
 #define COMPILE_MS 600000
 /* Neither of users, nor of services (systemd), nor of containers (subuid). */
 #define WORKER_UID_FIRST 70000
@@ -221,6 +222,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->patience_ms = PATIENCE_MS;
     o->grace_ms = GRACE_MS;
     o->guest_ms = GUEST_MS;
+    o->park_ms = PARK_MS;
     o->compile_ms = COMPILE_MS;
     o->worker_uids[0] = WORKER_UID_FIRST;
     o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS;

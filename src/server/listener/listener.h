@@ -68,6 +68,7 @@ struct hed_server_options {
     uint32_t compile_ms;  /* of processor time to compile one kernel; 0 for no limit */
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
+    uint32_t park_ms;     /* how long a client that parked its worker may be away; 0: none may */
     uint32_t guest_ms;    /* how long the kernel of a guest may be silent; 0 for any time */
     struct hed_tls tls;
     char token_file[1024]; /* "" if clients need no token */

@@ -271,6 +271,12 @@ take_guest_timeout(struct hed_server_options *o, const char *value, struct hed_w
 }
 
 static int
+take_park_timeout(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_seconds(value, 0, &o->park_ms, why);
+}
+
+static int
 take_tls_ca(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_text(value, o->tls.ca, sizeof o->tls.ca, why);
@@ -432,6 +438,7 @@ static const struct option {
     {"compile-time", true, take_compile_time},
     {"grace", true, take_grace},
     {"guest-timeout", true, take_guest_timeout},
+    {"park-timeout", true, take_park_timeout},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},
     {"tls-key", true, take_tls_key},

@@ -49,6 +49,7 @@ static const struct field limit_fields[] = {
     FIELD("patience", patience_ms),
     FIELD("grace", grace_ms),
     FIELD("guest-timeout", guest_ms),
+    FIELD("park-timeout", park_ms),
 };
 
 static const struct field user_fields[] = {

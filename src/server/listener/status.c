@@ -64,6 +64,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     put_number(b, "kernel_seconds", o->kernel_ms / 1000);
     put_number(b, "compile_seconds", o->compile_ms / 1000);
     put_number(b, "guest_seconds", o->guest_ms / 1000);
+    put_number(b, "park_seconds", o->park_ms / 1000);
     hed_buf_addf(b, "}");
 }
 
@@ -160,6 +161,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     hed_buf_addf(b, ",\"since\":%.3f", seconds_of(c->started_wall_ns));
     hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - c->started_ns));
     hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds_of(now - last) : 0);
+    hed_buf_addf(b, ",\"parked\":%s", atomic_load(&w->parked_ns) ? "true" : "false");
     put_number(b, "channels", atomic_load(&w->channels));
     put_number(b, "messages", atomic_load(&w->messages));
     put_number(b, "bytes_in", atomic_load(&w->bytes_in));

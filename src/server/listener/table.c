@@ -86,7 +86,8 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
 
     hed_buf_addf(out, "%7d  %-16.16s  %-28.28s  %6s  %6s  %9s  %9s  %9llu\n", (int)c->pid,
                  program_text(w, program), client_text(c, client, sizeof client),
-                 hed_age_text(now - c->started_ns, since), hed_age_text(now - last, idle),
+                 hed_age_text(now - c->started_ns, since),
+                 atomic_load(&w->parked_ns) ? "parked" : hed_age_text(now - last, idle),
                  hed_size_text(hed_pressure_of(c->pid), used),
                  memory_text(s->ledger.leased[c - s->children], memory),
                  (unsigned long long)atomic_load(&w->launches));

@@ -209,8 +209,7 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
         err = hed_worker_answer_with(ch, m, CUDA_SUCCESS, a, sizeof *a, 0);
     if (!err && passes)
         err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, w->clients_heap ? 1 : 2);
-    if (fds[0] >= 0)
-        (void)close(fds[0]);
+    w->slots_fd = fds[0]; /* a client that returns gets it again */
     return err;
 }
 

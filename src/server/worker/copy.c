@@ -198,6 +198,14 @@ hed_copy_bytes(struct hed_worker *w, const struct hed_opened_copy *c, uint64_t f
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+static void
+drop_event(struct hed_worker_channel *ch, struct context_event *e)
+{
+    if (e->event)
+        (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = e->event);
+    e->event = NULL;
+}
+
 /* Makes sure that the event belongs to the channel's current context. */
 static CUresult
 fit_event(struct hed_worker_channel *ch, struct context_event *e)
@@ -206,8 +214,7 @@ fit_event(struct hed_worker_channel *ch, struct context_event *e)
 
     if (e->event && e->context == ch->context && e->resets == resets)
         return CUDA_SUCCESS;
-    if (e->event)
-        (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = e->event);
+    drop_event(ch, e);
     *e = (struct context_event){.context = ch->context, .resets = resets};
     return hed_worker_do(ch->worker, cuEventCreate, .phEvent = &e->event,
                          .Flags = CU_EVENT_DISABLE_TIMING);
@@ -273,6 +280,26 @@ register_area(struct hed_worker_channel *ch, struct hed_copies *c, int direction
     if (c->refused[direction])
         hed_info(SERVER, "the memory of channel %u cannot be registered: copies are slower",
                  ch->thread);
+}
+
+void
+hed_copies_leave(struct hed_worker_channel *ch)
+{
+    struct hed_copies *c = ch->copies;
+    size_t n;
+    void *p;
+
+    if (!c)
+        return;
+    give_back_pending(ch, c, 0);
+    for (int i = 0; i < 2; i++)
+        if (c->registered[i] && hed_channel_bulk_area(ch->channel, i, &p, &n))
+            (void)hed_worker_do(ch->worker, cuMemHostUnregister, .p = p);
+    for (int i = 0; i < PENDING; i++)
+        drop_event(ch, &c->pending[i].event);
+    drop_event(ch, &c->out);
+    free(c);
+    ch->copies = NULL;
 }
 
 static size_t

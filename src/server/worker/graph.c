@@ -42,6 +42,12 @@ drop_draft(struct hed_worker *w, struct hed_drafts *d)
     free(t);
 }
 
+bool
+hed_worker_has_draft(const struct hed_worker_channel *ch)
+{
+    return ch->drafts && ch->drafts->top;
+}
+
 /* Adds a draft on top of the others. */
 static int
 push_draft(struct hed_worker_channel *ch)

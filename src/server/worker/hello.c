@@ -272,7 +272,10 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         (void)hed_str_copy(a.text, sizeof a.text, why->text);
     } else {
         a.device_count = (uint32_t)w->device_count;
-        a.capabilities = w->capabilities = w->transport->capabilities & h->capabilities;
+        a.capabilities = w->transport->capabilities & h->capabilities;
+        if (!w->start->park_ms)
+            a.capabilities &= ~(uint64_t)HED_CAN_PARK;
+        w->capabilities = a.capabilities;
         memcpy(a.session, w->start->session, sizeof a.session);
         memcpy(a.secret, w->secret, sizeof a.secret);
         a.stride = w->stride;

@@ -40,7 +40,9 @@ struct hed_worker_host {
     struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
     pthread_cond_t changed;
     struct hed_channel *channel; /* the callback channel; NULL if it has not come yet */
+    struct hed_channel *old;     /* that of a client that has parked us, until its thread ends */
     bool ended;                  /* the callback channel has come and is gone */
+    uint32_t pending;            /* functions and marks of ours that are on streams */
     uint64_t tokens;
     struct hed_host_call *waiting;
     struct hed_words slots; /* for devices; for the thread that holds the current ticket */
@@ -91,7 +93,7 @@ run_in_client(const struct hed_host_call *call, CUresult status, bool wait)
         note.next = h->waiting;
         h->waiting = &note;
     }
-    if (h->ended || send_run_locked(h, call, status, note.token) != 0)
+    if (h->ended || !h->channel || send_run_locked(h, call, status, note.token) != 0)
         h->ended = true;
     while (wait && !h->ended && is_waiting_locked(h, note.token))
         (void)hed_lock_wait(&h->lock, &h->changed, UINT64_MAX);
@@ -109,6 +111,15 @@ run_in_client(const struct hed_host_call *call, CUresult status, bool wait)
         hed_worker_exit(call->worker, HED_EIO);
 }
 
+/* A function is put on a stream (1), or has run, or could not be put there (-1). */
+static void
+count_pending(struct hed_worker_host *h, int n)
+{
+    hed_lock(&h->lock);
+    h->pending += (uint32_t)n;
+    hed_unlock(&h->lock);
+}
+
 /* Runs on the driver's thread for such functions. */
 static void
 on_host(void *data)
@@ -116,6 +127,7 @@ on_host(void *data)
     struct hed_host_call *c = data;
 
     run_in_client(c, CUDA_SUCCESS, true);
+    count_pending(c->worker->host, -1);
     free(c);
 }
 
@@ -126,6 +138,7 @@ on_callback(CUstream stream, CUresult status, void *data)
 
     (void)stream;
     run_in_client(c, status, true);
+    count_pending(c->worker->host, -1);
     free(c);
 }
 
@@ -156,7 +169,7 @@ take_run_answer(struct hed_worker_host *h, const struct hed_msg *m)
 
 /* Runs on a thread of its own, which reads the channel from now on. */
 int
-hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
+hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel, uint32_t life)
 {
     struct hed_worker_host *h = w->host;
     struct hed_msg *m;
@@ -164,7 +177,8 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
 
     if (!err) {
         hed_lock(&h->lock);
-        if (h->channel || h->ended)
+        /* Relaxed: what hed_worker_host_leave() does under this lock comes after the change. */
+        if (h->channel || h->ended || life != atomic_load_explicit(&w->life, memory_order_relaxed))
             err = HED_EEXIST;
         else
             h->channel = channel;
@@ -188,9 +202,21 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
         _exit(1);
     }
     hed_lock(&h->lock);
-    h->ended = true;
+
+    /* The client has parked us; or no function was on its way, so it may open another: it has tried
+     * in vain to move to another worker. */
+    const bool left = h->channel != channel || (!h->pending && !h->waiting);
+
+    if (h->old == channel)
+        h->old = NULL;
+    if (h->channel == channel && left)
+        h->channel = NULL;
+    if (!left)
+        h->ended = true;
     (void)pthread_cond_broadcast(&h->changed);
     hed_unlock(&h->lock);
+    if (left)
+        hed_channel_free(channel);
     return err;
 }
 
@@ -256,6 +282,7 @@ hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
     c = make_host_call(w, b->id, m->stream, m->number);
     if (!c)
         return HED_ENOMEM;
+    count_pending(w->host, 1);
     if (hed_worker_stream(ch, m, &stream) == 0)
         r = b->always ? hed_worker_do(w, cuStreamAddCallback, .hStream = stream,
                                       .callback = on_callback, .userData = c)
@@ -268,6 +295,7 @@ hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
     if (r != CUDA_SUCCESS || w->no_memory) {
         hed_ticket_pass(ch);
         run_in_client(c, r, false);
+        count_pending(w->host, -1);
         free(c);
     }
     return 0;
@@ -286,6 +314,7 @@ hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m)
 /* ---- marks ----------------------------------------------------------------------------------- */
 
 struct mark {
+    struct hed_worker_host *host;
     _Atomic uint64_t *slot;
     uint64_t number;
 };
@@ -298,6 +327,7 @@ write_slot(void *data)
     struct mark *k = data;
 
     atomic_store_explicit(k->slot, k->number, memory_order_release);
+    count_pending(k->host, -1);
     free(k);
 }
 
@@ -308,13 +338,16 @@ mark_by_host(struct hed_worker *w, CUstream stream, _Atomic uint64_t *slot, uint
 
     if (!k)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *k = (struct mark){slot, number};
+    *k = (struct mark){w->host, slot, number};
+    count_pending(w->host, 1);
 
     const CUresult r =
         hed_worker_do(w, cuLaunchHostFunc, .hStream = stream, .fn = write_slot, .userData = k);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS) {
+        count_pending(w->host, -1);
         free(k);
+    }
     return r;
 }
 
@@ -386,6 +419,69 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
         r = mark_by_host(w, stream, &w->slots[slot], m->number);
     hed_worker_failed(w, m->context, r);
     return 0;
+}
+
+/* ---- parking --------------------------------------------------------------------------------- */
+
+/* In a window, the page of slots goes with its channel. Meanwhile its numbers are in memory of
+ * ours. */
+static void
+slots_leave_window(struct hed_worker *w)
+{
+    const size_t size = w->slot_count * sizeof *w->slots;
+    struct hed_words *words = &w->host->slots;
+    _Atomic uint64_t *copy = malloc(size);
+
+    if (!copy)
+        hed_worker_exit(w, HED_ENOMEM);
+    if (words->at)
+        (void)hed_worker_do(w, cuMemHostUnregister, .p = (void *)(uintptr_t)words->first);
+    words->at = 0;
+    memcpy((void *)copy, (const void *)w->slots, size);
+    w->slots = copy;
+}
+
+bool
+hed_worker_host_is_quiet(struct hed_worker *w)
+{
+    struct hed_worker_host *h = w->host;
+
+    hed_lock(&h->lock);
+
+    const bool quiet = !h->pending && !h->waiting && !h->ended;
+
+    hed_unlock(&h->lock);
+    return quiet;
+}
+
+void
+hed_worker_host_leave(struct hed_worker *w)
+{
+    struct hed_worker_host *h = w->host;
+
+    hed_lock(&h->lock);
+    h->old = h->channel;
+    h->channel = NULL;
+    hed_unlock(&h->lock);
+    if (w->in_window && w->slots)
+        slots_leave_window(w);
+}
+
+void
+hed_worker_host_return(struct hed_worker *w, struct hed_channel *channel)
+{
+    struct hed_worker_host *h = w->host;
+    void *slots = NULL;
+
+    hed_lock(&h->lock);
+    if (h->old)
+        hed_channel_stop(h->old);
+    hed_unlock(&h->lock);
+    if (!w->in_window || !w->slots || !hed_channel_window_of(channel, &slots))
+        return;
+    memcpy(slots, (const void *)w->slots, w->slot_count * sizeof *w->slots);
+    free((void *)w->slots);
+    w->slots = slots;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

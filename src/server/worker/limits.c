@@ -23,12 +23,9 @@ hed_worker_end(struct hed_worker *w, const char *why)
     (void)snprintf(end.text, sizeof end.text, "the server ended the session: %s", why);
     hed_worker_host_last(w, &end);
     hed_lock(&w->lock);
-
-    struct hed_worker_channel *ch = w->channels;
-
-    hed_unlock(&w->lock);
-    for (; ch; ch = ch->next) /* channels are added at the front and never removed */
+    for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
         hed_channel_last(ch->channel, &end);
+    hed_unlock(&w->lock);
     hed_worker_exit(w, HED_ELIMIT);
 }
 
@@ -80,13 +77,31 @@ has_passed(uint64_t since_ns, uint32_t ms)
     return ms && hed_now_ns() - since_ns > ms * (uint64_t)HED_NS_PER_MS;
 }
 
+/* Is the client away for too long? While it is away, it is not idle. */
+static bool
+is_away_too_long(struct hed_worker *w, struct hed_worker_limits *l)
+{
+    hed_lock(&w->lock);
+
+    const bool parked = w->parked;
+    const uint64_t since_ns = w->parked_ns;
+
+    hed_unlock(&w->lock);
+    if (parked)
+        l->heard_ns = hed_now_ns();
+    return parked && has_passed(since_ns, w->start->park_ms);
+}
+
 void
 hed_worker_check_limits(struct hed_worker *w, struct hed_worker_limits *l)
 {
     const struct hed_worker_start *s = w->start;
     struct hed_why why = {""};
 
-    if (exceeds_host_limit(w))
+    if (is_away_too_long(w, l))
+        hed_why_set(&why, "its client did not return within %u s (--park-timeout)",
+                    s->park_ms / 1000);
+    else if (exceeds_host_limit(w))
         hed_why_set(&why, "the client uses more host memory than --host-memory allows");
     else if (is_idle(w, l))
         hed_why_set(&why, "no message came for %u s (--idle)", s->idle_ms / 1000);

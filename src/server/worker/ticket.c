@@ -66,6 +66,8 @@ hed_ticket_wait(struct hed_worker_channel *ch, uint64_t ticket)
         if (err)
             return err;
     }
+    if (hed_worker_is_left(ch)) /* it came on an old channel after the client has gone */
+        return HED_EFORMAT;
     ch->ticket = ticket;
     return 0;
 }

@@ -7,7 +7,8 @@
  *
  * A client keeps its channels to its end and never closes one before, so when a channel ends, the
  * client is gone. Then nothing is waited for: the process exits, and its memory, threads and device
- * state go with it.
+ * state go with it. Unless the client has parked the worker (park.c): then all its channels end,
+ * and the process waits for others.
  */
 #include <errno.h>
 #include <poll.h>
@@ -57,6 +58,7 @@ static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_GRAPH] = {hed_do_graph, sizeof(struct hed_graph_body), 0, 0},
     [HED_MSG_FETCH] = {hed_do_fetch, sizeof(struct hed_msg), 0, 1},
     [HED_MSG_WAIT] = {hed_do_wait, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_PARK] = {hed_do_park, sizeof(struct hed_msg), 0, 0},
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -152,7 +154,7 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
     int err = 0;
 
     if (!h || !h->handler || m->size < h->least || m->bulk > HED_BULK_CHUNK ||
-        (m->ticket == 0) != h->no_ticket || is_too_early(ch->worker, m))
+        (m->ticket == 0) != h->no_ticket || is_too_early(ch->worker, m) || hed_worker_is_left(ch))
         return HED_EFORMAT;
     hed_worker_count(ch, m);
     hed_arena_reset(&ch->arena);
@@ -180,7 +182,6 @@ hed_worker_exit(struct hed_worker *w, int err)
 {
     /* Relaxed: waiting threads check it from time to time. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
-    /* Channels are added at the front and never removed. */
     hed_lock(&w->lock);
     for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
         hed_worker_tell_counts(ch);
@@ -211,6 +212,10 @@ serve_channel(void *arg)
             err = hed_worker_handle(ch, m);
         atomic_store_explicit(&ch->taken, ++taken, memory_order_relaxed);
     } while (!err);
+    if (err == HED_EIO && hed_worker_is_left(ch)) {
+        hed_worker_leave(ch);
+        return NULL;
+    }
     if (err != HED_EIO)
         hed_error(SERVER, "channel %u ends at message %u of kind %u (call %u): %s", ch->thread,
                   (unsigned)m->ticket, m->kind, m->call, hed_err_text(err));
@@ -218,7 +223,8 @@ serve_channel(void *arg)
 }
 
 struct hed_worker_channel *
-hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32_t thread)
+hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32_t thread,
+                       uint32_t life)
 {
     struct hed_worker_channel *ch = calloc(1, sizeof *ch);
 
@@ -227,6 +233,7 @@ hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32
     ch->worker = w;
     ch->channel = channel;
     ch->thread = thread;
+    ch->life = life;
     hed_arena_init(&ch->arena, ARENA_MAX);
     hed_lock(&w->lock);
     ch->next = w->channels;
@@ -246,6 +253,7 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
     struct hed_conn *conn;
     struct hed_channel *channel = NULL;
     struct hed_msg *m;
+    uint32_t life = 0;
     int err = hed_conn_resume(fd, w->start->link, state, &conn, &why);
 
     if (!err) {
@@ -257,9 +265,8 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
 
     const struct hed_attach *a = err ? NULL : (const struct hed_attach *)m;
 
-    if (a && (m->kind != HED_MSG_ATTACH || m->size < sizeof *a ||
-              !hed_same_secret(a->secret, w->secret, sizeof a->secret) ||
-              a->purpose > HED_CHANNEL_CALLBACKS))
+    if (a && (m->kind != HED_MSG_ATTACH || m->size < offsetof(struct hed_attach, key) ||
+              a->purpose > HED_CHANNEL_RETURN || !hed_worker_knows(w, a, &life)))
         err = HED_EACCESS;
     /* Acquire: pairs with the release in accept_base() of arena.c. Until then only the first
      * channel is allowed. */
@@ -267,10 +274,15 @@ attach_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
         err = HED_EACCESS;
     atomic_fetch_sub_explicit(&w->new_channels, 1, memory_order_relaxed); /* only a count */
     if (!err && a->purpose == HED_CHANNEL_CALLBACKS)
-        return hed_worker_callback_channel(w, channel);
+        return hed_worker_callback_channel(w, channel, life);
 
-    struct hed_worker_channel *ch = err ? NULL : hed_worker_channel_add(w, channel, m->thread);
+    struct hed_worker_channel *ch = NULL;
     pthread_t thread;
+
+    if (!err && a->purpose == HED_CHANNEL_RETURN)
+        err = hed_worker_take_back(w, channel, a, life, &ch);
+    else if (!err)
+        ch = hed_worker_channel_add(w, channel, m->thread, life);
 
     if (ch && pthread_create(&thread, NULL, serve_channel, ch) == 0) {
         (void)pthread_detach(thread);
@@ -335,7 +347,8 @@ accept_channel(struct hed_worker *w, int fd, const struct hed_conn_state *state)
 /* Channels whose end wakes the control thread. It notices the end of others when it polls. */
 #define WATCHED 64
 
-/* Waits for the listener, or for the peer of a channel to go away. */
+/* Waits for the listener, or for the peer of a channel to go away. Only channels of the worker's
+ * present life count, and only if that is not over by then: their descriptors may be others'. */
 static bool
 wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
 {
@@ -344,9 +357,13 @@ wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
     bool gone = false;
 
     hed_lock(&w->lock);
-    for (const struct hed_worker_channel *ch = w->channels; ch && n < 1 + WATCHED; ch = ch->next)
-        p[n++] =
-            (struct pollfd){.fd = hed_conn_fd(hed_channel_conn(ch->channel)), .events = POLLRDHUP};
+
+    const uint32_t life = atomic_load_explicit(&w->life, memory_order_relaxed); /* under the lock */
+
+    for (struct hed_worker_channel *ch = w->channels; ch && n < 1 + WATCHED; ch = ch->next)
+        if (!hed_worker_is_left(ch))
+            p[n++] = (struct pollfd){.fd = hed_conn_fd(hed_channel_conn(ch->channel)),
+                                     .events = POLLRDHUP};
     hed_unlock(&w->lock);
 
     const int ready = poll(p, n, HED_CHANNEL_LOST_MS / 4);
@@ -354,7 +371,8 @@ wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
     *from_listener = ready > 0 && p[0].revents != 0;
     for (nfds_t i = 1; i < n && ready > 0; i++)
         gone |= (p[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-    return gone;
+    /* Acquire: as in hed_worker_is_left(). */
+    return gone && life == atomic_load_explicit(&w->life, memory_order_acquire);
 }
 
 /* Sends signs of life: to a client that waits, and for some time to one that may have sent
@@ -368,11 +386,7 @@ send_signs_of_life(struct hed_worker *w, uint64_t *last)
         return;
     *last = now;
     hed_lock(&w->lock);
-
-    struct hed_worker_channel *ch = w->channels;
-
-    hed_unlock(&w->lock);
-    for (; ch; ch = ch->next) { /* channels are added at the front and never removed */
+    for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next) {
         const uint64_t taken = atomic_load_explicit(&ch->taken, memory_order_relaxed);
 
         if (taken != ch->heard)
@@ -382,6 +396,7 @@ send_signs_of_life(struct hed_worker *w, uint64_t *last)
             hed_channel_beat(ch->channel);
         ch->beats++;
     }
+    hed_unlock(&w->lock);
 }
 
 /* Waits for channels to accept. While a kernel runs, the threads of all channels may be in a call;
@@ -441,7 +456,7 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     w->shares = hed_channel_shares(channel);
     w->in_window = hed_channel_window_of(channel, &slots) != NULL;
     w->slots = slots;
-    *out = hed_worker_channel_add(w, channel, 0);
+    *out = hed_worker_channel_add(w, channel, 0, 0);
     return *out ? hed_worker_tell_devices(*out) : HED_ENOMEM;
 }
 
@@ -476,7 +491,7 @@ hed_worker_run(const struct hed_worker_start *start)
         hed_session_on_give_up(end_for_backend);
         if (start->confined)
             hed_session_on_others(ask_for_others);
-        w->heap = -1;
+        w->heap = w->slots_fd = -1;
         atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);
         hed_lock_init(&w->desk_lock, HED_RANK_DESK);
@@ -497,5 +512,7 @@ hed_worker_run(const struct hed_worker_start *start)
         _exit(1);
     }
     (void)serve_channel(ch);
+    /* The client has parked the worker. The process ends when the control thread says so. */
+    (void)pthread_join(control, NULL);
     return 0;
 }

@@ -14,6 +14,7 @@
  *   launch.c  launches                       host.c    functions that run in the client, marks
  *   print.c   what kernels print             arena.c   addresses that both sides have
  *   limits.c  sessions that take too much    progress.c  kernels that take too long
+ *   park.c    clients that go away and return
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -48,6 +49,7 @@ struct hed_worker_channel {
     struct hed_worker_channel *next; /* worker->channels; guarded by lock */
     struct hed_channel *channel;
     uint32_t thread;
+    uint32_t life;          /* of the worker, in which the channel was added */
     uint64_t ticket;        /* of the current message; 0 if none, or if it has been passed on */
     uint64_t context;       /* the client's name of the current context */
     struct hed_arena arena; /* for decoding; emptied before each message */
@@ -67,7 +69,7 @@ struct hed_worker {
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
     const struct hed_transport *transport; /* the one that the hello named */
-    uint8_t secret[16];
+    uint8_t secret[16];                    /* under the lock, once there is an arena */
     uint64_t offered;        /* the arena's base that was offered to the client; 0 for none yet */
     uint64_t base;           /* the arena's base; 0 until the client has accepted one */
     _Atomic bool settled;    /* all that depends on the base is ready: other channels may attach */
@@ -82,6 +84,7 @@ struct hed_worker {
     _Atomic uint32_t ticket_bell;
     _Atomic bool ending;     /* the session is over, and no thread may go on waiting */
     _Atomic uint64_t *slots; /* shared page; NULL for none */
+    int slots_fd;            /* its file; -1 if it is in a window */
     uint32_t slot_count;
     bool shares;       /* both sides see the same memory: rings, slots, pinned memory */
     bool in_window;    /* that memory is in the guest's window */
@@ -91,6 +94,10 @@ struct hed_worker {
 
     struct hed_lock lock; /* rank HED_RANK_WORKER: guards channels, failure */
     struct hed_worker_channel *channels;
+    _Atomic uint32_t life;         /* how often the client has parked it; changed under the lock */
+    bool parked;                   /* the client is away; under the lock */
+    uint64_t parked_ns;            /* when it went; under the lock */
+    uint8_t key[16];               /* by which it returns; under the lock */
     _Atomic uint32_t new_channels; /* channels that have not yet shown the session's secret */
     _Atomic uint32_t resets;       /* contexts that have ended; what was made in them is gone */
     bool lacks_memory;             /* one has ended since hed_memory_restore(); by ticket */
@@ -148,6 +155,8 @@ int hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m); /* array.c */
 int hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m); /* graph.c */
+bool hed_worker_has_draft(const struct hed_worker_channel *ch);
+int hed_do_park(struct hed_worker_channel *ch, struct hed_msg *m); /* park.c */
 
 /* Called once, when cuInit has succeeded and the devices are known, before any work. */
 int hed_worker_memory_init(struct hed_worker *w, struct hed_why *why);
@@ -224,14 +233,31 @@ void hed_worker_tell_counts(struct hed_worker_channel *ch);
 /* Checks and handles one message. For the channels' loops and for tests. */
 int hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m);
 struct hed_worker_channel *hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel,
-                                                  uint32_t thread);
+                                                  uint32_t thread, uint32_t life);
 struct hed_worker_new_channel { /* a channel whose first message has not come yet */
     struct hed_worker *worker;
     int fd;
     struct hed_conn_state state;
 };
+/* park.c. Has the client parked the worker since the channel was added? */
+bool hed_worker_is_left(const struct hed_worker_channel *ch);
+/* May a channel come that says this? It then belongs to this life. */
+bool hed_worker_knows(struct hed_worker *w, const struct hed_attach *a, uint32_t *life);
+/* Frees a channel of an earlier life. For its thread, which then ends. */
+void hed_worker_leave(struct hed_worker_channel *ch);
+/* The client returns over this channel: adds it and answers. HED_EACCESS, and then the worker is as
+ * before; after other failures the session ends. */
+int hed_worker_take_back(struct hed_worker *w, struct hed_channel *channel,
+                         const struct hed_attach *a, uint32_t life,
+                         struct hed_worker_channel **out);
+/* host.c. Is no function and no mark under way? leave: lets the callback channel and the slots go,
+ * after the life of the channel is over. return: the client has a new channel. */
+bool hed_worker_host_is_quiet(struct hed_worker *w);
+void hed_worker_host_leave(struct hed_worker *w);
+void hed_worker_host_return(struct hed_worker *w, struct hed_channel *channel);
+
 /* host.c: takes the client's callback channel. Returns 0 or HED_E... */
-int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel);
+int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel, uint32_t life);
 
 /* Ends the process with its client. Nothing is flushed, nothing waits. err: 0 or HED_EIO if the
  * client is gone. */
@@ -281,6 +307,8 @@ int hed_copies_deliver(struct hed_worker_channel *ch); /* copy.c */
 /* copy.c: waits until devices have read all incoming bulk and gives it back. Called before other
  * code reads bulk, which would find no room in the channel. */
 void hed_copies_settle(struct hed_worker_channel *ch);
+/* copy.c: the channel ends. Nothing may use its memory any more. */
+void hed_copies_leave(struct hed_worker_channel *ch);
 uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces on all channels, for answers */
 int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */

@@ -236,7 +236,7 @@ class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices", "guests",
             "connections", "refused", "clients_ever", "stopping", "clients"}
     CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer",
-                   "certificate", "since", "seconds", "idle_seconds",
+                   "certificate", "since", "seconds", "idle_seconds", "parked",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
                    "leased_total_bytes", "host_bytes", "used_bytes", "failure"}
 
@@ -257,7 +257,7 @@ class Status(Case):
                                             "worker_memory": 5 << 30, "worker_cpus": 0,
                                             "idle_seconds": 100000, "session_seconds": 0,
                                             "kernel_seconds": 0, "compile_seconds": 600,
-                                            "guest_seconds": 30})
+                                            "guest_seconds": 30, "park_seconds": 600})
         client = status["clients"][0]
         self.assertEqual(set(client), self.CLIENT_KEYS)
         self.assertEqual((client["pid"], client["uid"], client["peer"]),

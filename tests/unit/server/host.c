@@ -157,6 +157,15 @@ hed_channel_free(struct hed_channel *ch)
     (void)ch;
 }
 
+static unsigned stopped;
+
+void
+hed_channel_stop(struct hed_channel *ch)
+{
+    (void)ch;
+    stopped++;
+}
+
 /* The next message to the client. */
 static struct hed_run
 heard(struct fake_channel *ch)
@@ -289,7 +298,7 @@ read_channel(void *arg)
 {
     struct scene *s = arg;
 
-    (void)hed_worker_callback_channel(&s->worker, &s->channel.channel);
+    (void)hed_worker_callback_channel(&s->worker, &s->channel.channel, 0);
     return NULL;
 }
 
@@ -489,7 +498,7 @@ a_client_that_is_gone_holds_up_nobody(void **state)
     /* The stream does not go on as if the function had been run. */
     assert_int_equal(ends, 1);
     /* A second callback channel is refused. */
-    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel), HED_EEXIST);
+    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel, 0), HED_EEXIST);
     finish_scene(s);
 }
 
@@ -515,13 +524,56 @@ nonsense_ends_the_session(void **state)
 
             s->channel.in = bad[i];
             s->channel.has_in = true;
-            (void)hed_worker_callback_channel(&s->worker, &s->channel.channel);
+            (void)hed_worker_callback_channel(&s->worker, &s->channel.channel, 0);
             _exit(0);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 1);
     }
+}
+
+/* ---- parking --------------------------------------------------------------------------------- */
+
+static void
+a_worker_with_functions_or_marks_is_not_quiet(void **state)
+{
+    struct scene *s = begin_scene(false, false);
+
+    (void)state;
+    assert_true(hed_worker_host_is_quiet(&s->worker));
+    assert_int_equal(mark(s, 20, 5), 0);
+    assert_false(hed_worker_host_is_quiet(&s->worker));
+    given.fn(given.data);
+    assert_true(hed_worker_host_is_quiet(&s->worker));
+    next = CUDA_ERROR_ILLEGAL_ADDRESS; /* it was not put on the stream */
+    assert_int_equal(mark(s, 20, 6), 0);
+    assert_true(hed_worker_host_is_quiet(&s->worker));
+    finish_scene(s);
+}
+
+/* The old callback channel ends without ending the session, and a new one is taken. */
+static void
+a_client_that_parks_takes_its_callback_channel_along(void **state)
+{
+    struct scene *s = begin_scene(false, true);
+
+    (void)state;
+    open_channel(s);
+    assert_int_equal(host(s, 7, false), 0); /* waits for the channel */
+    assert_false(hed_worker_host_is_quiet(&s->worker));
+    free(given.data);
+    s->worker.life = 1;
+    hed_worker_host_leave(&s->worker);
+    stopped = 0;
+    hed_worker_host_return(&s->worker, &s->channel.channel);
+    assert_int_equal(stopped, 1);
+    close_channel(s);
+    hed_worker_host_return(&s->worker, &s->channel.channel);
+    assert_int_equal(stopped, 1); /* its thread has ended */
+    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel, 0), HED_EEXIST);
+    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel, 1), HED_EIO);
+    finish_scene(s);
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -604,6 +656,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_copied_can_be_fetched),
     cmocka_unit_test(a_client_that_is_gone_holds_up_nobody),
     cmocka_unit_test(nonsense_ends_the_session),
+    cmocka_unit_test(a_worker_with_functions_or_marks_is_not_quiet),
+    cmocka_unit_test(a_client_that_parks_takes_its_callback_channel_along),
     cmocka_unit_test(devices_write_marks_where_they_can),
     cmocka_unit_test(else_the_host_does),
     cmocka_unit_test(where_nothing_is_done_a_mark_is_there_at_once),

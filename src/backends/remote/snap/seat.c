@@ -161,12 +161,23 @@ is_away(const struct hed_remote *r)
 
 /* ---- part and return ------------------------------------------------------------------------- */
 
+/* The worker that waits has no use any more, or has been returned to. */
+static void
+forget_waiting(struct hed_remote *r)
+{
+    free(r->waiting);
+    r->waiting = NULL;
+    r->parked = false;
+}
+
 int
 hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
 {
     struct hed_remote_seat s;
     int err = is_away(r) ? HED_ESTATE : 0;
 
+    if (!err && park && !(r->waiting = malloc(sizeof s)))
+        err = HED_ENOMEM;
     if (!err && park)
         err = hed_remote_say_park(r, r->key, why);
     if (!err)
@@ -174,14 +185,46 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     if (err) {
         if (err == HED_ESTATE)
             hed_why_set(why, "it has no worker just now");
+        else
+            forget_waiting(r);
         return err;
     }
     hed_remote_host_stop(r);
     set_away(r, true);
     r->parked = park;
     close_worker(&s);
+    if (park)
+        *r->waiting = s;
     (void)hed_remote_space_give(r); /* if it fails, CRIU takes longer */
     return 0;
+}
+
+/* Who the worker is. A move that failed meanwhile may have changed it. */
+static void
+recall_session(struct hed_remote *r)
+{
+    const struct hed_remote_seat *s = r->waiting;
+
+    r->address = s->address;
+    memcpy(r->session, s->session, sizeof r->session);
+    memcpy(r->secret, s->secret, sizeof r->secret);
+    r->capabilities = s->capabilities;
+    r->backend = s->backend;
+    r->slot_count = s->slot_count;
+}
+
+/* What the worker has granted, sent and written so far. Tickets begin anew. */
+static void
+recall_counts(struct hed_remote *r)
+{
+    const struct hed_remote_seat *s = r->waiting;
+
+    memcpy(r->slot_used, s->slot_used, sizeof r->slot_used);
+    atomic_store_explicit(&r->tickets, 0, memory_order_relaxed);
+    atomic_store_explicit(&r->failures_seen, s->failures_seen, memory_order_relaxed);
+    atomic_store_explicit(&r->copies->received, s->received, memory_order_relaxed);
+    r->shares_heap = s->shares_heap;
+    take_devices_back(r, s->devices);
 }
 
 int
@@ -198,16 +241,21 @@ hed_remote_return(struct hed_remote *r, struct hed_why *why)
     if (!err)
         err = hed_remote_space_take(r, why);
     if (!err) {
+        recall_session(r);
         err = hed_remote_say_return(r, r->key, &first, why);
         if (!err)
             err = hed_remote_first_channel(r, first);
-        if (err)
+        if (err) {
+            r->slot_count = 0;
             (void)hed_remote_space_give(r);
+        } else {
+            recall_counts(r);
+        }
     }
     r->trying = false;
     if (err)
         return err;
-    r->parked = false;
+    forget_waiting(r);
     set_away(r, false);
     return 0;
 }
@@ -274,7 +322,7 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
         }
         take_worker_back(r, &old);
     } else {
-        r->parked = false;
+        forget_waiting(r);
         if (!was_away) {
             hed_remote_host_stop(r); /* it has served the old one until now */
             close_worker(&old);

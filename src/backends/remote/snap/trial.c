@@ -1,7 +1,7 @@
 /* For tests: a new worker every so many calls, with everything that the program has. No program may
  * notice it.
  *
- *   HED_TEST_MOVES=N    after each N calls of the process
+ *   HED_TEST_MOVES=N    after each N calls of the process; every third time it is the old one again
  */
 #include "backends/remote/snap/trial.h"
 
@@ -97,6 +97,15 @@ fill_carried(struct hed_remote_source *self, struct hed_remote *r, struct hed_wh
     return err;
 }
 
+/* Leaves the worker, which waits, and returns. */
+static int
+park_once(struct hed_remote *r, struct hed_why *why)
+{
+    const int err = hed_remote_part(r, true, why);
+
+    return err ? err : hed_remote_return(r, why);
+}
+
 static void
 move_once(struct hed_remote *r)
 {
@@ -106,11 +115,15 @@ move_once(struct hed_remote *r)
     int err = hed_remote_hold(r, DEADLINE_MS, &why);
 
     if (!err) {
-        err = hed_remote_mappings_each(r, HED_MAP_DEVICE, carry_mapping, &c);
-        if (!err && ++moves % 2 == 0) /* once with a worker to come back to, once without */
-            err = hed_remote_part(r, false, &why);
-        if (!err)
-            err = hed_remote_arrive(r, NULL, &c.source, &why);
+        if (++moves % 3 == 0 && r->capabilities & HED_CAN_PARK) {
+            err = park_once(r, &why);
+        } else {
+            err = hed_remote_mappings_each(r, HED_MAP_DEVICE, carry_mapping, &c);
+            if (!err && moves % 3 == 1) /* once with a worker to come back to, once without */
+                err = hed_remote_part(r, false, &why);
+            if (!err)
+                err = hed_remote_arrive(r, NULL, &c.source, &why);
+        }
         hed_remote_release(r);
     }
     while (c.pieces) {
