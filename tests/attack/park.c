@@ -233,9 +233,34 @@ many_try_to_return(void)
     raw_end(&r);
 }
 
-int
-main(void)
+/* For parked.py: parks, waits for a line, and says whether the worker takes it back. */
+static void
+stay_away(void)
 {
+    struct raw r;
+    uint8_t key[16];
+
+    raw_ready(&r, RAW_ALL);
+    MUST(raw_park(&r, key) == 0);
+    hang_up(&r);
+    printf("parked\n");
+    (void)fflush(stdout);
+    if (getchar() == EOF)
+        return;
+    printf("%s\n", raw_return(&r, key) ? "returned" : "refused");
+    (void)fflush(stdout);
+    while (getchar() != EOF)
+        continue;
+    raw_end(&r);
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "stay") == 0) {
+        stay_away();
+        return 0;
+    }
     a_client_returns();
     other_channels_go_and_come();
     a_return_needs_the_key_and_the_secret();
