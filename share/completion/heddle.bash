@@ -206,7 +206,7 @@ _heddle_serve() {
             --allow-gid --memory --host-memory --total-memory --clients --channels --rate --per-source
             --startups --idle --session
             --kernel-time --compile-time --patience --grace --guest-timeout --park-timeout --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --images --sandbox
-            --confine --worker-uids --worker-memory --worker-cpus --config --log --list --status --json --evict --help" "$cur"
+            --confine --worker-uids --worker-memory --worker-cpus --config --log --list --status --json --evict --drain --to --help" "$cur"
         ;;
     esac
 }

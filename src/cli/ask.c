@@ -112,3 +112,41 @@ hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_w
     hed_buf_fini(&text);
     return err;
 }
+
+int
+hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why)
+{
+    struct hed_preface preface = {.kind = HED_PREFACE_STATUS};
+    struct hed_address address;
+    struct hed_conn *c = NULL;
+    struct hed_buf text;
+    pid_t pid = 0;
+    int err = find_server(listen, &address, why);
+
+    if (err)
+        return err;
+    if (!address.transport->link->local) {
+        hed_why_set(why, "give the server's socket, with --listen shm:PATH");
+        return HED_EINVAL;
+    }
+    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    memcpy(preface.magic, HED_PREFACE_MAGIC, sizeof preface.magic);
+    err = hed_conn_open(&address, NULL, &preface, ANSWER_MS, &c, why);
+    if (!err)
+        err = hed_conn_peer(c, &(uid_t){0}, &(gid_t){0}, &pid);
+    if (!err)
+        err = read_answer(c, &text);
+    if (!err) {
+        const char *at = strstr(hed_buf_cstr(&text), ",\"pid\":");
+
+        if (!at || strtol(at + 7, NULL, 10) != (long)pid) {
+            hed_why_set(why, "another process opened the server's socket; stop the server by hand");
+            err = HED_EACCESS;
+        }
+    }
+    hed_conn_close(c);
+    hed_buf_fini(&text);
+    if (!err)
+        *out = pid;
+    return err;
+}

@@ -18,6 +18,9 @@ struct hed_why;
 int hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
                 struct hed_why *why);
 
+/* The server's process, as the kernel knows it. HED_EACCESS if the server says another. */
+int hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why);
+
 /* The process that a worker serves. HED_ENOTFOUND: the server has no such worker, or its client is
  * on another machine. */
 int hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why);

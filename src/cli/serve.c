@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/drain.h"
 #include "cli/env.h"
 #include "cli/install.h"
 #include "core/config.h"
@@ -26,6 +27,7 @@ static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
     "       heddle serve --status [--json] [--listen ADDRESS]\n"
     "       heddle serve --list | --evict WORKER [--listen ADDRESS]\n"
+    "       heddle serve --drain --to ADDRESS [--listen ADDRESS]\n"
     "\n"
     "Lets programs elsewhere use this machine's GPUs. They run with\n"
     "`heddle run --gpu ADDRESS -- PROGRAM`, and each gets a process of its own here.\n"
@@ -103,12 +105,26 @@ static const char usage[] =
     "  --json              with --status: print it as JSON\n"
     "  --list              print the clients only\n"
     "  --evict WORKER      end the client with this worker, a number from --list\n"
+    "  --drain             move all programs of this machine that the server has to\n"
+    "                      another, while they run, and stop the server\n"
+    "  --to ADDRESS        with --drain: the server to go to\n"
     "  -h, --help          show this help\n"
     "\n"
     "The exit code is 0 if a signal stopped the server, 1 if it failed, 2 if an\n"
     "option or setting is wrong, 125 if heddle is not installed properly.\n";
 
-enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_JSON, OPT_LIST, OPT_EVICT, OPT_HELP };
+enum {
+    OPT_LISTEN,
+    OPT_GPU,
+    OPT_LOG,
+    OPT_STATUS,
+    OPT_JSON,
+    OPT_LIST,
+    OPT_EVICT,
+    OPT_DRAIN,
+    OPT_TO,
+    OPT_HELP
+};
 
 static const struct hed_cli_opt options[] = {
     [OPT_LISTEN] = {"listen", true},
@@ -118,6 +134,8 @@ static const struct hed_cli_opt options[] = {
     [OPT_JSON] = {"json", false},
     [OPT_LIST] = {"list", false},
     [OPT_EVICT] = {"evict", true},
+    [OPT_DRAIN] = {"drain", false},
+    [OPT_TO] = {"to", true},
     [OPT_HELP] = {"help", false},
     /* The rest are checked by heddled. */
     {"mode", true},
@@ -160,7 +178,9 @@ struct request {
     struct hed_config config;
     char *words[WORDS_MAX + 1]; /* of heddled, NULL at the end; owned */
     int count;
-    const char *listen;          /* the first address; NULL: none */
+    const char *listen; /* the first address; NULL: none */
+    bool drain;
+    const char *to;              /* of --drain */
     struct hed_preface question; /* kind 0: none, it becomes a server */
     bool gpu, help, json;
 };
@@ -232,6 +252,12 @@ take_serve_option(struct request *r, int option, const char *value)
         return HED_EXIT_OK;
     case OPT_EVICT:
         return take_evicted(r, value);
+    case OPT_DRAIN:
+        r->drain = true;
+        return HED_EXIT_OK;
+    case OPT_TO:
+        r->to = value;
+        return HED_EXIT_OK;
     case OPT_HELP:
         r->help = true;
         return HED_EXIT_OK;
@@ -270,6 +296,11 @@ parse_serve(struct request *r, int argc, char **argv)
     }
     if (r->json)
         r->question.kind = HED_PREFACE_STATUS;
+    if (r->drain != (r->to && r->to[0])) {
+        hed_cli_say(r->drain ? "serve: --drain needs --to ADDRESS, the server to go to"
+                             : "serve: --to says where --drain moves programs");
+        return HED_EXIT_USAGE;
+    }
     if (hed_cli_settings(&r->config, &r->env, &why) != 0) {
         hed_cli_say("serve: %s", why.text);
         return HED_EXIT_USAGE;
@@ -376,7 +407,9 @@ hed_cli_serve(int argc, char **argv)
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = r.question.kind ? ask_server(&r) : become_server(&r);
+        code = r.drain           ? hed_cli_drain(r.listen, r.to)
+               : r.question.kind ? ask_server(&r)
+                                 : become_server(&r);
     for (int i = 0; i < r.count; i++)
         free(r.words[i]);
     hed_env_fini(&r.env);

@@ -102,7 +102,7 @@ class Words(Case):
     def test_help_and_server_know_the_same_options(self):
         text = self.heddle("serve", "--help").stdout
         names = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE))
-        names -= {"--status", "--json", "--list", "--evict"}
+        names -= {"--status", "--json", "--list", "--evict", "--drain", "--to"}
         with open(os.path.join(SOURCE, "src/server/listener/options.c"), encoding="utf-8") as f:
             known = set(re.findall(r'^    \{"([a-z-]+)", (?:true|false), take_', f.read(),
                                    re.MULTILINE))
