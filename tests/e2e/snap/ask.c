@@ -1,6 +1,7 @@
 /* Asks a program for something, as the heddle command does, for tests.
  *
  *     snap_ask PID REQUEST [-a ADDRESS] [-f FILE]... [-p] [-v] [-d MS]
+ *     snap_ask FILE complete      writes the second half of a snapshot: nothing
  *
  * REQUEST: info, capture, ... -f: descriptors, in this order; a file that is not there is made. -p:
  * those after the first are a parent and its homes. -v: verify. Prints the last answer as one line
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "snap/files.h"
 #include "snap/talk.h"
+#include "snap/writer.h"
 
 static unsigned
 kind_of(const char *name)
@@ -25,11 +28,27 @@ kind_of(const char *name)
     exit(2);
 }
 
+static int
+complete_file(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct hed_snap_writer *w = NULL;
+    struct hed_why why = {""};
+    int err = hed_snap_writer_append(&hed_snap_files_real, fd, NULL, NULL, &w, &why);
+
+    if (!err)
+        err = hed_snap_writer_finish(w, &why);
+    hed_snap_writer_free(w);
+    if (err)
+        printf("error %d: %s\n", err, why.text);
+    return err != 0;
+}
+
 int
 main(int argc, char **argv)
 {
     struct hed_talk_request q;
-    struct hed_talk_answer a;
+    struct hed_talk_answer a = {.stall_ns = 0};
     struct hed_why why = {""};
     int fds[HED_TALK_FDS_MAX];
     size_t count = 0;
@@ -37,6 +56,8 @@ main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
+    if (strcmp(argv[2], "complete") == 0)
+        return complete_file(argv[1]);
     hed_talk_ask(&q, (enum hed_talk_kind)kind_of(argv[2]));
     optind = 3;
     while ((c = getopt(argc, argv, "a:f:pvd:")) != -1)
@@ -50,7 +71,8 @@ main(int argc, char **argv)
             q.flags |= c == 'p' ? HED_TALK_PARENT : HED_TALK_VERIFY;
     err = hed_talk_call((pid_t)strtol(argv[1], NULL, 10), &q, fds, count, 600000, &a, &why);
     if (err) {
-        printf("error %d: %s\n", err, why.text);
+        printf("error %d: %s (stalled for %llu us)\n", err, why.text,
+               (unsigned long long)a.stall_ns / 1000);
         return 1;
     }
     printf("state=%s bytes=%llu written=%llu same=%llu hold_us=%llu stall_us=%llu total_us=%llu "

@@ -57,18 +57,24 @@ class Servers:
 
 
 class Program:
-    def __init__(self, address, rounds=ROUNDS, pause=0):
+    def __init__(self, address, rounds=ROUNDS, pause=0, stdin=False):
         env = {**os.environ, "HEDDLE_CONFIG": "", "HEDDLE_GPU": address, "HEDDLE_INSECURE": "yes",
                "HEDDLE_LOG": "warn"}
         self.process = subprocess.Popen([WORK, str(rounds), "8", str(pause)], env=env, text=True,
-                                        stdout=subprocess.PIPE)
+                                        stdout=subprocess.PIPE,
+                                        stdin=subprocess.PIPE if stdin else None)
         assert self.process.stdout.readline() == "ready\n"
 
-    def ask(self, *words, fails=False):
+    def ask(self, *words, fails=False, either=False):
         p = subprocess.run([ASK, str(self.process.pid), *words], capture_output=True, text=True)
-        if (p.returncode != 0) != fails and not self.ends():
+        if (p.returncode != 0) != fails and not either and not self.ends():
             raise AssertionError(f"{words}: {p.stdout}{p.stderr}")
         return p.stdout.strip()
+
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
 
     def running(self):
         return self.process.poll() is None
@@ -128,6 +134,33 @@ def pause(program, servers, folder, dice):
     program.ask("resume")
 
 
+def shadows(servers, folder, want):
+    """A snapshot of a running program is as good as one of a stopped program: memory that is
+    replaced by it computes the same."""
+    program = Program(servers.address(0), rounds=30, pause="stdin", stdin=True)
+    parent = []
+    for i in range(30):
+        program.round()
+        if i % 5 != 2:
+            continue
+        file = f"{folder}/shadow{i}"
+        if not parent and "cannot keep a worker" in program.ask("shadow", either=True):
+            program.process.kill()
+            return True  # it does not park workers
+        if parent:
+            program.ask("shadow", "-p", *parent)
+        program.ask("continue", *(["-p"] if parent else []), "-f", file, *parent)
+        subprocess.run([ASK, file, "complete"], check=True)
+        program.ask("out")
+        program.ask("in", "-v", "-f", file, *parent)
+        parent = ["-f", file, *parent]
+    got = program.result()
+    if got.split()[-1] != want:
+        print(f"shadows: {got}, not {want}")
+        return False
+    return True
+
+
 def main():
     transport = sys.argv[1]
     seed = int(os.environ.get("HED_SEED", "1"))
@@ -137,6 +170,8 @@ def main():
     things = [out_and_in, out_and_in_elsewhere, capture_and_attach, capture_twice, move,
               move_nowhere, pause]
     try:
+        if not shadows(servers, folder, Program(servers.address(0), rounds=30).result()):
+            return 1
         want = Program(servers.address(0)).result()
         count = 0
         for i in range(int(os.environ.get("HED_PROGRAMS", "4"))):

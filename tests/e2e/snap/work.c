@@ -3,9 +3,11 @@
  * for, streams, events, graphs, functions of the program. Whatever happens to its GPU meanwhile, it
  * prints the same number in the end.
  *
- *     snap_work ROUNDS [MIB] [MICROSECONDS]      MIB: of memory that only lies there
+ *     snap_work ROUNDS [MIB] [MICROSECONDS | stdin] [PERCENT]
  *
- * It says "ready" when it begins. MICROSECONDS: between two rounds.
+ * It says "ready" when it begins. MIB: of memory that is idle, except for the PERCENT of it that
+ * each round changes. MICROSECONDS: between two rounds; stdin: each round waits for a line, and
+ * says "done".
  */
 #include "conformance/conf.h"
 
@@ -96,10 +98,10 @@ run_fold(CUdeviceptr p, uint32_t n, CUstream s)
 
 /* All of the memory that only lies there, which may be more than one launch reaches. */
 static void
-run_idle(bool folds)
+run_idle(size_t bytes, bool folds)
 {
-    for (size_t at = 0; at < idle_bytes; at += 1024 * MIB) {
-        const size_t left = idle_bytes - at < 1024 * MIB ? idle_bytes - at : 1024 * MIB;
+    for (size_t at = 0; at < bytes; at += 1024 * MIB) {
+        const size_t left = bytes - at < 1024 * MIB ? bytes - at : 1024 * MIB;
 
         if (folds)
             run_fold(idle + at, (uint32_t)(left / 4), NULL);
@@ -189,7 +191,7 @@ make_all(void)
     if (idle_bytes) {
         OK(CU(cuMemAlloc_v2)(&idle, idle_bytes));
         OK(CU(cuMemsetD32_v2)(idle, 9, idle_bytes / 4));
-        run_idle(false);
+        run_idle(idle_bytes, false);
     }
     OK(CU(cuCtxSynchronize)());
 }
@@ -262,7 +264,7 @@ print_result(void)
 
     run_fold(managed, WORDS, NULL);
     run_fold(physical, WORDS, NULL);
-    run_idle(true);
+    run_idle(idle_bytes, true);
     OK(CU(cuMemAlloc_v2)(&p, sizeof out));
     run(give, 1, 1024, NULL, params);
     OK(CU(cuMemcpyDtoH_v2)(out, p, sizeof out));
@@ -275,7 +277,10 @@ int
 main(int argc, char **argv)
 {
     const uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 100;
-    const unsigned pause = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+    const bool waits = argc > 3 && strcmp(argv[3], "stdin") == 0;
+    const unsigned pause = argc > 3 && !waits ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+    const size_t percent = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
+    char line[16];
 
     idle_bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 0) * MIB;
     conf_open();
@@ -283,7 +288,15 @@ main(int argc, char **argv)
     printf("ready\n");
     (void)fflush(stdout);
     for (uint32_t k = 1; k <= rounds; k++) {
+        if (waits && !fgets(line, sizeof line, stdin))
+            return 1;
         one_round(k);
+        run_idle(idle_bytes / 100 * percent / 4096 * 4096, false);
+        if (waits) {
+            OK(CU(cuCtxSynchronize)());
+            printf("done\n");
+            (void)fflush(stdout);
+        }
         if (pause)
             (void)usleep(pause);
     }
