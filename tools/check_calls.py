@@ -35,7 +35,7 @@ MOST = {
     "layers/fault": (0, 2),
     "layers/lift": (14, 44),
     "layers/quota": (33, 0),
-    "layers/sched": (7, 1),
+    "layers/sched": (9, 1),
     "layers/sticky": (1, 1),
     "record": (11, 13),
     "server/worker": (119, 6),

@@ -31,7 +31,7 @@ TABLE = {
     "layers/*": "core base gen",
     "layers/lift": "core base gen fatbin sass",
     "layers/quota": "core base gen meet",
-    "layers/sched": "core base gen sched",
+    "layers/sched": "core base gen sched snap",
     "layers/record": "core base gen record sched",
     "layers/trace": "core base gen trace",
     "locate": "base",

@@ -84,6 +84,11 @@ struct hed_layer_type {
      * and has logged the reason. NULL: the layer does not need to know. */
     int (*note)(struct hed_layer *self, enum hed_note note, const char *text);
 
+    /* The backend has taken the program off its GPUs (`away`), with all that it has there, or has
+     * brought it back, which took `copy_ns`. In a thread of the backend's, while the program is
+     * held. NULL: the layer does not need to know. */
+    void (*away)(struct hed_layer *self, bool away, uint64_t copy_ns);
+
     /* Adds what the layer has counted. NULL: nothing. */
     void (*count)(struct hed_layer *self, struct hed_counts *out);
 

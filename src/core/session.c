@@ -338,3 +338,14 @@ hed_session_note(enum hed_note note, const char *text)
     }
     return err;
 }
+
+void
+hed_session_tell_away(bool away, uint64_t copy_ns)
+{
+    /* Acquire: pairs with the release in hed_session_start. */
+    struct hed_layer *l = atomic_load_explicit(&hed_session.top, memory_order_acquire);
+
+    for (; l; l = l->next)
+        if (l->type->away)
+            l->type->away(l, away, copy_ns);
+}

@@ -89,6 +89,9 @@ HED_EXPORT const char *hed_session_chain(void);
  * that refuses it; the others have got it, too. */
 int hed_session_note(enum hed_note note, const char *text);
 
+/* For a backend: tells every layer that the program has left its GPUs, or is back (layer.h). */
+HED_EXPORT void hed_session_tell_away(bool away, uint64_t copy_ns);
+
 /* Is the program's recording on? */
 static inline bool
 hed_session_recording(void)

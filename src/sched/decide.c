@@ -62,6 +62,16 @@ clamp_slot(struct hed_sched_slot *p, uint64_t now)
     AT_MOST(p->priority, HED_PRIORITY_HIGH);
 }
 
+static void
+rest_slot(struct hed_sched_slot *p, uint64_t end)
+{
+    SET(p->working, 0);
+    SET(p->fresh, 0);
+    SET(p->tickets, 0); /* left over from calls that went on for another reason */
+    SET(p->since, end);
+    SET(p->rested, end);
+}
+
 /* Brings up to date whether a client works. */
 static void
 refresh_slot(struct hed_sched_slot *p, struct hed_scene *s, bool census)
@@ -72,6 +82,10 @@ refresh_slot(struct hed_sched_slot *p, struct hed_scene *s, bool census)
 
     if (!GET(p->working))
         return;
+    if (GET(p->out)) {
+        rest_slot(p, s->now); /* its calls wait until it is back, whatever the policy says */
+        return;
+    }
     if (!(GET(p->gate) & HED_GATE_WATCH) && !GET(p->fresh)) {
         /* Nobody has watched it so far: it has one margin to show that it works. */
         SET(p->last_call, s->now);
@@ -86,11 +100,7 @@ refresh_slot(struct hed_sched_slot *p, struct hed_scene *s, bool census)
         hed_scene_look(s, end + HED_SCHED_MARGIN_NS);
         return;
     }
-    SET(p->working, 0);
-    SET(p->fresh, 0);
-    SET(p->tickets, 0); /* left over from calls that went on for another reason */
-    SET(p->since, end);
-    SET(p->rested, end);
+    rest_slot(p, end);
 }
 
 /* Calls that wait and have not been released yet. */

@@ -77,22 +77,41 @@ set_name(char *out, const char *key, const char *value, struct hed_why *why)
     return 0;
 }
 
-/* mode and stream are one of two words each. */
-static int
-set_choice(struct hed_sched_settings *s, const char *key, const char *value, struct hed_why *why)
-{
-    const bool mode = strcmp(key, "mode") == 0;
-    const char *const no = mode ? "gate" : "client";
-    const char *const yes = mode ? "record" : "own";
-    const bool is = strcmp(value, yes) == 0;
+/* Settings that are one of two words. */
+static const struct choice {
+    const char *key;
+    uint32_t given;
+    size_t offset; /* of a bool */
+    const char *no, *yes;
+} choices[] = {
+    {"mode", HED_SCHED_GIVEN_MODE, offsetof(struct hed_sched_settings, record), "gate", "record"},
+    {"stream", HED_SCHED_GIVEN_STREAM, offsetof(struct hed_sched_settings, own_stream), "client",
+     "own"},
+    {"swap", HED_SCHED_GIVEN_SWAP, offsetof(struct hed_sched_settings, swap), "off", "on"},
+};
 
-    if (!is && strcmp(value, no) != 0) {
-        hed_why_set(why, "sched: %s=%.32s: there is no such %s; use %s or %s", key, value, key, no,
-                    yes);
+static const struct choice *
+find_choice(const char *key)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strcmp(choices[i].key, key) == 0)
+            return &choices[i];
+    return NULL;
+}
+
+static int
+set_choice(struct hed_sched_settings *s, const struct choice *c, const char *value,
+           struct hed_why *why)
+{
+    const bool is = strcmp(value, c->yes) == 0;
+
+    if (!is && strcmp(value, c->no) != 0) {
+        hed_why_set(why, "sched: %s=%.32s: there is no such %s; use %s or %s", c->key, value,
+                    c->key, c->no, c->yes);
         return HED_EINVAL;
     }
-    *(mode ? &s->record : &s->own_stream) = is;
-    s->given |= mode ? HED_SCHED_GIVEN_MODE : HED_SCHED_GIVEN_STREAM;
+    memcpy((char *)s + c->offset, &is, sizeof is);
+    s->given |= c->given;
     return 0;
 }
 
@@ -143,8 +162,8 @@ set_number(struct hed_sched_settings *s, const char *key, const char *value, str
     }
     hed_why_set(why,
                 "sched: there is no setting '%.32s'; use prio, share, policy, group, scope, "
-                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us, mode, stream, "
-                "queue or queues",
+                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us, swap, mode, "
+                "stream, queue or queues",
                 key);
     return HED_EINVAL;
 }
@@ -153,6 +172,7 @@ static int
 set_pair(struct hed_sched_settings *s, char *pair, struct hed_why *why)
 {
     char *value = strchr(pair, '=');
+    const struct choice *choice;
     int err;
 
     if (!value) {
@@ -164,8 +184,8 @@ set_pair(struct hed_sched_settings *s, char *pair, struct hed_why *why)
         return set_priority(s, value, why);
     if (strcmp(pair, "policy") == 0)
         return set_policy(s, value, why);
-    if (strcmp(pair, "mode") == 0 || strcmp(pair, "stream") == 0)
-        return set_choice(s, pair, value, why);
+    if ((choice = find_choice(pair)) != NULL)
+        return set_choice(s, choice, value, why);
     if (strcmp(pair, "group") == 0 || strcmp(pair, "scope") == 0) {
         const bool group = *pair == 'g';
 

@@ -32,6 +32,7 @@ enum {
     HED_SCHED_GIVEN_STREAM = 4096,
     HED_SCHED_GIVEN_QUEUE = 8192,
     HED_SCHED_GIVEN_QUEUES = 16384,
+    HED_SCHED_GIVEN_SWAP = 32768,
 };
 
 struct hed_sched_settings {
@@ -44,6 +45,7 @@ struct hed_sched_settings {
     uint32_t given;             /* HED_SCHED_GIVEN_*: settings that the text contained */
     uint32_t policy;            /* with `params`: of all that share the GPU */
     struct hed_sched_params params;
+    bool swap;       /* swap=on: device memory goes to the client of higher priority */
     bool record;     /* mode=record: calls are queued and issued later; else they wait */
     bool own_stream; /* stream=own: recorded work runs on a stream of heddle's */
     uint32_t queue;  /* calls that each queue may hold */

@@ -110,6 +110,8 @@ hed_sched_change_locked(struct hed_sched_slot *p, const struct hed_sched_change 
         SET(p->weight, c->settings.weight);
     if (c->settings.given & HED_SCHED_GIVEN_DEADLINE)
         SET(p->deadline, c->settings.deadline);
+    if (c->settings.given & HED_SCHED_GIVEN_SWAP)
+        SET(p->swap, c->settings.swap);
     if (c->paused >= 0)
         SET(p->paused, (uint32_t)c->paused);
     if (c->release >= 0)
@@ -151,6 +153,7 @@ fill_slot_locked(struct hed_sched_slot *p, const struct hed_sched_settings *sett
     SET(p->gate, HED_GATE_IDLE);
     SET(p->priority, settings->priority);
     SET(p->weight, settings->weight);
+    SET(p->swap, settings->swap);
     SET(p->deadline, settings->deadline);
     SET(p->pid, (int32_t)getpid());
     SET(p->family, settings->family);

@@ -22,7 +22,7 @@
 #include "sched/policy.h"
 #include "sched/settings.h"
 
-#define HED_SCHED_MAGIC 0x53434834u
+#define HED_SCHED_MAGIC 0x53434835u
 #define HED_SCHED_SLOTS 128
 #define HED_SCHED_STRIPES 16 /* counters that the threads of a process divide among themselves */
 
@@ -68,11 +68,19 @@ struct hed_sched_slot {
     char name[HED_SCHED_NAME];
     char group[HED_SCHED_NAME];
 
+    /* Of the whole process, which is taken off all of its GPUs at once (swap.c). */
+    _Atomic uint32_t out;       /* 1: it is off the GPU, and its memory is in host memory */
+    _Atomic uint32_t outs;      /* how often it was, and is */
+    _Atomic uint64_t out_since; /* ns, while it is out */
+    _Atomic uint64_t out_ns;    /* how long it was out, not counting this time */
+    _Atomic uint64_t copy_ns;   /* of leaving and coming back: what the swapping itself took */
+
     /* Written under the lock, by any process. */
     _Alignas(64) _Atomic uint32_t working;
     _Atomic uint32_t fresh; /* 1: it began to work after the last decision */
     _Atomic uint32_t priority;
     _Atomic uint32_t weight;
+    _Atomic uint32_t swap; /* 1: clients of higher priority may take it off the GPU */
     _Atomic uint32_t paused;
     _Atomic uint32_t release;  /* 1: the next decision lets the calls go on that wait then */
     _Atomic uint32_t tickets;  /* calls that may pass a closed gate; the owner takes them */

@@ -68,7 +68,9 @@ enum hed_talk_flag {
     HED_TALK_PARENT = 1, /* request: the descriptors after the file are a parent and its homes */
     HED_TALK_MORE = 2,   /* answer: not the last one */
     HED_TALK_VERIFY = 4, /* request: read memory back after it was filled, and compare hashes */
-    HED_TALK_FLAGS_KNOWN = 7,
+    HED_TALK_RETURN = 8, /* request OUT without a file: once the peer has hung up, the program tries
+                          * to come back by itself until there is room for it */
+    HED_TALK_FLAGS_KNOWN = 15,
 };
 
 /* Where a program stands. */
@@ -103,7 +105,7 @@ struct hed_talk_request {
     uint16_t version;
     uint16_t kind;        /* enum hed_talk_kind */
     uint32_t bytes;       /* of this struct */
-    uint32_t flags;       /* HED_TALK_PARENT, HED_TALK_VERIFY */
+    uint32_t flags;       /* HED_TALK_PARENT, HED_TALK_VERIFY, HED_TALK_RETURN */
     uint32_t fds;         /* descriptors that come with it; hed_talk_send() sets it */
     uint32_t deadline_ms; /* for holding and draining; 0: the program's choice */
     uint8_t uuid[16];     /* CAPTURE, CONTINUE, OUT: of the new snapshot */

@@ -476,6 +476,41 @@ map_again(void *arg, const struct hed_remote_mapping *m)
     return err;
 }
 
+static int
+add_need(void *arg, const struct hed_remote_mapping *m)
+{
+    uint64_t *need = arg;
+
+    if (m->device >= 0)
+        need[m->device] += m->size;
+    return 0;
+}
+
+/* All or nothing, in one question for each device: a program that does not fit must not take memory
+ * from others while it finds out. */
+int
+hed_remote_lease_again(struct hed_remote *r, struct hed_why *why)
+{
+    uint64_t need[HED_PROFILE_DEVICES_MAX] = {0};
+    int err = hed_remote_mappings_each(r, HED_MAP_PHYSICAL, add_need, need);
+
+    if (!err)
+        err = hed_remote_mappings_each(r, HED_MAP_DEVICE, add_need, need);
+    for (int i = 0; i < r->device_count && !err; i++) {
+        const uint64_t granted = need[i] ? ask_lease(r, i, need[i], need[i]) : 0;
+
+        /* Relaxed: only the numbers count. */
+        atomic_fetch_add_explicit(&r->memory->granted[i], granted, memory_order_relaxed);
+        atomic_fetch_add_explicit(&r->devices[i].lease, granted, memory_order_relaxed);
+        if (need[i] && !granted) {
+            err = no_lease(r);
+            hed_why_set(why, "device %d of the server does not have %llu MiB for the program", i,
+                        (unsigned long long)(need[i] >> 20));
+        }
+    }
+    return err;
+}
+
 int
 hed_remote_map_again(struct hed_remote *r, struct hed_why *why)
 {

@@ -74,7 +74,10 @@ int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                              int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
 /* heap.c. Moves pinned memory into the heap, in which a worker that shares it will look for it. */
 int hed_remote_heap_enter(struct hed_remote *r);
-/* memory.c. Tells a new worker about all memory that the program has: under new leases. */
+/* memory.c. Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
+ * server has less, and the program must not stay. */
+int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);
+/* Tells a new worker about all memory that the program has. */
 int hed_remote_map_again(struct hed_remote *r, struct hed_why *why);
 
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/trace/util.h"
+#include "sched/swap.h"
 
 #define GET HED_CLI_GET
 #define OUTPUT_MAX (4u * 1024 * 1024)
@@ -32,6 +33,8 @@ state_of(const struct hed_sched_slot *p, bool everybody_paused, uint64_t calls_b
 {
     const uint32_t gate = GET(p->gate);
 
+    if (GET(p->out))
+        return "out";
     if (everybody_paused || GET(p->paused))
         return "paused";
     if (GET(p->waiting) || GET(p->queued))
@@ -177,6 +180,11 @@ add_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state, si
                  short_number((uint64_t)GET(p->waiting) + GET(p->queued), held),
                  short_number(hed_sched_calls(p), calls), short_seconds(GET(p->used), used),
                  short_seconds(GET(p->waited), waited));
+    if (GET(p->outs))
+        hed_buf_addf(b, " %7s out of device memory %u time%s for %s s, copying took %s s\n", "",
+                     GET(p->outs), GET(p->outs) == 1 ? "" : "s",
+                     short_seconds(hed_sched_out_ns(p, hed_now_ns()), used),
+                     short_seconds(GET(p->copy_ns), waited));
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */
@@ -216,11 +224,13 @@ add_json_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *stat
     hed_buf_addf(b,
                  ",\"priority\":\"%s\",\"share\":%u,\"deadline_us\":%" PRIu64
                  ",\"state\":\"%s\",\"waiting\":%u,\"queued\":%u,\"in_flight_ms\":%.3f,"
-                 "\"calls\":%" PRIu64 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64 "}",
+                 "\"calls\":%" PRIu64 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64
+                 ",\"swap\":%s,\"outs\":%u,\"out_ns\":%" PRIu64 ",\"copy_ns\":%" PRIu64 "}",
                  priority_name(GET(p->priority)), GET(p->weight), GET(p->deadline) / 1000, state,
                  GET(p->waiting), GET(p->queued),
                  ends > now ? (double)(ends - now) / HED_NS_PER_MS : 0, hed_sched_calls(p),
-                 GET(p->used), GET(p->waited));
+                 GET(p->used), GET(p->waited), GET(p->swap) ? "true" : "false", GET(p->outs),
+                 hed_sched_out_ns(p, now), GET(p->copy_ns));
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */

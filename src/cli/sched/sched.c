@@ -26,10 +26,11 @@ static const char usage[] =
     "Shows and controls the programs that share a GPU (heddle run --sched).\n"
     "\n"
     "  list           show every program: priority, share, state, calls held,\n"
-    "                 calls made, GPU time, time waited\n"
+    "                 calls made, GPU time, time waited, and how long its memory\n"
+    "                 was off the GPU (swap=on)\n"
     "  set SETTINGS   change policy=NAME, hold_us, cap_us, slice_us, batch and\n"
-    "                 batch_wait_us of a GPU; with --pid, prio, share and\n"
-    "                 deadline_us of a program\n"
+    "                 batch_wait_us of a GPU; with --pid, prio, share,\n"
+    "                 deadline_us and swap of a program\n"
     "  pause          hold all calls that put work on the GPU\n"
     "  resume         end a pause\n"
     "  release        let the calls go on that are held now; later ones are held\n"
@@ -181,7 +182,9 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-#define OF_CLIENT (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE)
+#define OF_CLIENT                                                                   \
+    (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE | \
+     HED_SCHED_GIVEN_SWAP)
 
 /* The programs and GPUs that a change concerned. */
 struct met {
@@ -285,7 +288,7 @@ read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
         return false;
     }
     if (!r->pid && (change->settings.given & OF_CLIENT)) {
-        hed_cli_say("sched: prio, share and deadline_us apply to one program; add --pid PID");
+        hed_cli_say("sched: prio, share, deadline_us and swap apply to one program; add --pid PID");
         return false;
     }
     return true;

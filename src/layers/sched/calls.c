@@ -200,14 +200,76 @@ HED_CUDA_WORK(GATED)
         return r;                                                              \
     }
 
-HED_CUDA_DOES_BEGIN_CONTEXT(SEEN)
 HED_CUDA_DOES_END_CONTEXT(SEEN)
 HED_CUDA_DOES_BEGIN_CAPTURE(SEEN)
 HED_CUDA_DOES_END_CAPTURE(SEEN)
 HED_CUDA_END_STREAM(SEEN)
 HED_CUDA_DOES_WAIT(SEEN)
 
-#define ENTRY(call) .call = sched_##call,
+/* A context takes memory, too. */
+#define BEGINS(call)                                                                         \
+    static CUresult sched_##call(struct hed_layer *self, struct hed_##call *a)               \
+    {                                                                                        \
+        CUresult r = hed_next(self, call, a);                                                \
+                                                                                             \
+        if (r == CUDA_ERROR_OUT_OF_MEMORY)                                                   \
+            r = hed_sched_make_room(                                                         \
+                self, &(struct hed_sched_need){                                              \
+                          .id = HED_##call, .args = a, .device = device_of(HED_##call, a)}); \
+        hed_sched_after(self, HED_##call, a, NULL, r);                                       \
+        return r;                                                                            \
+    }
+
+HED_CUDA_DOES_BEGIN_CONTEXT(BEGINS)
+
+/* Calls that take device memory, in the words of the spec (memory=). */
+struct taking {
+    struct hed_place out;
+    uint64_t bytes, key, stream;
+    bool ptds;
+    CUmemLocationType where;
+    int device;
+};
+
+/* What is left of a call that has found no memory. */
+static CUresult
+take_from_others(struct hed_layer *self, enum hed_cuda_call id, void *args, const struct taking *t)
+{
+    const bool here = t->where == CU_MEM_LOCATION_TYPE_DEVICE;
+
+    if (t->where != 0 && !here)
+        return CUDA_ERROR_OUT_OF_MEMORY; /* of the host */
+    return hed_sched_make_room(
+        self, &(struct hed_sched_need){
+                  .id = id, .args = args, .bytes = t->bytes, .device = here ? t->device : -1});
+}
+
+#define TAKES(call, class, ...) TAKES_BYTES(call, class, .bytes = 0)
+#define TAKES_BYTES(call, class, ...)                                                      \
+    static CUresult sched_##call(struct hed_layer *self, struct hed_##call *a)             \
+    {                                                                                      \
+        const CUresult r = hed_next(self, call, a);                                        \
+                                                                                           \
+        return __builtin_expect(r != CUDA_ERROR_OUT_OF_MEMORY, 1)                          \
+                   ? r                                                                     \
+                   : take_from_others(self, HED_##call, a, &(struct taking){__VA_ARGS__}); \
+    }
+
+#define HED_SCHED_TAKES(X)         \
+    HED_CUDA_MEMORY_ALLOC_ROWS(X)  \
+    HED_CUDA_MEMORY_ALLOC_ARRAY(X) \
+    HED_CUDA_MEMORY_CODE_LOAD(X)   \
+    HED_CUDA_MEMORY_LIBRARY_USE(X) \
+    HED_CUDA_MEMORY_EXEC_MAKE(X)
+#define HED_SCHED_TAKES_BYTES(X)  \
+    HED_CUDA_MEMORY_ALLOC(X)      \
+    HED_CUDA_MEMORY_POOL_ALLOC(X) \
+    HED_CUDA_MEMORY_PHYSICAL_MAKE(X)
+
+HED_SCHED_TAKES(TAKES)
+HED_SCHED_TAKES_BYTES(TAKES_BYTES)
+
+#define ENTRY(call, ...) .call = sched_##call,
 
 const struct hed_cuda_ops hed_sched_cuda = {
     HED_CUDA_WORK(ENTRY)               /* pass the gate */
@@ -217,4 +279,5 @@ const struct hed_cuda_ops hed_sched_cuda = {
     HED_CUDA_DOES_END_CAPTURE(ENTRY)   /* to here */
     HED_CUDA_END_STREAM(ENTRY)         /* a stream's end also ends its capture */
     HED_CUDA_DOES_WAIT(ENTRY)          /* afterwards the client may have no work left */
-};
+    HED_SCHED_TAKES(ENTRY)             /* if there is no memory, others leave theirs */
+    HED_SCHED_TAKES_BYTES(ENTRY)};

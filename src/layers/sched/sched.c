@@ -6,6 +6,7 @@
 
 #include "base/process.h"
 #include "core/config.h"
+#include "sched/swap.h"
 
 static int
 sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
@@ -39,6 +40,12 @@ sched_note(struct hed_layer *self, enum hed_note note, const char *text)
     return note == HED_NOTE_CLIENT ? hed_sched_set_client(self->state, text) : 0;
 }
 
+static void
+sched_away(struct hed_layer *self, bool away, uint64_t copy_ns)
+{
+    hed_sched_set_out(self->state, away, copy_ns);
+}
+
 extern const struct hed_layer_type hed_sched_layer;
 
 const struct hed_layer_type hed_sched_layer = {
@@ -51,4 +58,5 @@ const struct hed_layer_type hed_sched_layer = {
     .fini = sched_fini,
     .forked = sched_forked,
     .note = sched_note,
+    .away = sched_away,
 };

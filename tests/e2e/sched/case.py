@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from harness.meeting import folders, forget, meetings  # noqa: E402,F401
-from harness.patience import PATIENCE, until  # noqa: E402,F401
+from harness.patience import PATIENCE, listens, until  # noqa: E402,F401
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")

@@ -34,6 +34,8 @@ struct fake {
     unsigned context; /* number of the current context, which changes when it ends */
     CUdevice device;  /* of the current context */
     bool capturing;   /* stream 0x100 captures */
+    bool no_memory;   /* allocations fail */
+    unsigned allocations;
     struct {
         unsigned context; /* 0: no event */
         uint64_t at;
@@ -137,6 +139,12 @@ fake_locked(struct fake *f, enum hed_cuda_call id, void *args)
     case HED_cuLaunchKernel:
         fake_launch(f, args);
         return CUDA_SUCCESS;
+    case HED_cuDeviceTotalMem_v2:
+        *((struct hed_cuDeviceTotalMem_v2 *)args)->bytes = 1000;
+        return CUDA_SUCCESS;
+    case HED_cuMemAlloc_v2:
+        f->allocations++;
+        return f->no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     default:
         return CUDA_SUCCESS;
     }
@@ -284,7 +292,7 @@ sync_all(struct client *c)
     assert_int_equal(c->top->cuda->cuCtxSynchronize(c->top, &a), CUDA_SUCCESS);
 }
 
-static uint32_t
+static inline uint32_t
 gate_word(struct client *c)
 {
     return atomic_load(&gate_of(c)->slot->gate);
@@ -313,14 +321,14 @@ held_main(void *arg)
     return NULL;
 }
 
-static void
+static inline void
 start_held(struct held *h, struct client *c, uintptr_t stream)
 {
     *h = (struct held){.c = c, .stream = stream};
     assert_int_equal(pthread_create(&h->thread, NULL, held_main, h), 0);
 }
 
-static void
+static inline void
 until_it_waits(struct client *c)
 {
     WAIT_UNTIL(atomic_load(&gate_of(c)->slot->waiting));

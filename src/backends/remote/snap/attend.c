@@ -102,13 +102,15 @@ handle_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
     return err;
 }
 
-static void
+/* True: the connection is kept. */
+static bool
 serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_request *q)
 {
+    const bool was_paused = a->state == HED_TALK_PAUSED;
     int err = hed_talk_receive(peer, REQUEST_MS, &q->asked, q->fds, &q->why);
 
     if (err)
-        return;
+        return false;
     q->peer = peer;
     q->why.text[0] = '\0';
     hed_talk_reply(&q->answer, &q->asked);
@@ -126,6 +128,17 @@ serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_reques
     for (uint32_t i = 0; i < q->asked.fds; i++)
         (void)close(q->fds[i]);
     (void)hed_talk_answer(peer, &q->answer);
+    return hed_remote_comeback_begin(a, q, was_paused);
+}
+
+static void
+try_comeback(struct hed_remote_attendant *a)
+{
+    const bool entered = enter_any_context(a->remote->driver);
+
+    hed_remote_comeback_try(a);
+    if (entered)
+        hed_thread_pop(a->remote->driver);
 }
 
 static void *
@@ -136,17 +149,18 @@ attendant_thread(void *arg)
     for (;;) {
         struct hed_remote_request *q;
         int peer = -1;
-        const int err = hed_talk_accept(a->listener, -1, &peer, NULL);
+        const int err = hed_talk_accept(a->listener, hed_remote_comeback_wait(a), &peer, NULL);
 
-        if (err == HED_ETIME)
+        if (err == HED_ETIME) {
+            try_comeback(a);
             continue;
+        }
         if (err)
             break;
         q = calloc(1, sizeof *q);
-        if (q)
-            serve_request(a, peer, q);
+        if (!q || !serve_request(a, peer, q))
+            (void)close(peer);
         free(q);
-        (void)close(peer);
     }
     return NULL;
 }

@@ -27,6 +27,14 @@ struct hed_remote_attendant {
     struct hed_remote_hoard *hoard;   /* in state SWAPPED */
     struct hed_remote_pump *pump;     /* the same, to come in sooner */
     struct hed_remote_shadow *shadow; /* in state PARKED */
+    struct hed_remote_comeback {      /* in state SWAPPED, if the program is to come back itself */
+        bool wanted;
+        bool paused;       /* it was paused before, and is to be again */
+        int peer;          /* who sent it out; -1: has hung up; only if `wanted` */
+        uint64_t latest;   /* ns: it counts as hung up then */
+        uint64_t next;     /* ns: of the next attempt */
+        uint64_t pause_ns; /* between this one and the one after it */
+    } comeback;
 };
 
 /* Starts it. A program without an attendant works as well, but cannot be asked for anything. */
@@ -47,6 +55,15 @@ struct hed_remote_request {
 /* request.c. Does what is asked for; fills in the answer, but not its state and reason. 0 or
  * HED_E... */
 int hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q);
+
+/* comeback.c. After a request: whether the attendant keeps the peer's connection, because the
+ * program comes back when the peer has hung up. */
+bool hed_remote_comeback_begin(struct hed_remote_attendant *a, const struct hed_remote_request *q,
+                               bool was_paused);
+/* How long to wait for a request before the next attempt, ms; -1: there will be none. */
+int hed_remote_comeback_wait(struct hed_remote_attendant *a);
+/* Comes back, if it is time to and there is room. */
+void hed_remote_comeback_try(struct hed_remote_attendant *a);
 
 /* Says what is known of the program, in every answer. */
 void hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out);

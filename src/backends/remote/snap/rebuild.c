@@ -277,8 +277,10 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
 {
     struct rebuilding b = {r, why};
     struct hed_handles *handles = r->driver->handles;
-    int err = each_context(&b, context_again);
+    int err = hed_remote_lease_again(r, why);
 
+    if (!err)
+        err = each_context(&b, context_again);
     if (!err)
         err = each_context(&b, enable_peers);
     if (!err)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/session.h"
 #include "snap/files.h"
 #include "snap/writer.h"
 
@@ -204,6 +205,7 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         o.hoard = NULL;
         o.pump = NULL;
         a->state = a->hoard ? HED_TALK_SWAPPED : HED_TALK_CAPTURED;
+        hed_session_tell_away(true, hed_now_ns() - begin);
     }
     q->answer.stall_ns = hed_now_ns() - begin;
     drop_out(&o);
@@ -237,6 +239,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     if (err)
         return err;
     a->state = HED_TALK_RUNNING;
+    hed_session_tell_away(false, q->answer.total_ns);
     hed_remote_release(a->remote);
     hed_remote_pump_close(a->pump);
     a->pump = NULL;
