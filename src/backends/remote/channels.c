@@ -32,6 +32,29 @@ leave_channel(void *arg)
     hed_remote_flush_soon(ch);
 }
 
+struct hed_remote_channel *
+hed_remote_channel_aside(void)
+{
+    struct hed_remote_channel *ch = mine;
+
+    mine = NULL;
+    if (ch)
+        (void)pthread_setspecific(at_end, NULL);
+    return ch;
+}
+
+void
+hed_remote_channel_back(struct hed_remote_channel *aside)
+{
+    struct hed_remote_channel *ch = hed_remote_channel_aside();
+
+    if (ch)
+        leave_channel(ch);
+    mine = aside;
+    if (aside)
+        (void)pthread_setspecific(at_end, aside);
+}
+
 static void
 make_channel_key(void)
 {
@@ -90,8 +113,8 @@ hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channe
         atomic_store_explicit(&ch->remote->buffers, true, memory_order_relaxed);
 }
 
-struct hed_remote_channel *
-hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32_t thread)
+static struct hed_remote_channel *
+list_channel(struct hed_remote *r, struct hed_channel *channel, uint32_t thread, bool taken)
 {
     struct hed_remote_channel *ch = calloc(1, sizeof *ch);
 
@@ -101,13 +124,34 @@ hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32
     ch->remote = r;
     ch->channel = channel;
     ch->thread = thread;
-    ch->taken = true;
+    ch->taken = taken;
     if (channel->ops->flush) /* relaxed: it stays set */
         atomic_store_explicit(&r->buffers, true, memory_order_relaxed);
     hed_lock(&r->channels_lock);
     ch->next = r->channels;
     r->channels = ch;
     hed_unlock(&r->channels_lock);
+    return ch;
+}
+
+int
+hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel)
+{
+    uint32_t thread;
+
+    hed_lock(&r->channels_lock);
+    thread = r->channels ? ++r->threads : 0;
+    hed_unlock(&r->channels_lock);
+    return list_channel(r, channel, thread, false) ? 0 : HED_ENOMEM;
+}
+
+struct hed_remote_channel *
+hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32_t thread)
+{
+    struct hed_remote_channel *ch = list_channel(r, channel, thread, true);
+
+    if (!ch)
+        return NULL;
     mine = ch;
     (void)pthread_setspecific(at_end, ch);
     return ch;

@@ -231,8 +231,8 @@ send_copy_piece(const struct transfer *t, const struct hed_copy *p)
     return err;
 }
 
-static CUresult
-send_all(const struct transfer *t)
+static int
+send_pieces(const struct transfer *t)
 {
     uint64_t x = 0, y = 0, z = 0;
     struct hed_copy p;
@@ -242,12 +242,33 @@ send_all(const struct transfer *t)
         p = piece_at(t, x, y, z);
         err = send_copy_piece(t, &p);
     } while (!err && next_piece(t, &p, &x, &y, &z));
-    if (err) {
+    if (err)
         hed_remote_lose(t->r, hed_err_text(err));
+    return err;
+}
+
+static CUresult
+send_all(const struct transfer *t)
+{
+    if (send_pieces(t) != 0)
         return LOST;
-    }
     (void)hed_remote_sent(t->s, false);
     return CUDA_SUCCESS;
+}
+
+int
+hed_remote_write(struct hed_remote *r, uint64_t context, uint64_t to, const void *from,
+                 uint64_t size)
+{
+    const struct transfer t = {
+        .r = r,
+        .context = context,
+        .stream = 1, /* the legacy stream */
+        .copy = {.from = {.at = (uintptr_t)from, .pitch = size, .slice = size, .host = true},
+                 .to = {.at = to, .pitch = size, .slice = size},
+                 .box = {size, 1, 1}}};
+
+    return send_pieces(&t);
 }
 
 /* Requests a piece without waiting for the answer. */

@@ -61,6 +61,24 @@ hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t
     return m != NULL;
 }
 
+bool
+hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key, uint64_t size)
+{
+    const struct hed_remote_mapping *m;
+
+    if (kind == HED_MAP_PHYSICAL)
+        key *= 65536;
+    hed_lock(&r->memory->lock);
+    m = r->memory->mappings[mapping_bucket(kind, key)];
+    while (m && (m->kind != kind || mapping_key(m) != key))
+        m = m->next;
+
+    const bool has = m && m->size == size;
+
+    hed_unlock(&r->memory->lock);
+    return has;
+}
+
 void
 hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access)
 {

@@ -356,8 +356,8 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
         (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
         return;
     }
-    (void)hed_remote_mapping_remove(r, device < 0 ? HED_MAP_HOST : HED_MAP_DEVICE, at);
     if (device < 0) {
+        (void)hed_remote_mapping_remove(r, HED_MAP_HOST, at);
         what.kind = HED_MAP_HOST;
         hed_remote_mirror_gone(r, at);
         unmap_here(at, size);
@@ -365,6 +365,10 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
         return;
     }
     what.device = r->devices[device].ordinal;
+    /* Nobody reads it any more, and nobody begins to (snap/ahead.c). */
+    hed_lock(&r->ahead);
+    (void)hed_remote_mapping_remove(r, HED_MAP_DEVICE, at);
+    hed_unlock(&r->ahead);
     /* The message goes first: any use of the returned lease comes behind it. */
     if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0)
         return_lease(r, device, size);
@@ -455,12 +459,22 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
 
 /* ---- another worker -------------------------------------------------------------------------- */
 
+/* To whom memory is told, and who has some of it already. */
+struct mapping_again {
+    struct hed_remote *remote;
+    struct hed_remote *twin; /* may be NULL */
+};
+
 static int
 map_again(void *arg, const struct hed_remote_mapping *m)
 {
-    struct hed_remote *r = arg;
+    const struct mapping_again *a = arg;
+    struct hed_remote *r = a->remote;
     int err = 0;
 
+    if (a->twin && m->kind == HED_MAP_DEVICE &&
+        hed_remote_mapping_has(a->twin, HED_MAP_DEVICE, m->at, m->size))
+        return 0;
     if ((m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_PHYSICAL) && m->device >= 0 &&
         !take_or_ask_lease(r, m->device, m->size))
         return no_lease(r);
@@ -512,15 +526,16 @@ hed_remote_lease_again(struct hed_remote *r, struct hed_why *why)
 }
 
 int
-hed_remote_map_again(struct hed_remote *r, struct hed_why *why)
+hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
 {
+    struct mapping_again a = {r, twin};
     static const enum hed_map_kind order[] = {HED_MAP_PHYSICAL, HED_MAP_DEVICE, HED_MAP_HOST,
                                               HED_MAP_VIEW};
     int err = 0;
 
     err = hed_remote_heap_enter(r);
     for (size_t i = 0; i < sizeof order / sizeof *order && !err; i++)
-        err = hed_remote_mappings_each(r, order[i], map_again, r);
+        err = hed_remote_mappings_each(r, order[i], map_again, &a);
     if (!err)
         err = hed_remote_mirror_again(r);
     if (err == HED_ENOMEM)

@@ -69,6 +69,8 @@ uint64_t hed_remote_current(struct hed_remote *r);
  * in a range. each calls fn for all of a kind, without a lock, and stops when it fails. */
 int hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *what);
 bool hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
+bool hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key,
+                            uint64_t size);
 void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
 int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                              int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
@@ -77,8 +79,9 @@ int hed_remote_heap_enter(struct hed_remote *r);
 /* memory.c. Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
  * server has less, and the program must not stay. */
 int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);
-/* Tells a new worker about all memory that the program has. */
-int hed_remote_map_again(struct hed_remote *r, struct hed_why *why);
+/* Tells a new worker about all memory that the program has. It has that of the twin already, if
+ * there is one. */
+int hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
 
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
  * false if there is no room. */

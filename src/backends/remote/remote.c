@@ -22,6 +22,8 @@ hed_remote_forked(void *m)
     /* Relaxed: there is one thread. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
     hed_remote_channels_forked(r);
+    if (r->twin)
+        hed_remote_channels_forked(r->twin);
     hed_remote_host_forked(r);
     hed_remote_attend_forked(r);
 }
@@ -85,6 +87,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
         hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
         hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
+        hed_lock_init(&r->ahead, HED_RANK_AHEAD);
         hed_hold_init(&r->hold);
         hed_layer_place(&r->calls, &inner_type, NULL);
         err = hed_remote_code_init(r);

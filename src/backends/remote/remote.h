@@ -114,6 +114,8 @@ struct hed_remote {
     struct hed_why trouble; /* why that one was lost */
     struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
     struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
+    struct hed_lock ahead;   /* rank HED_RANK_AHEAD; device memory is unmapped, or read, under it */
+    struct hed_remote *twin; /* a worker that is being prepared (snap/twin.h), or NULL */
 
     struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */
@@ -174,6 +176,12 @@ int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_chan
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
+/* A connection that the next thread without one will use. */
+int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
+/* A thread has one channel, so to use another session (snap/twin.h) it puts its own aside, which
+ * may be NULL. back: it takes that again, and leaves the other one as if it ended. */
+struct hed_remote_channel *hed_remote_channel_aside(void);
+void hed_remote_channel_back(struct hed_remote_channel *aside);
 /* The calling thread's channel, connected or not, or one that another thread has left; NULL if
  * there is none. */
 struct hed_remote_channel *hed_remote_channel_of_thread(struct hed_remote *r);
@@ -256,7 +264,8 @@ hed_remote_of(void *m)
 
 /* ---- the areas: entries of hed_remote_machine, each in the file of its name ------------------ */
 
-CUresult hed_remote_context_made(void *m, struct hed_context *c); /* stream.c */
+CUresult hed_remote_context_made(void *m, struct hed_context *c);              /* stream.c */
+CUresult hed_remote_context_tell(struct hed_remote *r, struct hed_context *c); /* the messages */
 void hed_remote_context_gone(void *m, struct hed_context *c);
 CUresult hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value);
 void hed_remote_stream_init(void *m, struct hed_stream *s);
@@ -328,6 +337,10 @@ size_t hed_remote_memory_left(void *m, struct hed_context *c);
 
 CUresult hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+/* Writes bytes of this process to device memory, in the order of the context's legacy stream,
+ * without the driver knowing of it. */
+int hed_remote_write(struct hed_remote *r, uint64_t context, uint64_t to, const void *from,
+                     uint64_t size);
 /* Waits until other threads have received the data that the worker sent them before an answer. */
 void hed_remote_received(struct hed_remote *r, uint64_t pieces);
 /* Handles a HED_MSG_DATA that came before an answer; takes its bulk. */

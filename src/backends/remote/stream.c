@@ -32,26 +32,32 @@ hed_remote_waited(struct hed_context *c, CUresult r)
 /* The worker keeps primary contexts once it has them; their contents are destroyed piece by piece.
  * Only one that has failed is reset. */
 CUresult
-hed_remote_context_made(void *m, struct hed_context *c)
+hed_remote_context_tell(struct hed_remote *r, struct hed_context *c)
 {
-    struct hed_remote *r = hed_remote_of(m);
-    struct hed_remote_context *own = hed_remote_context(c);
     CUcontext name = hed_context_handle(c);
     const CUdevice device = r->devices[c->device->ordinal].ordinal;
     CUresult result = CUDA_SUCCESS;
 
-    if (!c->primary) {
-        result = hed_remote_ask(r, 0, 0, cuCtxCreate_v2, .pctx = &name, .flags = c->flags,
-                                .dev = device);
-    } else if (!own->made || own->reset) {
-        /* The name stays the same through a reset. */
-        if (c->flags)
-            result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxSetFlags_v2, .dev = device,
-                                    .flags = c->flags);
-        if (result != CUDA_SUCCESS)
-            return result;
-        result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxRetain, .pctx = &name, .dev = device);
-    }
+    if (!c->primary)
+        return hed_remote_ask(r, 0, 0, cuCtxCreate_v2, .pctx = &name, .flags = c->flags,
+                              .dev = device);
+    /* The name stays the same through a reset. */
+    if (c->flags)
+        result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxSetFlags_v2, .dev = device,
+                                .flags = c->flags);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxRetain, .pctx = &name, .dev = device);
+}
+
+CUresult
+hed_remote_context_made(void *m, struct hed_context *c)
+{
+    struct hed_remote_context *own = hed_remote_context(c);
+    CUresult result = CUDA_SUCCESS;
+
+    if (!c->primary || !own->made || own->reset)
+        result = hed_remote_context_tell(hed_remote_of(m), c);
     if (result == CUDA_SUCCESS) {
         own->made = true;
         own->reset = false;

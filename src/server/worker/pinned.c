@@ -137,8 +137,9 @@ hed_pinned_unmap(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return hed_memory_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer_to(m->at));
-    if (*r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
-        *r = CUDA_SUCCESS; /* the registration ended with its context */
+    /* The registration ended with its context, or there is no context any more. */
+    if (*r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED || *r == CUDA_ERROR_INVALID_CONTEXT)
+        *r = CUDA_SUCCESS;
     free_pinned(w, &p);
     show_pinned(w);
     return 0;

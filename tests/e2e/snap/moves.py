@@ -32,19 +32,25 @@ class Servers:
     """Two servers of one transport."""
 
     def __init__(self, transport, folder):
-        self.all = []
+        self.transport, self.folder = transport, folder
+        self.all, self.count = [], 0
+        for _ in range(2):
+            self.all.append(self.more())
+
+    def more(self, *options):
+        """Another one, which the caller ends."""
         mine = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
-        for i in range(2):
-            address = (f"tcp://127.0.0.1:{free_port()}" if transport == "tcp"
-                       else f"{transport}:{folder}/s{i}")
-            more = ["--insecure"] if transport == "tcp" else []
-            process = subprocess.Popen(
-                [BUILD / "lib/heddle/heddled", "--listen", address, "--gpu", "cpu:h200", *more],
-                env={**mine, "HEDDLE_CONFIG": "", "HEDDLE_CACHE": f"{folder}/cache"},
-                stdout=subprocess.DEVNULL)
-            self.all.append((address, process))
-        for address, _ in self.all:
-            until(lambda a=address: listens(a), "a server that listens")
+        address = (f"tcp://127.0.0.1:{free_port()}" if self.transport == "tcp"
+                   else f"{self.transport}:{self.folder}/s{self.count}")
+        secure = ["--insecure"] if self.transport == "tcp" else []
+        self.count += 1
+        process = subprocess.Popen(
+            [BUILD / "lib/heddle/heddled", "--listen", address, "--gpu", "cpu:h200", *secure,
+             *options],
+            env={**mine, "HEDDLE_CONFIG": "", "HEDDLE_CACHE": f"{self.folder}/cache"},
+            stdout=subprocess.DEVNULL)
+        until(lambda: listens(address), "a server that listens")
+        return address, process
 
     def address(self, number):
         return self.all[number][0]
@@ -57,11 +63,11 @@ class Servers:
 
 
 class Program:
-    def __init__(self, address, rounds=ROUNDS, pause=0, stdin=False):
+    def __init__(self, address, rounds=ROUNDS, pause=0, stdin=False, mib=8):
         env = {**os.environ, "HEDDLE_CONFIG": "", "HEDDLE_GPU": address, "HEDDLE_INSECURE": "yes",
                "HEDDLE_LOG": "warn"}
-        self.process = subprocess.Popen([WORK, str(rounds), "8", str(pause)], env=env, text=True,
-                                        stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([WORK, str(rounds), str(mib), str(pause)], env=env,
+                                        text=True, stdout=subprocess.PIPE,
                                         stdin=subprocess.PIPE if stdin else None)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -144,7 +150,7 @@ def shadows(servers, folder, want):
         if i % 5 != 2:
             continue
         file = f"{folder}/shadow{i}"
-        if not parent and "cannot keep a worker" in program.ask("shadow", either=True):
+        if not parent and "state=parked" not in program.ask("shadow", either=True):
             program.process.kill()
             return True  # it does not park workers
         if parent:

@@ -70,31 +70,12 @@ hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer 
                            r->driver->devices[0].info.profile.name);
 }
 
-/* Messages about pinned memory name the thread's context. Any living one will do. */
-static bool
-enter_any_context(struct hed_driver *d)
-{
-    struct hed_context *c;
-    bool entered;
-
-    hed_lock(&d->contexts_lock);
-    for (c = d->contexts; c && !hed_context_alive(c); c = c->next)
-        continue;
-    if (c)
-        hed_context_ref(c);
-    hed_unlock(&d->contexts_lock);
-    entered = c && hed_thread_push(d, c);
-    if (c)
-        hed_context_unref(c);
-    return entered;
-}
-
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static int
 handle_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
-    const bool entered = enter_any_context(a->remote->driver);
+    const bool entered = hed_remote_enter_any(a->remote);
     const int err = hed_remote_request(a, q);
 
     if (entered)
@@ -134,7 +115,7 @@ serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_reques
 static void
 try_comeback(struct hed_remote_attendant *a)
 {
-    const bool entered = enter_any_context(a->remote->driver);
+    const bool entered = hed_remote_enter_any(a->remote);
 
     hed_remote_comeback_try(a);
     if (entered)

@@ -65,5 +65,10 @@ int hed_remote_comeback_wait(struct hed_remote_attendant *a);
 /* Comes back, if it is time to and there is room. */
 void hed_remote_comeback_try(struct hed_remote_attendant *a);
 
+/* ahead.c. Moves the program to another server, most of its memory while it runs. On failure the
+ * program runs where it was. *stays: it could not be moved in another way, either. */
+int hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                          bool *stays);
+
 /* Says what is known of the program, in every answer. */
 void hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out);

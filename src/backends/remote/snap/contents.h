@@ -43,6 +43,8 @@ hed_remote_is_hashable(const struct hed_remote_chunk *c)
 int hed_remote_hasher_run(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
                           size_t count, struct hed_snap_hash *out, struct hed_why *why);
 
+/* Is it the address of the hasher's own memory? */
+bool hed_remote_hasher_owns(const struct hed_remote_hasher *h, uint64_t at);
 /* Takes the hasher's own memory out of a list. */
 void hed_remote_hasher_hide(const struct hed_remote_hasher *h, struct hed_remote_extents *x);
 void hed_remote_extents_hide(struct hed_remote_extents *x, uint64_t at);
@@ -74,9 +76,9 @@ int hed_remote_hoard_make(struct hed_remote_pump *p, uint64_t bytes, struct hed_
 void hed_remote_hoard_free(struct hed_remote_hoard *h); /* h may be NULL */
 uint64_t hed_remote_hoard_bytes(const struct hed_remote_hoard *h);
 
-/* Takes all memory of the worker. */
+/* Takes all memory of the worker. rest: without device memory, which goes another way (ahead.c). */
 int hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r,
-                          struct hed_remote_pump *p, struct hed_remote_moved *moved,
+                          struct hed_remote_pump *p, bool rest, struct hed_remote_moved *moved,
                           struct hed_why *why);
 
 /* ---- sources for hed_remote_arrive(): hoard.c, fill.c ---------------------------------------- */

@@ -59,8 +59,8 @@ context_to_copy_in(struct hed_remote *r, int device)
 /* ---- device memory --------------------------------------------------------------------------- */
 
 /* Does anything live there? Blocks that are kept for later are empty. */
-static bool
-is_lived_in(struct hed_driver *d, uint64_t at, uint64_t size)
+bool
+hed_remote_is_lived_in(struct hed_driver *d, uint64_t at, uint64_t size)
 {
     hed_lock(&d->memory_lock);
 
@@ -76,7 +76,7 @@ list_device(void *arg, const struct hed_remote_mapping *m)
     struct listing *l = arg;
     struct hed_context *c = context_to_copy_in(l->remote, m->device);
 
-    if (!is_lived_in(l->remote->driver, m->at, m->size))
+    if (!hed_remote_is_lived_in(l->remote->driver, m->at, m->size))
         return 0;
     if (!c) {
         hed_why_set(l->why, "device %d has memory, but no context to read it in", m->device);
@@ -299,11 +299,14 @@ hed_remote_extents_list(struct hed_remote *r, struct hed_remote_extents *out, st
         err = hed_handles_each(r->driver->handles, HED_KIND_ARRAY, list_array, &l);
     if (!err)
         err = list_variables(&l);
-    if (err)
+    if (err) {
         hed_remote_extents_free(out);
-    else if (out->count)
+        return err;
+    }
+    hed_why_set(why, "%s", "");
+    if (out->count)
         qsort(out->all, out->count, sizeof *out->all, compare_extents);
-    return err;
+    return 0;
 }
 
 void
@@ -316,6 +319,22 @@ hed_remote_extents_free(struct hed_remote_extents *x)
     }
     free(x->all);
     *x = (struct hed_remote_extents){.remote = x->remote};
+}
+
+void
+hed_remote_extents_rest(struct hed_remote_extents *x)
+{
+    size_t left = 0;
+
+    x->bytes = x->chunks = 0;
+    for (size_t i = 0; i < x->count; i++) {
+        if (x->all[i].about.kind == HED_SNAP_DEVICE)
+            continue;
+        x->bytes += x->all[i].about.size;
+        x->chunks += hed_divide_up(x->all[i].about.size, HED_EXTENT_CHUNK);
+        x->all[left++] = x->all[i];
+    }
+    x->count = left;
 }
 
 uint64_t

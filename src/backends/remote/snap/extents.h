@@ -41,6 +41,10 @@ struct hed_remote_extents {
 int hed_remote_extents_list(struct hed_remote *r, struct hed_remote_extents *out,
                             struct hed_why *why);
 void hed_remote_extents_free(struct hed_remote_extents *x);
+/* Takes out device memory. */
+void hed_remote_extents_rest(struct hed_remote_extents *x);
+/* Does anything of the program live in a range of device memory? Any time. */
+bool hed_remote_is_lived_in(struct hed_driver *d, uint64_t at, uint64_t size);
 
 /* Bytes of device memory that would be saved, about: while the program runs. */
 uint64_t hed_remote_extents_guess(struct hed_remote *r);

@@ -183,7 +183,7 @@ fill_all(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *w
     }
     if (!err)
         err = hed_remote_pump_write(p ? p : f->pump, k.chunks, count, fill_chunk, &k, why);
-    if (!err && f->verify)
+    if (!err && f->verify && k.list.chunks > 0)
         err = verify_all(&k, r, why);
     hed_remote_pump_close(p);
     free(k.ids);

@@ -15,7 +15,7 @@
 #define TABLE_LEAST ((size_t)2 << 20) /* bytes; smaller allocations share blocks */
 #define BLOCKS_MOST 4096u             /* of a launch */
 
-#define CALL(r, name, ...) \
+#define ASK(r, name, ...) \
     hed_cuda_invoke(&(r)->calls.layer, HED_##name, &(struct hed_##name){__VA_ARGS__})
 
 /* What there is in one context. */
@@ -23,6 +23,7 @@ struct hasher_part {
     struct hed_context *ctx; /* a reference */
     CUmodule module;
     CUfunction function;
+    CUstream stream; /* has no order with the program's */
     CUdeviceptr pieces, out;
 };
 
@@ -45,17 +46,19 @@ static CUresult
 open_part(struct hed_remote_hasher *h, struct hasher_part *p)
 {
     struct hed_remote *r = h->remote;
-    CUresult result = CALL(r, cuModuleLoadData, .module = &p->module, .image = hed_snap_hash_ptx);
+    CUresult result = ASK(r, cuModuleLoadData, .module = &p->module, .image = hed_snap_hash_ptx);
 
     if (result == CUDA_SUCCESS)
-        result = CALL(r, cuModuleGetFunction, .hfunc = &p->function, .hmod = p->module,
-                      .name = "hed_snap_hash");
+        result = ASK(r, cuModuleGetFunction, .hfunc = &p->function, .hmod = p->module,
+                     .name = "hed_snap_hash");
     if (result == CUDA_SUCCESS)
-        result = CALL(r, cuFuncLoad, .function = p->function);
+        result = ASK(r, cuFuncLoad, .function = p->function);
     if (result == CUDA_SUCCESS)
-        result = CALL(r, cuMemAlloc_v2, .dptr = &p->pieces, .bytesize = table_bytes(h->room));
+        result = ASK(r, cuStreamCreate, .phStream = &p->stream, .Flags = CU_STREAM_NON_BLOCKING);
     if (result == CUDA_SUCCESS)
-        result = CALL(r, cuMemAlloc_v2, .dptr = &p->out, .bytesize = table_bytes(h->room));
+        result = ASK(r, cuMemAlloc_v2, .dptr = &p->pieces, .bytesize = table_bytes(h->room));
+    if (result == CUDA_SUCCESS)
+        result = ASK(r, cuMemAlloc_v2, .dptr = &p->out, .bytesize = table_bytes(h->room));
     return result;
 }
 
@@ -66,11 +69,13 @@ close_part(struct hed_remote_hasher *h, struct hasher_part *p)
 
     if (hed_context_alive(p->ctx) && hed_thread_push(r->driver, p->ctx)) {
         if (p->out)
-            (void)CALL(r, cuMemFree_v2, .dptr = p->out);
+            (void)ASK(r, cuMemFree_v2, .dptr = p->out);
         if (p->pieces)
-            (void)CALL(r, cuMemFree_v2, .dptr = p->pieces);
+            (void)ASK(r, cuMemFree_v2, .dptr = p->pieces);
+        if (p->stream)
+            (void)ASK(r, cuStreamDestroy_v2, .hStream = p->stream);
         if (p->module)
-            (void)CALL(r, cuModuleUnload, .hmod = p->module);
+            (void)ASK(r, cuModuleUnload, .hmod = p->module);
         hed_thread_pop(r->driver);
     }
     hed_context_unref(p->ctx);
@@ -103,6 +108,9 @@ hed_remote_hasher_open(struct hed_remote *r, size_t chunks, struct hed_remote_ha
         free(h);
         return h ? HED_ENOTSUP : HED_ENOMEM;
     }
+    /* A capture of the program must not be spoilt by calls of this thread. */
+    (void)ASK(r, cuThreadExchangeStreamCaptureMode,
+              .mode = &(CUstreamCaptureMode){CU_STREAM_CAPTURE_MODE_RELAXED});
     h->remote = r;
     h->room = hed_clamp(chunks, 256, 1 << 20);
     h->pieces = calloc(h->room, sizeof *h->pieces);
@@ -157,6 +165,15 @@ hed_remote_extents_hide(struct hed_remote_extents *x, uint64_t at)
         }
 }
 
+bool
+hed_remote_hasher_owns(const struct hed_remote_hasher *h, uint64_t at)
+{
+    for (unsigned i = 0; h && i < h->count; i++)
+        if (h->parts[i].pieces == at || h->parts[i].out == at)
+            return true;
+    return false;
+}
+
 /* The variables of the kernel's own module are none, so memory is all there is to hide. */
 void
 hed_remote_hasher_hide(const struct hed_remote_hasher *h, struct hed_remote_extents *x)
@@ -174,17 +191,19 @@ launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t c
     CUdeviceptr pieces = p->pieces, out = p->out;
     uint32_t n = (uint32_t)count;
     void *params[] = {&pieces, &out, &n};
-    CUresult result = CALL(r, cuMemcpyHtoD_v2, .dstDevice = p->pieces, .srcHost = h->pieces,
-                           .ByteCount = count * sizeof *h->pieces);
+    CUresult result = ASK(r, cuMemcpyHtoDAsync_v2, .dstDevice = p->pieces, .srcHost = h->pieces,
+                          .ByteCount = count * sizeof *h->pieces, .hStream = p->stream);
 
     if (result == CUDA_SUCCESS)
         result =
-            CALL(r, cuLaunchKernel, .f = p->function, .gridDimX = n < BLOCKS_MOST ? n : BLOCKS_MOST,
-                 .gridDimY = 1, .gridDimZ = 1, .blockDimX = HED_SNAP_HASH_THREADS, .blockDimY = 1,
-                 .blockDimZ = 1, .kernelParams = params);
+            ASK(r, cuLaunchKernel, .f = p->function, .gridDimX = n < BLOCKS_MOST ? n : BLOCKS_MOST,
+                .gridDimY = 1, .gridDimZ = 1, .blockDimX = HED_SNAP_HASH_THREADS, .blockDimY = 1,
+                .blockDimZ = 1, .hStream = p->stream, .kernelParams = params);
     if (result == CUDA_SUCCESS)
-        result = CALL(r, cuMemcpyDtoH_v2, .dstHost = h->hashes, .srcDevice = p->out,
-                      .ByteCount = count * sizeof *h->hashes);
+        result = ASK(r, cuMemcpyDtoHAsync_v2, .dstHost = h->hashes, .srcDevice = p->out,
+                     .ByteCount = count * sizeof *h->hashes, .hStream = p->stream);
+    if (result == CUDA_SUCCESS)
+        result = ASK(r, cuStreamSynchronize, .hStream = p->stream);
     return result;
 }
 

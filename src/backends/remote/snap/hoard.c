@@ -166,7 +166,7 @@ keep_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
 
 int
 hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r, struct hed_remote_pump *p,
-                      struct hed_remote_moved *moved, struct hed_why *why)
+                      bool rest, struct hed_remote_moved *moved, struct hed_why *why)
 {
     struct hoarding k = {h, moved};
     struct hed_remote_chunk *chunks = NULL;
@@ -175,6 +175,8 @@ hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r, struct h
 
     if (err)
         return err;
+    if (rest)
+        hed_remote_extents_rest(&x);
     err = plan_hoard(h, &x, why);
     if (!err && !(chunks = calloc(x.chunks + 1, sizeof *chunks)))
         err = HED_ENOMEM;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/snap.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "base/relax.h"
@@ -44,9 +45,8 @@ struct slot {
 
 struct hed_remote_pump {
     struct hed_remote *remote;
-    struct hed_context *ctx;    /* of the streams; a reference; NULL: there are none */
-    uint64_t pinned;            /* address of the slots' memory if it is pinned, else 0 */
-    struct hed_context *pinner; /* in which it was taken; a reference */
+    struct hed_context *ctx; /* of the streams; a reference; NULL: there are none */
+    uint64_t pinned;         /* address of the slots' memory if it is pinned, else 0 */
     char *memory;
     struct slot slots[SLOTS];
     pthread_t threads[CREW_MAX];
@@ -475,32 +475,54 @@ hed_remote_pump_write(struct hed_remote_pump *p, const struct hed_remote_chunk *
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static struct hed_context *
-context_to_pin_in(struct hed_remote *r)
+/* Memory that the worker shares. It is no allocation of the driver, which would end with the
+ * context in which it was made, whoever uses it then. The worker registers it in the context that
+ * is current. */
+static bool
+pin_slots(struct hed_remote_pump *p)
 {
-    struct hed_context *c;
+    struct hed_driver *d = p->remote->driver;
+    const bool entered = p->remote->shares_heap && hed_remote_enter_any(p->remote);
+    int err;
 
-    hed_lock(&r->driver->contexts_lock);
-    for (c = r->driver->contexts; c && !hed_context_alive(c); c = c->next)
-        continue;
-    if (c)
-        hed_context_ref(c);
-    hed_unlock(&r->driver->contexts_lock);
-    return c;
+    if (!entered)
+        return false;
+    hed_lock(&d->memory_lock);
+    err = hed_space_take(d->host_space, SLOTS * SLOT_BYTES, HED_EXTENT_CHUNK, &p->pinned);
+    hed_unlock(&d->memory_lock);
+    if (!err) {
+        err = hed_remote_map(p->remote, p->pinned, SLOTS * SLOT_BYTES);
+        if (err) {
+            hed_lock(&d->memory_lock);
+            (void)hed_space_give(d->host_space, p->pinned);
+            hed_unlock(&d->memory_lock);
+            p->pinned = 0;
+        }
+    }
+    hed_thread_pop(d);
+    return !err;
+}
+
+static void
+unpin_slots(struct hed_remote_pump *p)
+{
+    struct hed_driver *d = p->remote->driver;
+    const bool entered = hed_remote_enter_any(p->remote);
+
+    hed_remote_unmap(p->remote, p->pinned, SLOTS * SLOT_BYTES);
+    if (entered)
+        hed_thread_pop(d);
+    hed_lock(&d->memory_lock);
+    (void)hed_space_give(d->host_space, p->pinned);
+    hed_unlock(&d->memory_lock);
 }
 
 static int
 make_pump_slots(struct hed_remote_pump *p)
 {
-    struct hed_context *c = p->remote->shares_heap ? context_to_pin_in(p->remote) : NULL;
-
-    if (c &&
-        hed_memory_take(c, HED_MEMORY_HOST, SLOTS * SLOT_BYTES, 4096, &p->pinned) == CUDA_SUCCESS) {
+    if (pin_slots(p)) {
         p->memory = (char *)(uintptr_t)p->pinned;
-        p->pinner = c;
     } else {
-        if (c)
-            hed_context_unref(c);
         p->memory = mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p->memory == MAP_FAILED)
@@ -514,12 +536,10 @@ make_pump_slots(struct hed_remote_pump *p)
 static void
 drop_pump_slots(struct hed_remote_pump *p)
 {
-    if (p->pinned) {
-        (void)hed_memory_give(p->remote->driver, HED_MEMORY_HOST, p->pinned);
-        hed_context_unref(p->pinner);
-    } else if (p->memory && p->memory != MAP_FAILED) {
+    if (p->pinned)
+        unpin_slots(p);
+    else if (p->memory && p->memory != MAP_FAILED)
         (void)munmap(p->memory, SLOTS * SLOT_BYTES);
-    }
 }
 
 int

@@ -15,6 +15,7 @@
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/snap.h"
+#include "backends/remote/snap/twin.h"
 #include "backends/remote/snap/values.h"
 #include "base/err.h"
 #include "driver/memory/array.h"
@@ -26,6 +27,7 @@
 /* What the functions below are given. */
 struct rebuilding {
     struct hed_remote *remote;
+    struct hed_remote *twin; /* what the worker was before; may be NULL */
     struct hed_why *why;
 };
 
@@ -60,8 +62,9 @@ context_again(struct rebuilding *b, struct hed_context *c)
     struct hed_remote_context *own = hed_remote_context(c);
     CUresult result;
 
-    own->made = false;
-    result = hed_remote_context_made(b->remote, c);
+    own->made = b->twin && hed_remote_twin_has(b->twin, c);
+    own->reset = own->reset && !own->made;
+    result = own->made ? CUDA_SUCCESS : hed_remote_context_made(b->remote, c);
     for (int i = 0; i < HED_LIMITS && result == CUDA_SUCCESS; i++)
         if (own->limits >> i & 1)
             result =
@@ -273,18 +276,23 @@ mipmap_again(void *arg, struct hed_object *o)
 }
 
 int
-hed_remote_rebuild(struct hed_remote *r, struct hed_why *why)
+hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
 {
-    struct rebuilding b = {r, why};
+    struct rebuilding b = {r, twin, why};
     struct hed_handles *handles = r->driver->handles;
-    int err = hed_remote_lease_again(r, why);
+    int err = twin ? 0 : hed_remote_lease_again(r, why); /* the twin has its leases */
 
     if (!err)
         err = each_context(&b, context_again);
     if (!err)
         err = each_context(&b, enable_peers);
-    if (!err)
-        err = hed_remote_map_again(r, why);
+    if (!err) {
+        const bool entered = hed_remote_enter_any(r);
+
+        err = hed_remote_map_again(r, twin, why);
+        if (entered)
+            hed_thread_pop(r->driver);
+    }
     if (!err)
         err = code_again(&b);
     if (!err)

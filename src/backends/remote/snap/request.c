@@ -10,6 +10,7 @@
 #include "backends/remote/snap/shadow.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "core/session.h"
 #include "snap/files.h"
@@ -161,7 +162,7 @@ static int
 copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, struct outgoing *o)
 {
     int err =
-        o->hoard ? hed_remote_hoard_take(o->hoard, a->remote, o->pump, &o->moved, &q->why)
+        o->hoard ? hed_remote_hoard_take(o->hoard, a->remote, o->pump, false, &o->moved, &q->why)
                  : hed_remote_capture(a->remote, o->pump, o->hasher, o->writer, &o->moved, &q->why);
 
     if (!err && o->writer)
@@ -282,6 +283,21 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     return err;
 }
 
+/* Memory goes ahead while the program runs, where that is possible. */
+static int
+move_elsewhere(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    bool stays = false; /* no other way would do better */
+    const int err = hed_remote_move_ahead(a, q, &stays);
+
+    if (!err || stays)
+        return err;
+    hed_info(REMOTE, "memory cannot go ahead (%s), so the program is stopped for all of it",
+             q->why.text[0] ? q->why.text : hed_err_text(err));
+    q->why.text[0] = '\0';
+    return move_away(a, q);
+}
+
 /* ---- pause ----------------------------------------------------------------------------------- */
 
 static int
@@ -322,7 +338,7 @@ hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
     case HED_TALK_ATTACH:
         return out ? come_in(a, q) : refuse_state(a, q);
     case HED_TALK_MOVE:
-        return runs ? move_away(a, q) : refuse_state(a, q);
+        return runs ? move_elsewhere(a, q) : refuse_state(a, q);
     case HED_TALK_PAUSE:
         return runs ? pause_program(a, q) : refuse_state(a, q);
     case HED_TALK_RESUME:

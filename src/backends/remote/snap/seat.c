@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "driver/context/context.h"
 
 /* ---- the connection to one worker ------------------------------------------------------------ */
 
@@ -87,7 +88,8 @@ leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
     *s = (struct hed_remote_seat){.channels = calloc(room + 1, sizeof *s->channels)};
     if (!s->channels)
         return HED_ENOMEM;
-    hed_remote_host_leave(r);
+    if (r->host) /* a twin has none */
+        hed_remote_host_leave(r);
     leave_channels(r, s, room);
     s->address = r->address;
     memcpy(s->session, r->session, sizeof s->session);
@@ -157,6 +159,26 @@ static bool
 is_away(const struct hed_remote *r)
 {
     return atomic_load_explicit(&r->away, memory_order_relaxed) != 0;
+}
+
+bool
+hed_remote_enter_any(struct hed_remote *r)
+{
+    struct hed_driver *d = r->driver;
+    struct hed_context *found = NULL;
+    bool entered;
+
+    hed_lock(&d->contexts_lock);
+    for (struct hed_context *c = d->contexts; c; c = c->next)
+        if (hed_context_alive(c) && (!found || (c->primary && !found->primary)))
+            found = c;
+    if (found)
+        hed_context_ref(found);
+    hed_unlock(&d->contexts_lock);
+    entered = found && hed_thread_push(d, found);
+    if (found)
+        hed_context_unref(found);
+    return entered;
 }
 
 /* ---- part and return ------------------------------------------------------------------------- */
@@ -275,10 +297,45 @@ begin_at_new(struct hed_remote *r, const char *address, struct hed_why *why)
     return err;
 }
 
+/* Takes over the twin's connection. The attendant gets its first channel, and threads that come
+ * later the others. */
+static int
+begin_at_twin(struct hed_remote *r, struct hed_remote *twin)
+{
+    struct hed_remote_seat s;
+    int err = leave_worker(twin, &s);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < s.count; i++) {
+        struct hed_channel *ch = s.channels[i].channel;
+
+        if (!err && i == 0)
+            err = hed_remote_first_channel(r, ch); /* frees it if it fails */
+        else if (err || (err = hed_remote_channel_adopt(r, ch)) != 0)
+            hed_channel_free(ch);
+    }
+    s.count = 0;
+    take_worker_back(r, &s);
+    r->map_unit = twin->map_unit;
+    if (r->heap < 0)
+        r->heap = twin->heap;
+    return err;
+}
+
+void
+hed_remote_seat_close(struct hed_remote *twin)
+{
+    struct hed_remote_seat s;
+
+    if (leave_worker(twin, &s) == 0)
+        close_worker(&s);
+}
+
 static int
 settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_why *why)
 {
-    int err = hed_remote_rebuild(r, why);
+    int err = hed_remote_rebuild(r, from ? from->twin : NULL, why);
 
     if (!err && from)
         err = from->fill(from, r, why);
@@ -306,7 +363,7 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
     set_away(r, true);
     r->trying = true;
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
-    err = begin_at_new(r, address, why);
+    err = from && from->twin ? begin_at_twin(r, from->twin) : begin_at_new(r, address, why);
     if (!err)
         err = settle_at_new(r, from, why);
     r->trying = false;

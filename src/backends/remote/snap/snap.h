@@ -34,6 +34,7 @@ int hed_remote_return(struct hed_remote *r, struct hed_why *why);
 
 /* Fills the memory of a new worker, which has all objects by then. Any HED_E... refuses it. */
 struct hed_remote_source {
+    struct hed_remote *twin; /* the new worker, if there is one already (twin.h); else NULL */
     int (*fill)(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *why);
 };
 
@@ -72,6 +73,14 @@ struct hed_remote_seat {
     size_t count;
 };
 
+/* Ends the connection of a twin, if it still has one. */
+void hed_remote_seat_close(struct hed_remote *twin);
+
+/* Makes a living context the calling thread's, a primary one if there is any: the worker registers
+ * pinned memory in the context that a message names. False: there is none. Else hed_thread_pop()
+ * ends it. */
+bool hed_remote_enter_any(struct hed_remote *r);
+
 /* ---- space.c: the reserved addresses --------------------------------------------------------- */
 
 /* give: leaves the addresses of the arena to the system, except for pinned memory. take: reserves
@@ -81,5 +90,5 @@ int hed_remote_space_take(struct hed_remote *r, struct hed_why *why);
 
 /* ---- rebuild.c ------------------------------------------------------------------------------- */
 
-/* Tells the worker about every object of the program. */
-int hed_remote_rebuild(struct hed_remote *r, struct hed_why *why);
+/* Tells the worker about every object of the program, except for what it has as the twin. */
+int hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);

@@ -1,0 +1,387 @@
+/* A worker that is being prepared. See twin.h. */
+#include "backends/remote/snap/twin.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
+#include "backends/remote/snap/extents.h"
+#include "backends/remote/snap/snap.h"
+#include "base/err.h"
+#include "base/number.h"
+
+#define WRITERS 4u /* at once; each has a connection */
+
+static int
+twin_lost(const struct hed_remote_twin *t, struct hed_why *why)
+{
+    /* Relaxed: this thread has noticed it, or will at the next look. */
+    if (!atomic_load_explicit(&t->remote.lost, memory_order_relaxed))
+        return 0;
+    hed_why_set(why, "the new worker is lost: %s", t->remote.trouble.text);
+    return HED_EIO;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* What a session needs before it joins a worker: the settings and the addresses of the program's.
+ */
+static int
+copy_session(struct hed_remote *t, const struct hed_remote *r, const char *address,
+             struct hed_why *why)
+{
+    *t = (struct hed_remote){.driver = r->driver,
+                             .address = r->address,
+                             .tls = r->tls,
+                             .timeout_ms = r->timeout_ms,
+                             .silent_ms = r->silent_ms,
+                             .arena = r->arena,
+                             .base = r->base,
+                             .size = r->size,
+                             .stride = r->stride,
+                             .usable = r->usable,
+                             .map_unit = r->map_unit,
+                             .device_count = r->device_count,
+                             .heap = r->heap,
+                             .heap_size = r->heap_size};
+    memcpy(t->token, r->token, sizeof t->token);
+    for (int i = 0; i < r->device_count; i++)
+        t->devices[i].ordinal = r->devices[i].ordinal;
+    hed_lock_init(&t->channels_lock, HED_RANK_CHANNELS);
+    hed_lock_init(&t->events_lock, HED_RANK_EVENTS);
+    hed_lock_init(&t->flush_lock, HED_RANK_FLUSH);
+    hed_lock_init(&t->ahead, HED_RANK_AHEAD);
+    /* Relaxed, both: no other thread knows of it yet. Losing it is no loss for the program, and
+     * every function here flushes what it sends. */
+    atomic_store_explicit(&t->trying, true, memory_order_relaxed);
+    atomic_store_explicit(&t->flusher, true, memory_order_relaxed);
+    if (address && address[0]) {
+        const int err = hed_address_parse(address, &t->address, why);
+
+        if (err)
+            return err;
+    }
+    return hed_remote_memory_init(t, why);
+}
+
+int
+hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remote_twin **out,
+                     struct hed_why *why)
+{
+    struct hed_remote_twin *t = calloc(1, sizeof *t);
+    struct hed_channel *first = NULL;
+    int err = t ? 0 : HED_ENOMEM;
+
+    if (err)
+        return err;
+    t->of = r;
+    t->remote.heap = r->heap;
+    (void)pthread_mutex_init(&t->gate, NULL);
+    (void)pthread_cond_init(&t->passed, NULL);
+    err = copy_session(&t->remote, r, address, why);
+    if (!err)
+        err = hed_remote_join_again(&t->remote, &first, why);
+    if (!err && (err = hed_remote_channel_adopt(&t->remote, first)) != 0)
+        hed_channel_free(first);
+    /* A heap of the server's own would not have the program's pinned memory. */
+    if (!err && r->heap >= 0 && t->remote.heap != r->heap)
+        err = HED_ENOTSUP;
+    if (err) {
+        hed_remote_twin_close(t);
+        return err;
+    }
+    r->twin = &t->remote;
+    *out = t;
+    return 0;
+}
+
+static void
+free_range(struct hed_remote_twin_range *g)
+{
+    free(g->hashes);
+    free(g->known);
+}
+
+static int
+forget_mapping(void *arg, const struct hed_remote_mapping *m)
+{
+    (void)hed_remote_mapping_remove(arg, m->kind, m->at);
+    return 0;
+}
+
+void
+hed_remote_twin_close(struct hed_remote_twin *t)
+{
+    if (!t)
+        return;
+
+    struct hed_remote *twin = &t->remote;
+
+    t->of->twin = NULL;
+    if (twin->memory) {
+        hed_remote_seat_close(twin);
+        (void)hed_remote_mappings_each(twin, HED_MAP_DEVICE, forget_mapping, twin);
+        (void)pthread_cond_destroy(&twin->memory->answered);
+        (void)pthread_cond_destroy(&twin->copies->came);
+    }
+    if (twin->heap >= 0 && twin->heap != t->of->heap)
+        (void)close(twin->heap);
+    while (twin->channels) {
+        struct hed_remote_channel *gone = twin->channels;
+
+        twin->channels = gone->next;
+        free(gone);
+    }
+    for (size_t i = 0; i < t->context_count; i++)
+        hed_context_unref(t->contexts[i]);
+    for (size_t i = 0; i < t->count; i++)
+        free_range(&t->ranges[i]);
+    free(t->ranges);
+    free(twin->memory);
+    free(twin->copies);
+    (void)pthread_mutex_destroy(&t->gate);
+    (void)pthread_cond_destroy(&t->passed);
+    free(t);
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+bool
+hed_remote_twin_has(const struct hed_remote *twin, const struct hed_context *c)
+{
+    const struct hed_remote_twin *t = (const struct hed_remote_twin *)twin;
+
+    for (size_t i = 0; i < t->context_count; i++)
+        if (t->contexts[i] == c)
+            return true;
+    return false;
+}
+
+/* Primary contexts stay at a worker, as they do at the program's. */
+static void
+drop_dead_contexts(struct hed_remote_twin *t)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < t->context_count; i++) {
+        struct hed_context *c = t->contexts[i];
+
+        if (c->primary || hed_context_alive(c)) {
+            t->contexts[left++] = c;
+            continue;
+        }
+        (void)hed_remote_ask_waiting(&t->remote, c->object.handle, 0, cuCtxDestroy_v2,
+                                     .ctx = hed_context_handle(c));
+        hed_context_unref(c);
+    }
+    t->context_count = left;
+}
+
+/* A living context that the twin does not have, as a reference; NULL: there is none. */
+static struct hed_context *
+next_new_context(struct hed_remote_twin *t)
+{
+    struct hed_driver *d = t->of->driver;
+    struct hed_context *c;
+
+    hed_lock(&d->contexts_lock);
+    for (c = d->contexts; c; c = c->next)
+        if (hed_context_alive(c) && !hed_remote_twin_has(&t->remote, c))
+            break;
+    if (c)
+        hed_context_ref(c);
+    hed_unlock(&d->contexts_lock);
+    return c;
+}
+
+static int
+adjust_contexts(struct hed_remote_twin *t, struct hed_why *why)
+{
+    struct hed_context *c;
+
+    drop_dead_contexts(t);
+    while ((c = next_new_context(t))) {
+        const CUresult result = t->context_count == HED_TWIN_CONTEXTS
+                                    ? CUDA_ERROR_NOT_SUPPORTED
+                                    : hed_remote_context_tell(&t->remote, c);
+
+        if (result != CUDA_SUCCESS) {
+            hed_context_unref(c);
+            hed_why_set(why, "the server refuses a context: CUDA error %d", (int)result);
+            return result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM : HED_ENOTSUP;
+        }
+        t->contexts[t->context_count++] = c;
+    }
+    return 0;
+}
+
+/* Makes a context that both have the thread's: messages name it. */
+static bool
+enter_common(struct hed_remote_twin *t)
+{
+    struct hed_context *found = NULL;
+
+    for (size_t i = 0; i < t->context_count; i++)
+        if (hed_context_alive(t->contexts[i]) && (!found || t->contexts[i]->primary))
+            found = t->contexts[i];
+    return found && hed_thread_push(t->of->driver, found);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct range_list {
+    struct hed_remote_twin_range *all;
+    size_t count, room;
+};
+
+static int
+note_range(void *arg, const struct hed_remote_mapping *m)
+{
+    struct range_list *l = arg;
+
+    if (l->count == l->room) {
+        const size_t room = l->room ? 2 * l->room : 64;
+        struct hed_remote_twin_range *all = realloc(l->all, room * sizeof *all);
+
+        if (!all)
+            return HED_ENOMEM;
+        l->all = all;
+        l->room = room;
+    }
+    l->all[l->count++] =
+        (struct hed_remote_twin_range){.at = m->at, .size = m->size, .device = m->device};
+    return 0;
+}
+
+static int
+compare_twin_ranges(const void *left, const void *right)
+{
+    const struct hed_remote_twin_range *a = left, *b = right;
+
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static int
+make_range(struct hed_remote_twin *t, struct hed_remote_twin_range *g)
+{
+    const size_t chunks = (size_t)hed_divide_up(g->size, HED_EXTENT_CHUNK);
+
+    g->hashes = calloc(chunks, sizeof *g->hashes);
+    g->known = calloc(chunks, sizeof *g->known);
+    return g->hashes && g->known ? hed_remote_map(&t->remote, g->at, g->size) : HED_ENOMEM;
+}
+
+/* Both lists are sorted. What is in both stays. What is only in the old one goes first, since new
+ * memory may overlap it. */
+static int
+adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
+{
+    int err = 0;
+
+    for (size_t i = 0, k = 0; i < t->count; i++) {
+        struct hed_remote_twin_range *g = &t->ranges[i];
+
+        while (k < now->count && now->all[k].at < g->at)
+            k++;
+        if (k < now->count && now->all[k].at == g->at && now->all[k].size == g->size) {
+            now->all[k] = *g;
+        } else {
+            hed_remote_unmap(&t->remote, g->at, g->size);
+            free_range(g);
+        }
+    }
+    free(t->ranges);
+    t->ranges = now->all;
+    t->count = now->count;
+    for (size_t i = 0; i < t->count && !err; i++)
+        if (!t->ranges[i].hashes)
+            err = make_range(t, &t->ranges[i]);
+    return err;
+}
+
+int
+hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why)
+{
+    struct range_list now = {NULL};
+    struct hed_remote_channel *own;
+    int err = hed_remote_mappings_each(t->of, HED_MAP_DEVICE, note_range, &now);
+
+    if (err) {
+        free(now.all);
+        return err;
+    }
+    if (now.count)
+        qsort(now.all, now.count, sizeof *now.all, compare_twin_ranges);
+    own = hed_remote_channel_aside();
+    err = adjust_contexts(t, why);
+    if (err) {
+        free(now.all);
+    } else {
+        const bool entered = enter_common(t);
+
+        err = adjust_ranges(t, &now);
+        if (entered)
+            hed_thread_pop(t->of->driver);
+        if (err)
+            hed_why_set(why, err == HED_ENOMEM
+                                 ? "the server does not have as much memory as the program uses"
+                                 : "the program's memory could not be mapped at the server");
+    }
+    if (!err) {
+        hed_remote_look(&t->remote); /* sends all of it, and learns of failures */
+        err = twin_lost(t, why);
+    }
+    hed_remote_channel_back(own);
+    return err;
+}
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+/* Each writer takes a channel that another has left, so there are no more channels than writers. */
+int
+hed_remote_twin_write(struct hed_remote_twin *t, uint64_t context, uint64_t to, const void *from,
+                      uint64_t size, struct hed_why *why)
+{
+    struct hed_remote_channel *own = hed_remote_channel_aside();
+    int err;
+
+    (void)pthread_mutex_lock(&t->gate);
+    while (t->writers == WRITERS)
+        (void)pthread_cond_wait(&t->passed, &t->gate);
+    t->writers++;
+    (void)pthread_mutex_unlock(&t->gate);
+    err = hed_remote_write(&t->remote, context, to, from, size);
+    /* The worker takes messages in order: none may stay behind in the buffer of a channel that
+     * nobody uses. */
+    if (!err)
+        hed_remote_flush_others(&t->remote, NULL, UINT64_MAX);
+    hed_remote_channel_back(own);
+    (void)pthread_mutex_lock(&t->gate);
+    t->writers--;
+    (void)pthread_cond_signal(&t->passed);
+    (void)pthread_mutex_unlock(&t->gate);
+    if (err && !twin_lost(t, why))
+        hed_why_set(why, "memory cannot be written at the new server: %s", hed_err_text(err));
+    return err;
+}
+
+int
+hed_remote_twin_settle(struct hed_remote_twin *t, struct hed_why *why)
+{
+    struct hed_remote_channel *own = hed_remote_channel_aside();
+    CUresult result = CUDA_SUCCESS;
+    int err;
+
+    for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS; i++)
+        result = hed_remote_wait(&t->remote, t->contexts[i]->object.handle, 0);
+    hed_remote_channel_back(own);
+    err = twin_lost(t, why);
+    if (!err && result != CUDA_SUCCESS) {
+        hed_why_set(why, "memory cannot be written at the new server: CUDA error %d", (int)result);
+        err = HED_EIO;
+    }
+    return err;
+}

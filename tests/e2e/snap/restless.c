@@ -1,0 +1,232 @@
+/* A program whose device memory never rests: one thread changes pieces of a large allocation,
+ * others allocate and free large blocks, capture graphs, and make and destroy contexts. Each checks
+ * all of its results, so whatever becomes of the GPU meanwhile, nothing may be noticed.
+ *
+ *     snap_restless SECONDS [MIB [THREADS]]
+ *
+ * MIB: of memory, of which a small part changes all the time. THREADS: the first so many; all four
+ * if it is not given.
+ *
+ * It says "ready" when it begins, and prints "ok" and how many steps it has made at the end.
+ */
+#include "conformance/conf.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OK(call) CHECK_IS(call, CUDA_SUCCESS)
+#define MIB ((size_t)1 << 20)
+#define PIECE 16384u /* words that change at a time */
+#define BLOCK (96 * MIB)
+#define BLOCKS 3u /* more than is kept in spare, so that some are really unmapped */
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    /* p[i] = p[i] * 1664525 + k + i */
+    ".visible .entry mix(.param .u64 p, .param .u32 n, .param .u32 k)\n{\n"
+    ".reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
+    "ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.param.u32 %r1, [k];\n"
+    "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+    "mad.lo.u32 %r2, %r2, %r3, %r4; setp.ge.u32 %p, %r2, %r0; @%p ret;\n"
+    "mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1; ld.global.u32 %r5, [%d0];\n"
+    "mad.lo.u32 %r5, %r5, 1664525, %r1; add.u32 %r5, %r5, %r2; st.global.u32 [%d0], %r5; ret;\n}\n";
+
+static CUcontext primary;
+static CUfunction mix;
+static atomic_bool ends;
+static atomic_ulong steps[4];
+static size_t bytes = 32 * MIB;
+
+static void
+run_mix(CUdeviceptr p, uint32_t n, uint32_t k, CUstream s)
+{
+    void *params[] = {&p, &n, &k};
+
+    OK(CU(cuLaunchKernel)(mix, (n + 255) / 256, 1, 1, 256, 1, 1, 0, s, params, NULL));
+}
+
+static void
+mix_here(uint32_t *p, uint32_t n, uint32_t k)
+{
+    for (uint32_t i = 0; i < n; i++)
+        p[i] = p[i] * 1664525 + k + i;
+}
+
+static uint32_t
+next_random(uint32_t *seed)
+{
+    return *seed = *seed * 1103515245 + 12345;
+}
+
+static void
+compare(const uint32_t *got, const uint32_t *want, size_t words, const char *what)
+{
+    for (size_t i = 0; i < words; i++)
+        if (got[i] != want[i]) {
+            printf("%s: word %zu is %#x, not %#x\n", what, i, got[i], want[i]);
+            exit(1);
+        }
+}
+
+/* Changes pieces of a large allocation; this process computes the same. */
+static void *
+change_pieces(void *arg)
+{
+    const size_t words = bytes / 4;
+    uint32_t *want = calloc(words, 4), *got = malloc(bytes);
+    uint32_t seed = 1;
+    CUdeviceptr p;
+    CUstream s;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuStreamCreate)(&s, CU_STREAM_DEFAULT));
+    OK(CU(cuMemAlloc_v2)(&p, bytes));
+    OK(CU(cuMemsetD32_v2)(p, 0, words));
+    for (unsigned n = 1; !ends; n++) {
+        const size_t at = next_random(&seed) % (words / PIECE) / (n % 4 ? 8 : 1) * PIECE;
+
+        run_mix(p + at * 4, PIECE, n, s);
+        mix_here(want + at, PIECE, n);
+        if (n % 64 == 0) {
+            OK(CU(cuMemcpyDtoHAsync_v2)(got + at, p + at * 4, (size_t)PIECE * 4, s));
+            OK(CU(cuStreamSynchronize)(s));
+            compare(got + at, want + at, PIECE, "a piece");
+        }
+        steps[0]++;
+        (void)usleep(100);
+    }
+    OK(CU(cuStreamSynchronize)(s));
+    OK(CU(cuMemcpyDtoH_v2)(got, p, bytes));
+    compare(got, want, words, "all pieces");
+    free(want);
+    free(got);
+    return NULL;
+}
+
+/* Allocates and frees blocks, so that memory is mapped and unmapped all the time. */
+static void *
+change_blocks(void *arg)
+{
+    static uint32_t want[PIECE], got[PIECE];
+    uint32_t seed = 7;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    for (unsigned n = 1; !ends; n++) {
+        CUdeviceptr p[BLOCKS];
+        size_t at[BLOCKS];
+
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            at[i] = next_random(&seed) % (BLOCK / 4 / PIECE) * PIECE * 4;
+            OK(CU(cuMemAlloc_v2)(&p[i], BLOCK));
+            OK(CU(cuMemsetD32_v2)(p[i] + at[i], n + i, PIECE));
+            run_mix(p[i] + at[i], PIECE, i, NULL);
+        }
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            OK(CU(cuMemcpyDtoH_v2)(got, p[i] + at[i], sizeof got));
+            for (size_t k = 0; k < PIECE; k++)
+                want[k] = n + i;
+            mix_here(want, PIECE, i);
+            compare(got, want, PIECE, "a block");
+            OK(CU(cuMemFree_v2)(p[i]));
+        }
+        steps[1]++;
+    }
+    return NULL;
+}
+
+/* Makes contexts with memory, and destroys them. */
+static void *
+change_contexts(void *arg)
+{
+    static uint32_t want[PIECE], got[PIECE];
+
+    (void)arg;
+    for (unsigned n = 1; !ends; n++) {
+        CUcontext c;
+        CUdeviceptr p;
+
+        OK(CU(cuCtxCreate_v2)(&c, 0, 0));
+        OK(CU(cuMemAlloc_v2)(&p, 4 * MIB));
+        OK(CU(cuMemsetD32_v2)(p, n, PIECE));
+        for (size_t k = 0; k < PIECE; k++)
+            want[k] = n;
+        OK(CU(cuMemcpyDtoH_v2)(got, p, sizeof got));
+        compare(got, want, PIECE, "a context");
+        OK(CU(cuCtxDestroy_v2)(c));
+        steps[2]++;
+        (void)usleep(100);
+    }
+    return NULL;
+}
+
+/* Captures and launches graphs. While it captures, other threads may not do this or that. */
+static void *
+capture_graphs(void *arg)
+{
+    static uint32_t want[PIECE], got[PIECE];
+    CUdeviceptr p;
+    CUstream s;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuMemAlloc_v2)(&p, sizeof want));
+    OK(CU(cuMemsetD32Async)(p, 0, PIECE, s));
+    OK(CU(cuStreamSynchronize)(s));
+    for (unsigned n = 1; !ends; n++) {
+        CUgraph g;
+        CUgraphExec x;
+
+        OK(CU(cuStreamBeginCapture_v2)(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+        run_mix(p, PIECE, n, s);
+        run_mix(p, PIECE, n + 1, s);
+        OK(CU(cuStreamEndCapture)(s, &g));
+        OK(CU(cuGraphInstantiateWithFlags)(&x, g, 0));
+        OK(CU(cuGraphLaunch)(x, s));
+        OK(CU(cuStreamSynchronize)(s));
+        mix_here(want, PIECE, n);
+        mix_here(want, PIECE, n + 1);
+        OK(CU(cuGraphExecDestroy)(x));
+        OK(CU(cuGraphDestroy)(g));
+        steps[3]++;
+        (void)usleep(500);
+    }
+    OK(CU(cuMemcpyDtoH_v2)(got, p, sizeof got));
+    compare(got, want, PIECE, "a graph");
+    return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+    static void *(*const all[])(void *) = {change_pieces, change_blocks, capture_graphs,
+                                           change_contexts};
+    const size_t count = argc > 3 ? strtoul(argv[3], NULL, 10) % 5 : 4;
+    const double seconds = argc > 1 ? strtod(argv[1], NULL) : 5;
+    pthread_t threads[4];
+    CUmodule m;
+
+    if (argc > 2)
+        bytes = strtoul(argv[2], NULL, 10) * MIB;
+    conf_open();
+    OK(CU(cuInit)(0));
+    OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuModuleLoadData)(&m, ptx));
+    OK(CU(cuModuleGetFunction)(&mix, m, "mix"));
+    printf("ready\n");
+    (void)fflush(stdout);
+    for (size_t i = 0; i < count; i++)
+        CHECK_IS(pthread_create(&threads[i], NULL, all[i], NULL), 0);
+    (void)nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
+    ends = true;
+    for (size_t i = 0; i < count; i++)
+        (void)pthread_join(threads[i], NULL);
+    printf("ok %lu %lu %lu %lu\n", steps[0], steps[1], steps[2], steps[3]);
+    return 0;
+}
