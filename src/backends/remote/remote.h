@@ -108,6 +108,7 @@ struct hed_remote {
     struct hed_hold hold;  /* keeps the program's calls out: snap/hold.h */
     pthread_t holder;      /* the thread that holds the program, if it is held */
     _Atomic uint32_t away; /* 1: there is no worker just now; a futex */
+    uint64_t parted_ns;    /* when the last worker was left */
     bool parked;           /* the worker waits for our return, with this key */
     uint8_t key[16];
     _Atomic bool trying;    /* a new worker is being told about the program's objects */

@@ -188,9 +188,19 @@ keep_times(struct hed_remote *r, struct hed_context *c)
     hed_remote_send(r, context, 0, 0, cuEventDestroy_v2, .hEvent = name);
 }
 
+/* Memory that nothing lives in is not taken along. */
+static void
+trim_memory(struct hed_driver *d)
+{
+    for (int i = 0; i < d->device_count; i++)
+        hed_memory_trim(d, &d->devices[i]);
+    hed_memory_trim(d, NULL);
+}
+
 static void
 settle_old_worker(struct hed_remote *r)
 {
+    trim_memory(r->driver);
     (void)hed_handles_each(r->driver->handles, HED_KIND_STREAM, leave_stream_slot, r);
     for (struct hed_context *c = r->driver->contexts; c; c = c->next) {
         if (!hed_context_alive(c))

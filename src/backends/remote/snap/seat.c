@@ -5,6 +5,7 @@
  *        └───────────────────────── arrive ────────────────────┘  the old one is kept until the end
  */
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,10 +14,15 @@
 #include "backends/remote/memory.h"
 #include "backends/remote/snap/park.h"
 #include "backends/remote/snap/snap.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "driver/context/context.h"
+
+#define GONE_MS 5000                            /* that a worker may take to end */
+#define SOON_NS (3 * HED_NS_PER_S)              /* after leaving a worker */
+#define AGAIN_NS (UINT64_C(50) * HED_NS_PER_MS) /* between two attempts */
 
 /* ---- the connection to one worker ------------------------------------------------------------ */
 
@@ -181,6 +187,23 @@ hed_remote_enter_any(struct hed_remote *r)
     return entered;
 }
 
+/* The worker is told that this is the end. Its memory is free when it is gone, so waits for that,
+ * but not for ever. */
+static void
+say_bye(struct hed_remote *r)
+{
+    struct hed_remote_channel *channel;
+    struct hed_msg *m = hed_remote_begin(r, HED_MSG_BYE, sizeof *m, 0, 0, 0, &channel);
+
+    if (!m)
+        return;
+
+    struct pollfd p = {.fd = hed_conn_fd(hed_channel_conn(channel->channel)), .events = POLLRDHUP};
+
+    if (hed_remote_end(channel, m, sizeof *m) == 0 && hed_channel_flush(channel->channel) == 0)
+        (void)poll(&p, 1, GONE_MS);
+}
+
 /* ---- part and return ------------------------------------------------------------------------- */
 
 /* The worker that waits has no use any more, or has been returned to. */
@@ -202,6 +225,8 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
         err = HED_ENOMEM;
     if (!err && park)
         err = hed_remote_say_park(r, r->key, why);
+    else if (!err)
+        say_bye(r);
     if (!err)
         err = leave_worker(r, &s);
     if (err) {
@@ -214,6 +239,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     hed_remote_host_stop(r);
     set_away(r, true);
     r->parked = park;
+    r->parted_ns = hed_now_ns();
     close_worker(&s);
     if (park)
         *r->waiting = s;
@@ -349,9 +375,9 @@ settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_w
     return err;
 }
 
-int
-hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_source *from,
-                  struct hed_why *why)
+static int
+arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source *from,
+            struct hed_why *why)
 {
     const struct hed_address before = r->address;
     const bool was_away = is_away(r);
@@ -386,5 +412,21 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
         }
     }
     set_away(r, false);
+    return err;
+}
+
+/* The memory of the worker that was left a moment ago may not have been given back yet: its server
+ * has yet to notice that it is gone. */
+int
+hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_source *from,
+                  struct hed_why *why)
+{
+    const bool was_away = is_away(r);
+    int err = arrive_once(r, address, from, why);
+
+    while (err == HED_ENOMEM && was_away && hed_now_ns() - r->parted_ns < SOON_NS) {
+        hed_sleep_ns(AGAIN_NS);
+        err = arrive_once(r, address, from, why);
+    }
     return err;
 }
