@@ -39,9 +39,9 @@ struct hed_remote;
 
 #define HED_SLOTS_MAX 8192
 
-/* What this client can do, whatever the program's limits are. HED_CAN_PARK is left out until a copy
- * of a program that was saved while its worker waited can be restored (snap/request.c). */
-#define HED_REMOTE_CAN (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE)
+/* What this client can do, whatever the program's limits are. */
+#define HED_REMOTE_CAN \
+    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_PARK | HED_CAN_BASE)
 
 /* A thread's connection to the worker. */
 struct hed_remote_channel {

@@ -150,11 +150,7 @@ def shadows(servers, folder, want):
         if i % 5 != 2:
             continue
         file = f"{folder}/shadow{i}"
-        if not parent and "state=parked" not in program.ask("shadow", either=True):
-            program.process.kill()
-            return True  # it does not park workers
-        if parent:
-            program.ask("shadow", "-p", *parent)
+        program.ask("shadow", *(["-p", *parent] if parent else []))
         program.ask("continue", *(["-p"] if parent else []), "-f", file, *parent)
         subprocess.run([ASK, file, "complete"], check=True)
         program.ask("out")

@@ -83,12 +83,15 @@ int hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r,
 
 /* ---- sources for hed_remote_arrive(): hoard.c, fill.c ---------------------------------------- */
 
+struct hed_remote_shadow;
+
 struct hed_remote_fill {
-    struct hed_remote_source source; /* must come first */
-    struct hed_remote_hoard *hoard;  /* from here, */
-    struct hed_snap_reader *reader;  /* or from here */
-    struct hed_remote_pump *pump;    /* NULL: one is made */
-    bool verify;                     /* hash the memory afterwards, and compare */
+    struct hed_remote_source source;        /* must come first */
+    struct hed_remote_hoard *hoard;         /* from here, */
+    struct hed_snap_reader *reader;         /* or from here */
+    const struct hed_remote_shadow *shadow; /* memory of ours, which was not saved; may be NULL */
+    struct hed_remote_pump *pump;           /* NULL: one is made */
+    bool verify;                            /* hash the memory afterwards, and compare */
     struct hed_remote_moved moved;
 };
 

@@ -5,6 +5,7 @@
 
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/contents.h"
+#include "backends/remote/snap/shadow.h"
 #include "base/err.h"
 
 /* One filling. */
@@ -168,6 +169,9 @@ fill_all(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *w
 
     if (err)
         return err;
+
+    if (f->shadow)
+        hed_remote_shadow_hide(f->shadow, &k.list);
 
     size_t count = k.list.chunks;
 

@@ -232,6 +232,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
         return err;
     hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
     f.pump = a->pump;
+    f.shadow = a->shadow;
     err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     hed_snap_reader_free(reader);
     q->answer.written = f.moved.bytes;
@@ -242,6 +243,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     a->state = HED_TALK_RUNNING;
     hed_session_tell_away(false, q->answer.total_ns);
     hed_remote_release(a->remote);
+    hed_remote_shadow_drop(a);
     hed_remote_pump_close(a->pump);
     a->pump = NULL;
     hed_remote_hoard_free(a->hoard);
@@ -334,8 +336,12 @@ hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
         return runs || s == HED_TALK_PAUSED ? go_out(a, q, true) : refuse_state(a, q);
     case HED_TALK_OUT:
         return runs || s == HED_TALK_PAUSED ? go_out(a, q, false) : refuse_state(a, q);
-    case HED_TALK_IN:
     case HED_TALK_ATTACH:
+        /* A copy of a program that was saved while its worker waited for it. */
+        if (s == HED_TALK_PARKED && q->asked.fds)
+            return come_in(a, q);
+        return out ? come_in(a, q) : refuse_state(a, q);
+    case HED_TALK_IN:
         return out ? come_in(a, q) : refuse_state(a, q);
     case HED_TALK_MOVE:
         return runs ? move_elsewhere(a, q) : refuse_state(a, q);

@@ -58,6 +58,25 @@ free_shadow(struct hed_remote_shadow *w)
     free(w);
 }
 
+void
+hed_remote_shadow_hide(const struct hed_remote_shadow *w, struct hed_remote_extents *x)
+{
+    hed_remote_hasher_hide(w->hasher, x);
+    for (unsigned i = 0; i < w->count; i++)
+        if (w->memory[i].at)
+            hed_remote_extents_hide(x, w->memory[i].at);
+}
+
+void
+hed_remote_shadow_drop(struct hed_remote_attendant *a)
+{
+    if (!a->shadow)
+        return;
+    hed_remote_hasher_close(a->shadow->hasher);
+    free_shadow(a->shadow);
+    a->shadow = NULL;
+}
+
 /* ---- what has changed ------------------------------------------------------------------------ */
 
 static bool

@@ -7,6 +7,11 @@
 int hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q);
 int hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q);
 
+/* Takes the memory that this takes out of a list. */
+void hed_remote_shadow_hide(const struct hed_remote_shadow *w, struct hed_remote_extents *x);
+/* Gives that memory back, at a worker that has it; nothing is written. */
+void hed_remote_shadow_drop(struct hed_remote_attendant *a);
+
 /* request.c. Holds the program, and says when that began. */
 int hed_remote_hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q,
                             uint64_t *begin);
