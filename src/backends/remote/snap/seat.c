@@ -12,6 +12,7 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
 #include "backends/remote/snap/park.h"
 #include "backends/remote/snap/snap.h"
 #include "base/clock.h"
@@ -225,8 +226,10 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
         err = HED_ENOMEM;
     if (!err && park)
         err = hed_remote_say_park(r, r->key, why);
-    else if (!err)
+    else if (!err) {
+        hed_remote_host_stop(r); /* its thread must not take the end of the worker for a loss */
         say_bye(r);
+    }
     if (!err)
         err = leave_worker(r, &s);
     if (err) {
@@ -375,6 +378,18 @@ settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_w
     return err;
 }
 
+/* The new worker has not been told about primary contexts that are not active. */
+static void
+forget_inactive(struct hed_remote *r)
+{
+    for (int i = 0; i < r->device_count; i++) {
+        const struct hed_context *c = r->driver->devices[i].primary;
+
+        if (!hed_context_alive(c))
+            hed_remote_context(c)->made = false;
+    }
+}
+
 static int
 arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source *from,
             struct hed_why *why)
@@ -405,6 +420,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
         }
         take_worker_back(r, &old);
     } else {
+        forget_inactive(r);
         forget_waiting(r);
         if (!was_away) {
             hed_remote_host_stop(r); /* it has served the old one until now */

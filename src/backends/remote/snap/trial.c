@@ -36,7 +36,7 @@ go_and_arrive(struct hed_remote *r, struct hed_remote_hoard *hoard, struct hed_r
 {
     struct hed_remote_moved moved = {0};
     struct hed_remote_fill fill;
-    int err = hed_remote_hoard_take(hoard, r, *pump, &moved, why);
+    int err = hed_remote_hoard_take(hoard, r, *pump, false, &moved, why);
 
     hed_remote_pump_close(*pump); /* what is ours must not be taken along */
     *pump = NULL;
