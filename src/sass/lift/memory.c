@@ -275,6 +275,14 @@ is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
     return false;
 }
 
+/* Must two words be read or written at once? So it is with an order of memory: other threads may
+ * look at them meanwhile. */
+static bool
+is_one_access(const char *name, unsigned size)
+{
+    return size == SIZE_PAIR && strstr(name, ".relaxed") != NULL;
+}
+
 static void
 put_load(struct lift *l, const char *ld, unsigned size, const char *at)
 {
@@ -282,7 +290,7 @@ put_load(struct lift *l, const char *ld, unsigned size, const char *at)
 
     if (size <= SIZE_WORD) {
         hed_lift_put(l, "%s.%s %s, [%s]", ld, types[size], hed_lift_def(l, d), at);
-    } else if (is_wanted_whole(l, d)) {
+    } else if (is_one_access(ld, size) || is_wanted_whole(l, d)) {
         const char *q = hed_lift_def64(l, d);
 
         if (size == SIZE_PAIR)
@@ -310,7 +318,8 @@ put_store(struct lift *l, const char *st, unsigned size, const char *at)
 
     if (size <= SIZE_WORD) {
         hed_lift_put(l, "%s.%s [%s], %s", st, types[size], at, hed_lift_nth(l, s, 0));
-    } else if (hed_lift_has_wide(l, s, 0) && (size == SIZE_PAIR || hed_lift_has_wide(l, s, 2))) {
+    } else if (is_one_access(st, size) ||
+               (hed_lift_has_wide(l, s, 0) && (size == SIZE_PAIR || hed_lift_has_wide(l, s, 2)))) {
         const char *q = hed_lift_u64_nth(l, s, 0);
 
         if (size == SIZE_PAIR)
