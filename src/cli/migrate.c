@@ -20,20 +20,25 @@ static const char usage[] =
     "  --budget TIME     stop the program for the last copy when that will take no\n"
     "                    longer than this (50ms)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
+    "  --verbose         say what the program stood still for\n"
     "  -h, --help        show this help\n";
 
-enum { OPT_TO, OPT_DEADLINE, OPT_BUDGET, OPT_LISTEN, OPT_HELP };
+enum { OPT_TO, OPT_DEADLINE, OPT_BUDGET, OPT_LISTEN, OPT_VERBOSE, OPT_HELP };
 
 static const struct hed_cli_opt options[] = {
-    [OPT_TO] = {"to", true},         [OPT_DEADLINE] = {"deadline", true},
-    [OPT_BUDGET] = {"budget", true}, [OPT_LISTEN] = {"listen", true},
-    [OPT_HELP] = {"help", false},    {NULL, false},
+    [OPT_TO] = {"to", true},
+    [OPT_DEADLINE] = {"deadline", true},
+    [OPT_BUDGET] = {"budget", true},
+    [OPT_LISTEN] = {"listen", true},
+    [OPT_VERBOSE] = {"verbose", false},
+    [OPT_HELP] = {"help", false},
+    {NULL, false},
 };
 
 struct migrate_words {
     const char *subject, *to, *listen;
     uint64_t deadline_ns, budget_ns;
-    bool help;
+    bool verbose, help;
 };
 
 static int
@@ -62,6 +67,7 @@ parse_migrate(struct migrate_words *w, int argc, char **argv)
         w->subject = option == HED_CLI_OPERAND ? o.value : w->subject;
         w->to = option == OPT_TO ? o.value : w->to;
         w->listen = option == OPT_LISTEN ? o.value : w->listen;
+        w->verbose = w->verbose || option == OPT_VERBOSE;
         w->help = w->help || option == OPT_HELP;
     }
     if (w->help)
@@ -75,6 +81,15 @@ parse_migrate(struct migrate_words *w, int argc, char **argv)
         return HED_EXIT_USAGE;
     }
     return HED_EXIT_OK;
+}
+
+/* Parts that took no time to speak of are left out. */
+static void
+print_move_parts(const struct hed_talk_answer *a)
+{
+    for (unsigned i = 0; i < HED_TALK_PARTS; i++)
+        if (a->parts_ns[i] >= 1000)
+            printf("  %-9s %.3f ms\n", hed_talk_part_name(i), (double)a->parts_ns[i] * 1e-6);
 }
 
 int
@@ -108,5 +123,7 @@ hed_cli_migrate(int argc, char **argv)
     printf("%s goes on at %s: %s in %" PRIu32 " rounds, %s in the last; it stood still for %s\n",
            a.program, a.address, hed_snap_bytes_text(a.written, bytes), a.rounds,
            hed_snap_bytes_text(a.last_round, last), hed_snap_time_text(a.stall_ns, stall));
+    if (w.verbose)
+        print_move_parts(&a);
     return HED_EXIT_OK;
 }

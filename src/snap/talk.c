@@ -50,6 +50,22 @@ hed_talk_object_name(unsigned object)
     return object < HED_TALK_OBJECTS ? names[object] : "?";
 }
 
+const char *
+hed_talk_part_name(unsigned part)
+{
+    static const char *const names[HED_TALK_PARTS] = {
+        [HED_TALK_STOP] = "stop",       [HED_TALK_DRAIN] = "drain",
+        [HED_TALK_SETTLE] = "settle",   [HED_TALK_ADJUST] = "adjust",
+        [HED_TALK_HASH] = "hash",       [HED_TALK_COPY] = "copy",
+        [HED_TALK_REST] = "rest",       [HED_TALK_TOOLS] = "tools",
+        [HED_TALK_SEAT] = "seat",       [HED_TALK_REMADE] = "contexts",
+        [HED_TALK_MAPPED] = "memory",   [HED_TALK_CODE] = "code",
+        [HED_TALK_QUEUES] = "queues",   [HED_TALK_IMAGES] = "images",
+        [HED_TALK_VERIFIED] = "verify", [HED_TALK_LEAVE] = "leave"};
+
+    return part < HED_TALK_PARTS ? names[part] : "?";
+}
+
 /* ---- the structs ----------------------------------------------------------------------------- */
 
 void

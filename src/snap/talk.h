@@ -29,7 +29,7 @@
 struct hed_why;
 
 #define HED_TALK_MAGIC 0x4b4c4148u /* "HALK" in the order of its bytes */
-#define HED_TALK_VERSION 1
+#define HED_TALK_VERSION 2
 #define HED_TALK_FDS_MAX \
     160 /* descriptors of one request: a file, its parent, the parent's homes */
 #define HED_TALK_PATH_MAX 108 /* bytes of a socket's path, the 0 included; the kernel's limit */
@@ -100,6 +100,27 @@ enum hed_talk_object {
     HED_TALK_OBJECTS
 };
 
+/* What a move does while the program is held, in this order. */
+enum hed_talk_part {
+    HED_TALK_STOP,     /* until its calls have returned */
+    HED_TALK_DRAIN,    /* until its own work on the GPU is done */
+    HED_TALK_SETTLE,   /* the old worker gives back what is not taken along */
+    HED_TALK_ADJUST,   /* contexts and memory that have changed since the last round */
+    HED_TALK_HASH,     /* which memory has changed */
+    HED_TALK_COPY,     /* device memory, from worker to worker */
+    HED_TALK_REST,     /* arrays, variables, physical memory: listed, read and written */
+    HED_TALK_TOOLS,    /* our own kernels and memory are dropped */
+    HED_TALK_SEAT,     /* the connection */
+    HED_TALK_REMADE,   /* contexts */
+    HED_TALK_MAPPED,   /* pinned and physical memory */
+    HED_TALK_CODE,     /* libraries, functions, addresses of variables */
+    HED_TALK_QUEUES,   /* streams and events */
+    HED_TALK_IMAGES,   /* arrays, textures, surfaces, conditions of graphs */
+    HED_TALK_VERIFIED, /* memory is read back, if that was asked for */
+    HED_TALK_LEAVE,    /* the last answer of the new worker; the old one is left */
+    HED_TALK_PARTS
+};
+
 struct hed_talk_request {
     uint32_t magic;
     uint16_t version;
@@ -138,16 +159,17 @@ struct hed_talk_answer {
     uint32_t refusals;                  /* INFO: objects that cannot be saved; `why` names them */
     uint32_t objects[HED_TALK_OBJECTS]; /* INFO */
     uint32_t pad;
-    uint64_t heap_base, heap_size; /* the range of device addresses */
-    uint8_t session[16];           /* the same for all snapshots of this program */
-    char address[256];             /* of the server */
+    uint64_t parts_ns[HED_TALK_PARTS]; /* MOVE: what stall_ns was spent on */
+    uint64_t heap_base, heap_size;     /* the range of device addresses */
+    uint8_t session[16];               /* the same for all snapshots of this program */
+    char address[256];                 /* of the server */
     char program[256];
     char device[96]; /* name of the first device */
     char why[512];   /* for people; "" if there is nothing to say */
 };
 
 _Static_assert(sizeof(struct hed_talk_request) == 440, "no gaps");
-_Static_assert(sizeof(struct hed_talk_answer) == 1304, "no gaps");
+_Static_assert(sizeof(struct hed_talk_answer) == 1432, "no gaps");
 
 /* Fill in the beginning; the rest is zero. */
 void hed_talk_ask(struct hed_talk_request *q, enum hed_talk_kind kind);
@@ -160,10 +182,11 @@ int hed_talk_check_request(const void *bytes, size_t n, size_t fds, struct hed_t
 int hed_talk_check_answer(const void *bytes, size_t n, struct hed_talk_answer *out,
                           struct hed_why *why);
 
-/* "capture", "paused", "graphs"; "?" for numbers that are none. */
+/* "capture", "paused", "graphs", "hash"; "?" for numbers that are none. */
 const char *hed_talk_kind_name(unsigned kind);
 const char *hed_talk_state_name(unsigned state);
 const char *hed_talk_object_name(unsigned object);
+const char *hed_talk_part_name(unsigned part);
 
 /* ---- the program's side ---------------------------------------------------------------------- */
 

@@ -29,6 +29,7 @@
 #include "core/layer.h"
 #include "driver/driver.h"
 #include "driver/machine.h"
+#include "snap/talk.h"
 #include "wire/channel/channel.h"
 #include "wire/transport.h"
 #include "wire/window.h"
@@ -58,6 +59,12 @@ struct hed_remote_device {
     bool real;              /* runs machine code */
     int major, minor;       /* compute capability of the worker's device */
     bool accepts_newer_ptx;
+};
+
+/* How long the program has been held, and what for: snap/pause.c. */
+struct hed_remote_laps {
+    uint64_t last; /* ns; the end of the last part */
+    uint64_t ns[HED_TALK_PARTS];
 };
 
 struct hed_remote {
@@ -105,11 +112,12 @@ struct hed_remote {
     uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */
     uint32_t slot_next;
 
-    struct hed_hold hold;  /* keeps the program's calls out: snap/hold.h */
-    pthread_t holder;      /* the thread that holds the program, if it is held */
-    _Atomic uint32_t away; /* 1: there is no worker just now; a futex */
-    uint64_t parted_ns;    /* when the last worker was left */
-    bool parked;           /* the worker waits for our return, with this key */
+    struct hed_hold hold;        /* keeps the program's calls out: snap/hold.h */
+    pthread_t holder;            /* the thread that holds the program, if it is held */
+    struct hed_remote_laps laps; /* the holder's */
+    _Atomic uint32_t away;       /* 1: there is no worker just now; a futex */
+    uint64_t parted_ns;          /* when the last worker was left */
+    bool parked;                 /* the worker waits for our return, with this key */
     uint8_t key[16];
     _Atomic bool trying;    /* a new worker is being told about the program's objects */
     struct hed_why trouble; /* why that one was lost */

@@ -76,11 +76,14 @@ main(int argc, char **argv)
         return 1;
     }
     printf("state=%s bytes=%llu written=%llu same=%llu hold_us=%llu stall_us=%llu total_us=%llu "
-           "rounds=%u last=%llu host=%llu\n",
+           "rounds=%u last=%llu host=%llu",
            hed_talk_state_name(a.state), (unsigned long long)a.device_bytes,
            (unsigned long long)a.written, (unsigned long long)a.same,
            (unsigned long long)a.hold_ns / 1000, (unsigned long long)a.stall_ns / 1000,
            (unsigned long long)a.total_ns / 1000, a.rounds, (unsigned long long)a.last_round,
            (unsigned long long)a.host_bytes);
+    for (unsigned i = 0; i < HED_TALK_PARTS && a.kind == HED_TALK_MOVE; i++)
+        printf(" %s_us=%llu", hed_talk_part_name(i), (unsigned long long)a.parts_ns[i] / 1000);
+    printf("\n");
     return 0;
 }

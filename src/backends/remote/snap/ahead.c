@@ -310,14 +310,17 @@ go_round(struct going *g)
     g->round = 0;
     if (!err)
         err = list_round(g);
+    hed_remote_lap(g->remote, HED_TALK_ADJUST);
     if (!err)
         err = find_changed(g);
+    hed_remote_lap(g->remote, HED_TALK_HASH);
     if (!err)
         err = in_batches(g, &g->copying, copy_batch);
     if (!err)
         err = hed_remote_twin_settle(g->twin, g->why);
     forget_round(g);
     g->total += g->round;
+    hed_remote_lap(g->remote, HED_TALK_COPY);
     return err;
 }
 
@@ -437,8 +440,10 @@ fill_rest(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *
     hed_remote_extents_rest(&x);
     err = write_rest(k->going, &x);
     hed_remote_extents_free(&x);
+    hed_remote_lap(r, HED_TALK_REST);
     if (!err && k->verify)
         err = verify_there(k->going);
+    hed_remote_lap(r, HED_TALK_VERIFIED);
     return err;
 }
 
@@ -467,10 +472,13 @@ take_over(struct going *g)
         err = hed_remote_hoard_take(g->hoard, g->remote, g->pump, true, &moved, g->why);
     /* Relaxed: the crew is done. */
     answer->last_round = g->round + atomic_load_explicit(&moved.bytes, memory_order_relaxed);
+    hed_remote_lap(g->remote, HED_TALK_REST);
     drop_tools(g);
+    hed_remote_lap(g->remote, HED_TALK_TOOLS);
     /* Dropping them may have left empty blocks, or taken some away. */
     if (!err)
         err = hed_remote_twin_adjust(g->twin, g->why);
+    hed_remote_lap(g->remote, HED_TALK_ADJUST);
     if (err)
         return err;
     return hed_remote_arrive(g->remote, NULL, &k.source, g->why);
@@ -510,6 +518,7 @@ hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request 
             err = take_over(&g);
             hed_remote_release(a->remote);
             q->answer.stall_ns = hed_now_ns() - begin;
+            hed_remote_report_move(a, q);
         }
     } else if (g.twin) {
         *stays = is_twin_lost(&g) || err == HED_ENOMEM;

@@ -70,5 +70,9 @@ void hed_remote_comeback_try(struct hed_remote_attendant *a);
 int hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request *q,
                           bool *stays);
 
+/* request.c. The program was held for a move: says what the time was spent on, in the answer and in
+ * the log. */
+void hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request *q);
+
 /* Says what is known of the program, in every answer. */
 void hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out);

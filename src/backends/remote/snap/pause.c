@@ -212,10 +212,20 @@ settle_old_worker(struct hed_remote *r)
 
 /* ---- hold and release ------------------------------------------------------------------------ */
 
+void
+hed_remote_lap(struct hed_remote *r, enum hed_talk_part part)
+{
+    const uint64_t now = hed_now_ns();
+
+    r->laps.ns[part] += now - r->laps.last;
+    r->laps.last = now;
+}
+
 int
 hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
 {
     const uint64_t end = hed_now_ns() + (uint64_t)deadline_ms * HED_NS_PER_MS;
+    struct hed_remote_laps laps = {.last = hed_now_ns()};
     int call = 0;
     int err = hed_hold_close(&r->hold, deadline_ms, &call);
 
@@ -228,15 +238,20 @@ hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
         return err;
     }
     r->holder = pthread_self();
+    r->laps = laps;
+    hed_remote_lap(r, HED_TALK_STOP);
     err = check_movable(r, why);
     if (!err)
         err = drain_work(r, end, why);
     if (!err)
         err = check_movable(r, why); /* work may have failed meanwhile */
+    hed_remote_lap(r, HED_TALK_DRAIN);
     if (err)
         hed_hold_open(&r->hold);
     else
         settle_old_worker(r);
+    if (!err)
+        hed_remote_lap(r, HED_TALK_SETTLE);
     return err;
 }
 

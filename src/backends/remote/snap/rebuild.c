@@ -286,6 +286,7 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why
         err = each_context(&b, context_again);
     if (!err)
         err = each_context(&b, enable_peers);
+    hed_remote_lap(r, HED_TALK_REMADE);
     if (!err) {
         const bool entered = hed_remote_enter_any(r);
 
@@ -293,12 +294,15 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why
         if (entered)
             hed_thread_pop(r->driver);
     }
+    hed_remote_lap(r, HED_TALK_MAPPED);
     if (!err)
         err = code_again(&b);
+    hed_remote_lap(r, HED_TALK_CODE);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_STREAM, stream_again, &b);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_EVENT, event_again, &b);
+    hed_remote_lap(r, HED_TALK_QUEUES);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_ARRAY, array_again, &b);
     if (!err)
@@ -307,5 +311,6 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why
         err = hed_remote_values_again(r, why);
     if (!err)
         err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, forget_exec, &b);
+    hed_remote_lap(r, HED_TALK_IMAGES);
     return err;
 }

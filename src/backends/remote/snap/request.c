@@ -2,6 +2,7 @@
  *
  *   getting ready, while the program runs ──> hold ──> copy, leave, arrive ──> release
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -253,6 +254,22 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
 
 /* ---- move ------------------------------------------------------------------------------------ */
 
+void
+hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
+    size_t used = 0;
+
+    for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
+        q->answer.parts_ns[i] = a->remote->laps.ns[i];
+        if (q->answer.parts_ns[i] >= 1000)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
+                                     hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
+    }
+    hed_info(REMOTE, "a move held the program for %.3f ms:%s", (double)q->answer.stall_ns * 1e-6,
+             text);
+}
+
 static int
 move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
@@ -271,6 +288,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
         return err;
     }
     err = copy_memory_out(a, q, &o);
+    hed_remote_lap(a->remote, HED_TALK_COPY);
     if (!err) {
         hed_remote_fill_init(&f, o.hoard, NULL, q->asked.flags & HED_TALK_VERIFY);
         f.pump = o.pump;
@@ -278,6 +296,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     }
     hed_remote_release(a->remote);
     q->answer.stall_ns = hed_now_ns() - begin;
+    hed_remote_report_move(a, q);
     q->answer.rounds = 1;
     q->answer.last_round = o.moved.bytes;
     drop_out(&o);

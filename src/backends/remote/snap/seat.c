@@ -368,6 +368,7 @@ settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_w
 
     if (!err && from)
         err = from->fill(from, r, why);
+    hed_remote_lap(r, HED_TALK_COPY);
     /* Messages without an answer may have failed. */
     if (!err)
         hed_remote_look(r);
@@ -405,6 +406,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
     r->trying = true;
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
     err = from && from->twin ? begin_at_twin(r, from->twin) : begin_at_new(r, address, why);
+    hed_remote_lap(r, HED_TALK_SEAT);
     if (!err)
         err = settle_at_new(r, from, why);
     r->trying = false;
@@ -428,6 +430,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
         }
     }
     set_away(r, false);
+    hed_remote_lap(r, HED_TALK_LEAVE);
     return err;
 }
 

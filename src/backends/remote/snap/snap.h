@@ -27,6 +27,8 @@
  * failure the program goes on. */
 int hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why);
 void hed_remote_release(struct hed_remote *r);
+/* A part of the time for which the program is held ends now. */
+void hed_remote_lap(struct hed_remote *r, enum hed_talk_part part);
 
 /* Leaves the worker, which ends, or waits for this client's return if `park`. */
 int hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why);
