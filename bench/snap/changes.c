@@ -41,7 +41,8 @@ load_modules(unsigned count)
         ".visible .global .align 4 .u32 value%u = %u;\n"
         ".visible .entry add%u(.param .u64 p)\n{\n.reg .b32 %%r<3>; .reg .b64 %%d<3>;\n"
         "ld.param.u64 %%d0, [p]; ld.global.u32 %%r0, [value%u];\n"
-        "ld.global.u32 %%r1, [%%d0]; add.u32 %%r1, %%r1, %%r0; st.global.u32 [%%d0], %%r1; ret;\n}\n";
+        "ld.global.u32 %%r1, [%%d0]; add.u32 %%r1, %%r1, %%r0; st.global.u32 [%%d0], %%r1;\n"
+        "ret;\n}\n";
     char name[32], ptx[sizeof text + 128];
     CUdeviceptr sum;
     uint32_t got, want = 0;

@@ -118,7 +118,7 @@ _heddle() {
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
     cpu) _heddle_cpu "$cur" "$prev" ;;
     snap) _heddle_snap "$cur" "$prev" ;;
-    migrate) _heddle_words "--to --deadline --budget --listen --help" "$cur" ;;
+    migrate) _heddle_words "--to --deadline --budget --listen --verbose --help" "$cur" ;;
     vm) _heddle_vm "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
     esac

@@ -255,7 +255,7 @@ send_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access)
     return send_map(r, HED_MSG_MAP, &what, false, NULL);
 }
 
-/* Physical memory of the host is not under a lease, so this asks whether there is any. */
+/* Memory of the host is not under a lease, so this asks whether there is any. */
 static int
 send_mapping(struct hed_remote *r, const struct hed_remote_mapping *m)
 {
@@ -265,7 +265,9 @@ send_mapping(struct hed_remote *r, const struct hed_remote_mapping *m)
                                  .size = m->size,
                                  .physical = m->physical};
 
-    return send_map(r, HED_MSG_MAP, &what, m->kind == HED_MAP_PHYSICAL && m->device < 0, NULL);
+    return send_map(r, HED_MSG_MAP, &what,
+                    m->kind == HED_MAP_HOST || (m->kind == HED_MAP_PHYSICAL && m->device < 0),
+                    NULL);
 }
 
 /* ---- host memory ----------------------------------------------------------------------------- */
@@ -488,22 +490,26 @@ map_again(void *arg, const struct hed_remote_mapping *m)
     struct hed_remote *r = a->remote;
     int err = 0;
 
-    if (a->twin && m->kind == HED_MAP_DEVICE &&
-        hed_remote_mapping_has(a->twin, HED_MAP_DEVICE, m->at, m->size))
+    if (a->twin && (m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_HOST) &&
+        hed_remote_mapping_has(a->twin, m->kind, m->at, m->size))
         return 0;
     if ((m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_PHYSICAL) && m->device >= 0 &&
         !take_or_ask_lease(r, m->device, m->size))
         return no_lease(r);
-    if (m->kind == HED_MAP_HOST)
-        err = send_map(
-            r, HED_MSG_MAP,
-            &(struct hed_map){.kind = HED_MAP_HOST, .device = -1, .at = m->at, .size = m->size},
-            true, NULL);
-    else
-        err = send_mapping(r, m);
+    err = send_mapping(r, m);
     if (!err && m->kind == HED_MAP_VIEW && m->has_access)
         err = send_access(r, m->at, m->size, m->access);
     return err;
+}
+
+int
+hed_remote_map_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size)
+{
+    const struct hed_remote_mapping m = {
+        .kind = HED_MAP_HOST, .device = -1, .at = at, .size = size};
+    const int err = map_again(&(struct mapping_again){.remote = twin}, &m);
+
+    return err ? err : hed_remote_mapping_add(twin, &m);
 }
 
 static int
@@ -544,12 +550,11 @@ hed_remote_lease_again(struct hed_remote *r, struct hed_why *why)
 int
 hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
 {
-    struct mapping_again a = {r, twin};
     static const enum hed_map_kind order[] = {HED_MAP_PHYSICAL, HED_MAP_DEVICE, HED_MAP_HOST,
                                               HED_MAP_VIEW};
-    int err = 0;
+    struct mapping_again a = {r, twin};
+    int err = hed_remote_heap_enter(r);
 
-    err = hed_remote_heap_enter(r);
     for (size_t i = 0; i < sizeof order / sizeof *order && !err; i++)
         err = hed_remote_mappings_each(r, order[i], map_again, &a);
     if (!err)

@@ -83,6 +83,9 @@ int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);
  * there is one. */
 int hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
 
+/* Tells a twin about pinned memory that the program's worker has, too. */
+int hed_remote_map_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size);
+
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
  * false if there is no room. */
 bool hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes);

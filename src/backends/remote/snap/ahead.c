@@ -55,6 +55,7 @@ struct going {
     struct hed_why *why;
     struct hed_context *contexts[HED_PROFILE_DEVICES_MAX]; /* references; to copy in */
     struct pace copying, hashing;
+    bool held;      /* the program is held: this is the last round */
     uint64_t round; /* bytes copied in this round */
     uint64_t total; /* in all rounds */
 
@@ -151,8 +152,10 @@ list_round(struct going *g)
 /* ---- batches --------------------------------------------------------------------------------- */
 
 static uint64_t
-batch_bytes(const struct pace *p)
+batch_bytes(const struct going *g, const struct pace *p)
 {
+    if (g->held) /* and nothing is unmapped */
+        return BATCH_MOST;
     if (p->ns == 0)
         return BATCH_LEAST;
     return hed_clamp((uint64_t)((double)p->bytes / (double)p->ns * (double)BATCH_NS), BATCH_LEAST,
@@ -198,7 +201,7 @@ in_batches(struct going *g, struct pace *pace,
         size_t n;
 
         hed_lock(&g->remote->ahead);
-        n = take_batch_locked(g, &next, batch_bytes(pace), batch, &bytes);
+        n = take_batch_locked(g, &next, batch_bytes(g, pace), batch, &bytes);
         if (n)
             err = fn(g, batch, n);
         hed_unlock(&g->remote->ahead);
@@ -277,7 +280,9 @@ pass_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
     struct hed_remote_twin_range *n = range_of_chunk(g, c);
     int err;
 
-    hed_snap_hash(data, c->size, &n->hashes[c->index]);
+    /* After the last round nothing is compared any more. */
+    if (!g->held || g->request->asked.flags & HED_TALK_VERIFY)
+        hed_snap_hash(data, c->size, &n->hashes[c->index]);
     err = hed_remote_twin_write(g->twin, c->extent->ctx->object.handle, c->extent->at + c->offset,
                                 data, c->size, why);
     n->known[c->index] = err == 0;
@@ -447,14 +452,18 @@ fill_rest(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *
     return err;
 }
 
-/* What was ours at the old worker must not be taken along. */
+/* What is ours must not be taken along: the hasher's kernel would have to be loaded there, and
+ * variables of the program would lie elsewhere. Only the pump may come, if the twin has its memory
+ * already: giving that back takes long. */
 static void
-drop_tools(struct going *g)
+drop_tools(struct going *g, bool all)
 {
     hed_remote_hasher_close(g->hasher);
     g->hasher = NULL;
-    hed_remote_pump_close(g->pump);
-    g->pump = NULL;
+    if (all) {
+        hed_remote_pump_close(g->pump);
+        g->pump = NULL;
+    }
 }
 
 /* The program is held. */
@@ -466,15 +475,18 @@ take_over(struct going *g)
     struct taking_over k = {.source = {.twin = &g->twin->remote, .fill = fill_rest},
                             .going = g,
                             .verify = g->request->asked.flags & HED_TALK_VERIFY};
-    int err = go_round(g);
+    int err;
 
+    g->held = true;
+    err = go_round(g);
     if (!err)
         err = hed_remote_hoard_take(g->hoard, g->remote, g->pump, true, &moved, g->why);
     /* Relaxed: the crew is done. */
     answer->last_round = g->round + atomic_load_explicit(&moved.bytes, memory_order_relaxed);
     hed_remote_lap(g->remote, HED_TALK_REST);
-    drop_tools(g);
+    drop_tools(g, !g->twin->shared);
     hed_remote_lap(g->remote, HED_TALK_TOOLS);
+    hed_remote_twin_written(g->twin);
     /* Dropping them may have left empty blocks, or taken some away. */
     if (!err)
         err = hed_remote_twin_adjust(g->twin, g->why);
@@ -488,11 +500,14 @@ static int
 prepare_going(struct going *g, bool *stays)
 {
     struct hed_remote *r = g->remote;
+    uint64_t at, size;
     int err = hed_remote_twin_open(r, g->request->asked.address, &g->twin, g->why);
 
     *stays = err && err != HED_ENOTSUP;
     if (!err)
         err = hed_remote_pump_open(r, &g->pump, g->why);
+    if (!err && hed_remote_pump_pinned(g->pump, &at, &size))
+        hed_remote_twin_offer(g->twin, at, size);
     if (!err)
         err = hed_remote_hasher_open(r, hed_remote_guess_chunks(r), &g->hasher, g->why);
     if (!err)
@@ -523,7 +538,7 @@ hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request 
     } else if (g.twin) {
         *stays = is_twin_lost(&g) || err == HED_ENOMEM;
     }
-    drop_tools(&g);
+    drop_tools(&g, true);
     hed_remote_hoard_free(g.hoard);
     hed_remote_twin_close(g.twin);
     q->answer.rounds = rounds + 1;

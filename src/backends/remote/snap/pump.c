@@ -146,7 +146,6 @@ crew_thread(void *arg)
     (void)pthread_mutex_lock(&p->lock);
     while (!p->ends) {
         struct slot *s = slot_for_crew_locked(p);
-
         if (s) {
             do_chunk_locked(p, s);
             spun = false;
@@ -571,6 +570,14 @@ hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct 
     }
     *out = p;
     return 0;
+}
+
+bool
+hed_remote_pump_pinned(const struct hed_remote_pump *p, uint64_t *at, uint64_t *size)
+{
+    *at = p->pinned;
+    *size = SLOTS * SLOT_BYTES;
+    return p->pinned != 0;
 }
 
 void

@@ -19,6 +19,9 @@ struct hed_remote_pump;
 int hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct hed_why *why);
 void hed_remote_pump_close(struct hed_remote_pump *p); /* p may be NULL */
 
+/* Where the slots are, if the worker shares them; else false. */
+bool hed_remote_pump_pinned(const struct hed_remote_pump *p, uint64_t *at, uint64_t *size);
+
 /* Has the crew write to every page of new memory, so that it need not be found later. */
 void hed_remote_pump_touch(struct hed_remote_pump *p, void *at, size_t size);
 

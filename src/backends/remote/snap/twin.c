@@ -124,6 +124,7 @@ hed_remote_twin_close(struct hed_remote_twin *t)
     if (twin->memory) {
         hed_remote_seat_close(twin);
         (void)hed_remote_mappings_each(twin, HED_MAP_DEVICE, forget_mapping, twin);
+        (void)hed_remote_mappings_each(twin, HED_MAP_HOST, forget_mapping, twin);
         (void)pthread_cond_destroy(&twin->memory->answered);
         (void)pthread_cond_destroy(&twin->copies->came);
     }
@@ -160,6 +161,36 @@ hed_remote_twin_has(const struct hed_remote *twin, const struct hed_context *c)
     return false;
 }
 
+/* No stream of the program has such a name: the indices of its handles end before these. */
+static uint64_t
+twin_stream_name(uint64_t first, unsigned seat)
+{
+    return first + seat;
+}
+
+/* Streams for writers. They need not have an order with anything: each waits for its own. */
+static void
+make_twin_streams(struct hed_remote_twin *t, size_t i)
+{
+    t->streams[i] = (uint64_t)HED_KIND_STREAM << 56 | (HED_HANDLES_MAX + t->names);
+    t->names += WRITERS;
+    for (unsigned k = 0; k < WRITERS; k++) {
+        CUstream name = (CUstream)(uintptr_t)twin_stream_name(t->streams[i], k);
+
+        hed_remote_send(&t->remote, t->contexts[i]->object.handle, 0, 0, cuStreamCreateWithPriority,
+                        .phStream = &name, .flags = CU_STREAM_NON_BLOCKING);
+    }
+}
+
+static void
+drop_twin_streams(struct hed_remote_twin *t, size_t i)
+{
+    for (unsigned k = 0; k < WRITERS && t->streams[i]; k++)
+        hed_remote_send(&t->remote, t->contexts[i]->object.handle, 0, 0, cuStreamDestroy_v2,
+                        .hStream = (CUstream)(uintptr_t)twin_stream_name(t->streams[i], k));
+    t->streams[i] = 0;
+}
+
 /* Primary contexts stay at a worker, as they do at the program's. */
 static void
 drop_dead_contexts(struct hed_remote_twin *t)
@@ -170,9 +201,11 @@ drop_dead_contexts(struct hed_remote_twin *t)
         struct hed_context *c = t->contexts[i];
 
         if (c->primary || hed_context_alive(c)) {
+            t->streams[left] = t->streams[i];
             t->contexts[left++] = c;
             continue;
         }
+        drop_twin_streams(t, i);
         (void)hed_remote_ask_waiting(&t->remote, c->object.handle, 0, cuCtxDestroy_v2,
                                      .ctx = hed_context_handle(c));
         hed_context_unref(c);
@@ -213,6 +246,7 @@ adjust_contexts(struct hed_remote_twin *t, struct hed_why *why)
             hed_why_set(why, "the server refuses a context: CUDA error %d", (int)result);
             return result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM : HED_ENOTSUP;
         }
+        t->streams[t->context_count] = 0;
         t->contexts[t->context_count++] = c;
     }
     return 0;
@@ -228,6 +262,41 @@ enter_common(struct hed_remote_twin *t)
         if (hed_context_alive(t->contexts[i]) && (!found || t->contexts[i]->primary))
             found = t->contexts[i];
     return found && hed_thread_push(t->of->driver, found);
+}
+
+/* ---- memory to write from -------------------------------------------------------------------- */
+
+void
+hed_remote_twin_offer(struct hed_remote_twin *t, uint64_t at, uint64_t size)
+{
+    if (!t->remote.shares_heap || !t->of->shares_heap || t->remote.heap != t->of->heap)
+        return;
+    t->offered = at;
+    t->offered_size = size;
+}
+
+/* A context is current. A server that allows less pinned memory gets all bytes in messages. */
+static void
+adjust_sharing(struct hed_remote_twin *t)
+{
+    if (t->offered && !t->shared) {
+        t->shared = hed_remote_map_at_twin(&t->remote, t->offered, t->offered_size) == 0;
+        if (!t->shared)
+            t->offered = 0;
+    }
+    for (size_t i = 0; i < t->context_count && t->shared; i++)
+        if (!t->streams[i])
+            make_twin_streams(t, i);
+}
+
+void
+hed_remote_twin_written(struct hed_remote_twin *t)
+{
+    struct hed_remote_channel *own = hed_remote_channel_aside();
+
+    for (size_t i = 0; i < t->context_count; i++)
+        drop_twin_streams(t, i);
+    hed_remote_channel_back(own);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -323,6 +392,8 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why)
         const bool entered = enter_common(t);
 
         err = adjust_ranges(t, &now);
+        if (!err && entered)
+            adjust_sharing(t);
         if (entered)
             hed_thread_pop(t->of->driver);
         if (err)
@@ -340,29 +411,78 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
+static unsigned
+take_writer_seat(struct hed_remote_twin *t)
+{
+    unsigned seat;
+
+    (void)pthread_mutex_lock(&t->gate);
+    while (t->seats == (1u << WRITERS) - 1)
+        (void)pthread_cond_wait(&t->passed, &t->gate);
+    seat = (unsigned)__builtin_ctz(~t->seats);
+    t->seats |= 1u << seat;
+    (void)pthread_mutex_unlock(&t->gate);
+    return seat;
+}
+
+static void
+give_writer_seat(struct hed_remote_twin *t, unsigned seat)
+{
+    (void)pthread_mutex_lock(&t->gate);
+    t->seats &= ~(1u << seat);
+    (void)pthread_cond_signal(&t->passed);
+    (void)pthread_mutex_unlock(&t->gate);
+}
+
+/* The name of a writer's stream in a context; 0: bytes go in messages. */
+static uint64_t
+stream_of_seat(const struct hed_remote_twin *t, uint64_t context, unsigned seat)
+{
+    for (size_t i = 0; i < t->context_count; i++)
+        if (t->contexts[i]->object.handle == context && t->streams[i])
+            return twin_stream_name(t->streams[i], seat);
+    return 0;
+}
+
+/* The worker's device reads the bytes itself. */
+static int
+write_shared(struct hed_remote_twin *t, uint64_t context, uint64_t stream, uint64_t to,
+             uint64_t from, uint64_t size)
+{
+    hed_remote_send(&t->remote, context, stream, 0, cuMemcpyAsync, .dst = to, .src = from,
+                    .ByteCount = size, .hStream = (CUstream)(uintptr_t)stream);
+    return hed_remote_wait(&t->remote, context, stream) == CUDA_SUCCESS ? 0 : HED_EIO;
+}
+
+static int
+write_in_messages(struct hed_remote_twin *t, uint64_t context, uint64_t to, const void *from,
+                  uint64_t size)
+{
+    const int err = hed_remote_write(&t->remote, context, to, from, size);
+
+    /* The worker takes messages in order: none may stay behind in the buffer of a channel that
+     * nobody uses. */
+    if (!err)
+        hed_remote_flush_others(&t->remote, NULL, UINT64_MAX);
+    return err;
+}
+
 /* Each writer takes a channel that another has left, so there are no more channels than writers. */
 int
 hed_remote_twin_write(struct hed_remote_twin *t, uint64_t context, uint64_t to, const void *from,
                       uint64_t size, struct hed_why *why)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
-    int err;
+    const uint64_t at = (uintptr_t)from;
+    const unsigned seat = take_writer_seat(t);
+    const uint64_t stream = t->shared && at >= t->offered && at - t->offered < t->offered_size
+                                ? stream_of_seat(t, context, seat)
+                                : 0;
+    const int err = stream ? write_shared(t, context, stream, to, at, size)
+                           : write_in_messages(t, context, to, from, size);
 
-    (void)pthread_mutex_lock(&t->gate);
-    while (t->writers == WRITERS)
-        (void)pthread_cond_wait(&t->passed, &t->gate);
-    t->writers++;
-    (void)pthread_mutex_unlock(&t->gate);
-    err = hed_remote_write(&t->remote, context, to, from, size);
-    /* The worker takes messages in order: none may stay behind in the buffer of a channel that
-     * nobody uses. */
-    if (!err)
-        hed_remote_flush_others(&t->remote, NULL, UINT64_MAX);
     hed_remote_channel_back(own);
-    (void)pthread_mutex_lock(&t->gate);
-    t->writers--;
-    (void)pthread_cond_signal(&t->passed);
-    (void)pthread_mutex_unlock(&t->gate);
+    give_writer_seat(t, seat);
     if (err && !twin_lost(t, why))
         hed_why_set(why, "memory cannot be written at the new server: %s", hed_err_text(err));
     return err;
@@ -375,7 +495,8 @@ hed_remote_twin_settle(struct hed_remote_twin *t, struct hed_why *why)
     CUresult result = CUDA_SUCCESS;
     int err;
 
-    for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS; i++)
+    /* Writers wait for what they write from shared memory. */
+    for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS && !t->shared; i++)
         result = hed_remote_wait(&t->remote, t->contexts[i]->object.handle, 0);
     hed_remote_channel_back(own);
     err = twin_lost(t, why);

@@ -34,9 +34,13 @@ struct hed_remote_twin {
     size_t context_count;
     struct hed_remote_twin_range *ranges; /* by address */
     size_t count;
-    pthread_mutex_t gate; /* guards writers */
+    uint64_t streams[HED_TWIN_CONTEXTS]; /* the first name of ours in each context; 0: none */
+    uint64_t names;                      /* of streams, given so far */
+    uint64_t offered, offered_size;      /* memory to copy through; 0: there is none */
+    bool shared;                         /* the worker has that memory, too */
+    pthread_mutex_t gate;                /* guards seats */
     pthread_cond_t passed;
-    unsigned writers; /* threads that write just now */
+    unsigned seats; /* of threads that write just now: one bit each */
 };
 
 /* Joins the server at an address ("": the present one). */
@@ -49,7 +53,14 @@ void hed_remote_twin_close(struct hed_remote_twin *t);
  * program has no longer. HED_ENOMEM: the server does not have as much memory. */
 int hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why);
 
-/* Writes bytes to its memory. Any thread, several at once. */
+/* Bytes will be written from this pinned memory, which the program's worker shares. If the twin can
+ * share it as well, its device reads it directly. */
+void hed_remote_twin_offer(struct hed_remote_twin *t, uint64_t at, uint64_t size);
+/* No more bytes are written: drops what only writing needs. */
+void hed_remote_twin_written(struct hed_remote_twin *t);
+
+/* Writes bytes to its memory. Any thread, several at once. Memory that was offered can be used
+ * again when this returns. */
 int hed_remote_twin_write(struct hed_remote_twin *t, uint64_t context, uint64_t to,
                           const void *from, uint64_t size, struct hed_why *why);
 /* Waits until all that was written is there. */
