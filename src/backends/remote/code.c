@@ -24,6 +24,7 @@ hed_remote_code_init(struct hed_remote *r)
     if (!r->code)
         return HED_ENOMEM;
     hed_lock_init(&r->code->lock, HED_RANK_IMAGES);
+    (void)pthread_cond_init(&r->code->unpinned, NULL);
     return 0;
 }
 
@@ -313,6 +314,7 @@ hed_remote_library_free(struct hed_remote_library *c)
     free(c->copy);
     free(c->order);
     free(c->before);
+    free(c->names);
     free(c);
 }
 
@@ -336,6 +338,7 @@ keep_opening(struct hed_remote_library *c, const struct hed_remote_opening *o,
         c->image.bytes.data = c->copy;
     }
     hed_lock(&o->remote->code->lock);
+    c->serial = ++o->remote->code->serials;
     while (*link && (*link)->number < c->number)
         link = &(*link)->next;
     c->next = *link;
@@ -350,6 +353,8 @@ forget_opening(struct hed_remote *r, struct hed_remote_library *c)
     struct hed_remote_library **link = &r->code->libraries;
 
     hed_lock(&r->code->lock);
+    while (c->pins)
+        (void)hed_lock_wait(&r->code->lock, &r->code->unpinned, UINT64_MAX);
     while (*link && *link != c)
         link = &(*link)->next;
     if (*link)

@@ -27,6 +27,9 @@ struct hed_remote_library {
     struct hed_code *local;  /* if the worker cannot describe code (null): described here */
     _Atomic int atomics;     /* whether it has system-wide atomics, if known: atomics.c */
 
+    uint64_t serial; /* no other library of this process has had it */
+    unsigned pins;   /* it is not closed while there are any; guarded by the lock */
+
     /* For another worker: what it was opened from, and how. */
     struct hed_remote_library *next; /* in code->libraries, by number; guarded by the lock */
     struct hed_device *device;
@@ -37,6 +40,17 @@ struct hed_remote_library {
     int8_t allocates; /* whether kernels can allocate device memory: 1 yes, -1 no, 0 not known */
     uint32_t *order;  /* where the worker has each kernel; NULL: at the same position; owned */
     uint32_t *before; /* the same of the worker before, until the new one is accepted; owned */
+    bool reopened;    /* at a worker that has not been accepted yet */
+    struct hed_remote_names
+        *names; /* of its variables (snap/variables.c); owned; the attendant's */
+    struct hed_remote_early_library *early; /* at the twin (snap/early.c); the attendant's */
+};
+
+/* What a worker was told of a function, beside its name. */
+#define HED_REMOTE_SETTINGS 8
+struct hed_remote_told {
+    int settings[HED_REMOTE_SETTINGS];
+    bool loaded;
 };
 
 /* Ranges of the worker's addresses that are reserved here, with gaps between them. */
@@ -46,7 +60,9 @@ struct hed_remote_range {
 };
 
 struct hed_remote_code {
-    struct hed_lock lock; /* rank HED_RANK_IMAGES; guards all */
+    struct hed_lock lock;    /* rank HED_RANK_IMAGES; guards all */
+    pthread_cond_t unpinned; /* signals that a library has lost a pin */
+    uint64_t serials;        /* the last one given */
     uint64_t numbers[HED_CODES_MAX / 64];
     struct hed_remote_range *ranges;
     struct hed_remote_library *libraries;
@@ -116,10 +132,28 @@ CUresult hed_remote_open_there(struct hed_remote_opening *o, const struct hed_im
                                struct hed_why *why);
 void hed_remote_library_free(struct hed_remote_library *c);
 
+/* ---- function.c ------------------------------------------------------------------------------ */
+
+/* Tells a worker, which has the library under this number and the kernel at this index, about a
+ * function; `told` is what it knows then. retell: tells it what has changed since, and to load the
+ * function if the program's worker has. forget: the function is gone. */
+void hed_remote_function_tell(struct hed_remote *r, struct hed_function *f, uint32_t number,
+                              uint32_t index, struct hed_remote_told *told);
+void hed_remote_function_retell(struct hed_remote *r, struct hed_function *f,
+                                struct hed_remote_told *told);
+void hed_remote_function_forget(struct hed_remote *r, uint64_t name);
+
 /* ---- snap/reopen.c --------------------------------------------------------------------------- */
 
-/* Opens all libraries at another worker under the same numbers, and finds their kernels there. */
-CUresult hed_remote_open_again(struct hed_remote *r, struct hed_why *why);
+/* Opens a library at another worker under the same number, and finds its kernels there. *there and
+ * *order become the caller's. */
+CUresult hed_remote_open_at(struct hed_remote *r, struct hed_remote_library *c,
+                            struct hed_remote_library **there, uint32_t **order,
+                            struct hed_why *why);
+/* Opens all libraries at another worker. It has those of the twin already, if there is one. */
+CUresult hed_remote_open_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
+/* Can kernels of a library allocate device memory? The attendant's. */
+bool hed_remote_allocates(struct hed_remote *r, struct hed_remote_library *c);
 /* Can kernels of the program allocate device memory themselves? Returns the name of one of the
  * kernels of such a library, or NULL. For when the program is held. */
 const char *hed_remote_allocating_kernel(struct hed_remote *r);

@@ -102,69 +102,121 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     return r;
 }
 
-/* Sends the settings that the program made for a kernel before it became this function. */
-static void
-apply_settings(struct hed_remote *r, struct hed_function *f)
+/* Settings as calls set them; the last one is the preference of caches. */
+static const struct {
+    CUfunction_attribute attribute;
+    int unset;
+} settings[HED_REMOTE_SETTINGS] = {
+    {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, -1},
+    {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 0},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 0},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 0},
+    {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0},
+    {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 0},
+    {CU_FUNC_ATTRIBUTE_MAX, CU_FUNC_CACHE_PREFER_NONE},
+};
+
+static int
+setting_of_function(const struct hed_function *f, size_t i)
 {
     const struct hed_settings *s = f->settings;
-    const struct {
-        CUfunction_attribute attribute;
-        const _Atomic int *value;
-        int unset;
-    } all[] = {
-        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &s->max_dynamic_shared, -1},
-        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, &s->carveout, -1},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &s->cluster[0], 0},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &s->cluster[1], 0},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &s->cluster[2], 0},
-        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &s->nonportable_cluster, 0},
-        {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &s->cluster_policy, 0},
-    };
+    const _Atomic int *const all[HED_REMOTE_SETTINGS] = {
+        &s->max_dynamic_shared, &s->carveout,    &s->cluster[0],
+        &s->cluster[1],         &s->cluster[2],  &s->nonportable_cluster,
+        &s->cluster_policy,     &s->cache_config};
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        /* Relaxed: see struct hed_settings. */
-        const int value = atomic_load_explicit(all[i].value, memory_order_relaxed);
+    /* Relaxed: see struct hed_settings. */
+    return atomic_load_explicit(all[i], memory_order_relaxed);
+}
 
-        if (value != all[i].unset)
-            hed_remote_send(r, f->module->ctx->object.handle, 0, 0, cuFuncSetAttribute,
-                            .hfunc = f->handle, .attrib = all[i].attribute, .value = value);
+static void
+send_changed_settings(struct hed_remote *r, const struct hed_function *f,
+                      struct hed_remote_told *told)
+{
+    const uint64_t context = f->module->ctx->object.handle;
+
+    for (size_t i = 0; i < HED_REMOTE_SETTINGS; i++) {
+        const int value = setting_of_function(f, i);
+
+        if (value == told->settings[i])
+            continue;
+        told->settings[i] = value;
+        if (settings[i].attribute == CU_FUNC_ATTRIBUTE_MAX)
+            hed_remote_send(r, context, 0, 0, cuFuncSetCacheConfig, .hfunc = f->handle,
+                            .config = (CUfunc_cache)value);
+        else
+            hed_remote_send(r, context, 0, 0, cuFuncSetAttribute, .hfunc = f->handle,
+                            .attrib = settings[i].attribute, .value = value);
     }
+}
 
-    const CUfunc_cache cache =
-        (CUfunc_cache)atomic_load_explicit(&s->cache_config, memory_order_relaxed);
+/* Also sends the settings that the program made for a kernel before it became this function. */
+void
+hed_remote_function_tell(struct hed_remote *r, struct hed_function *f, uint32_t number,
+                         uint32_t index, struct hed_remote_told *told)
+{
+    const struct hed_context *ctx = f->module->ctx;
+    struct hed_remote_channel *channel;
+    struct hed_kernel_body *b =
+        hed_remote_begin(r, HED_MSG_KERNEL, sizeof *b, ctx->object.handle, 0, 0, &channel);
 
-    if (cache != CU_FUNC_CACHE_PREFER_NONE)
-        hed_remote_send(r, f->module->ctx->object.handle, 0, 0, cuFuncSetCacheConfig,
-                        .hfunc = f->handle, .config = cache);
+    for (size_t i = 0; i < HED_REMOTE_SETTINGS; i++)
+        told->settings[i] = settings[i].unset;
+    told->loaded = false;
+    if (!b)
+        return;
+    b->code = number;
+    b->index = index;
+    b->device = hed_remote_ordinal(r, ctx->device);
+    b->function = f->object.handle;
+    if (hed_remote_end(channel, &b->head, sizeof *b) == 0)
+        send_changed_settings(r, f, told);
+}
+
+/* A GPU loads code when it is first used, so what has been used is loaded here. */
+void
+hed_remote_function_retell(struct hed_remote *r, struct hed_function *f,
+                           struct hed_remote_told *told)
+{
+    const struct hed_context *ctx = f->module->ctx;
+
+    send_changed_settings(r, f, told);
+    /* Relaxed: it only decides whether this is done now or with the first launch. */
+    if (told->loaded || !r->devices[ctx->device->ordinal].real ||
+        !atomic_load_explicit(&f->loaded, memory_order_relaxed))
+        return;
+    (void)hed_remote_ask_waiting(r, ctx->object.handle, 0, cuFuncLoad, .function = f->handle);
+    told->loaded = true;
 }
 
 void
 hed_remote_function_made(void *m, struct hed_function *f)
 {
-    const struct hed_context *ctx = f->module->ctx;
+    struct hed_remote_library *c = hed_remote_library(f->module->code);
+    struct hed_remote_told told;
+
+    hed_remote_function_tell(hed_remote_of(m), f, c->number, hed_remote_kernel_there(c, f->kernel),
+                             &told);
+}
+
+void
+hed_remote_function_forget(struct hed_remote *r, uint64_t name)
+{
     struct hed_remote_channel *channel;
-    struct hed_kernel_body *b = begin_kernel(hed_remote_library(f->module->code), ctx->device,
-                                             f->kernel, ctx->object.handle, &channel);
+    struct hed_kernel_body *b = hed_remote_begin(r, HED_MSG_KERNEL, sizeof *b, 0, 0, 0, &channel);
 
     if (!b)
         return;
-    b->function = f->object.handle;
-    if (hed_remote_end(channel, &b->head, sizeof *b) == 0)
-        apply_settings(hed_remote_of(m), f);
+    b->function = name;
+    b->forget = 1;
+    (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 
 void
 hed_remote_function_gone(void *m, struct hed_function *f)
 {
-    struct hed_remote_channel *channel;
-    struct hed_kernel_body *b =
-        hed_remote_begin(hed_remote_of(m), HED_MSG_KERNEL, sizeof *b, 0, 0, 0, &channel);
-
-    if (!b)
-        return;
-    b->function = f->object.handle;
-    b->forget = 1;
-    (void)hed_remote_end(channel, &b->head, sizeof *b);
+    hed_remote_function_forget(hed_remote_of(m), f->object.handle);
 }
 
 CUresult

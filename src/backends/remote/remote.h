@@ -125,6 +125,7 @@ struct hed_remote {
     struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
     struct hed_lock ahead;   /* rank HED_RANK_AHEAD; device memory is unmapped, or read, under it */
     struct hed_remote *twin; /* a worker that is being prepared (snap/twin.h), or NULL */
+    struct hed_remote_known *known; /* where the worker has variables (snap/known.c), or NULL */
 
     struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */

@@ -24,6 +24,7 @@
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/attend.h"
+#include "backends/remote/snap/early.h"
 #include "backends/remote/snap/shadow.h"
 #include "backends/remote/snap/twin.h"
 #include "base/clock.h"
@@ -313,6 +314,8 @@ go_round(struct going *g)
     int err = hed_remote_twin_adjust(g->twin, g->why);
 
     g->round = 0;
+    if (!err && !g->held)
+        err = hed_remote_early_tell(g->twin);
     if (!err)
         err = list_round(g);
     hed_remote_lap(g->remote, HED_TALK_ADJUST);
@@ -487,6 +490,7 @@ take_over(struct going *g)
     drop_tools(g, !g->twin->shared);
     hed_remote_lap(g->remote, HED_TALK_TOOLS);
     hed_remote_twin_written(g->twin);
+    hed_remote_early_settle(g->twin);
     /* Dropping them may have left empty blocks, or taken some away. */
     if (!err)
         err = hed_remote_twin_adjust(g->twin, g->why);

@@ -226,8 +226,8 @@ list_variable(void *arg, const char *name)
                                             .key = l->module->object.handle,
                                             .context = c->object.handle},
                                   .ctx = c};
-    const CUresult result =
-        hed_remote_variable_there(l->remote, c, l->module->code, false, name, &e.at, &e.about.size);
+    const CUresult result = hed_remote_variable_known(l->remote, c, l->module->code,
+                                                      l->module->code, name, &e.at, &e.about.size);
     int err;
 
     if (result == CUDA_ERROR_NOT_FOUND || (result == CUDA_SUCCESS && e.about.size == 0))

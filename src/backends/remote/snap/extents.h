@@ -70,6 +70,18 @@ CUresult hed_remote_extent_copy(struct hed_remote *r, struct hed_stream *s,
                                 const struct hed_remote_extent *e, uint64_t at, uint64_t offset,
                                 uint64_t size, void *host, bool to_host);
 
+/* ---- known.c --------------------------------------------------------------------------------- */
+
+/* Addresses of variables at one worker, for as long as it is asked for them often. */
+struct hed_remote_known;
+struct hed_remote_known *hed_remote_known_create(void); /* NULL: there is no memory */
+void hed_remote_known_free(struct hed_remote_known *k); /* k may be NULL */
+
+/* Where the worker of r has a variable of a library that it knows as `there`: as known, or asks. */
+CUresult hed_remote_variable_known(struct hed_remote *r, struct hed_context *c,
+                                   struct hed_code *code, struct hed_code *there, const char *name,
+                                   uint64_t *at, uint64_t *size);
+
 /* ---- variables.c ----------------------------------------------------------------------------- */
 
 /* Calls fn with the name of every variable that the code of a library may have. Some may not exist

@@ -14,6 +14,8 @@
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/early.h"
+#include "backends/remote/snap/extents.h"
 #include "backends/remote/snap/snap.h"
 #include "backends/remote/snap/twin.h"
 #include "backends/remote/snap/values.h"
@@ -116,8 +118,12 @@ check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
 {
     const struct same_variable *s = arg;
     uint64_t new_at = at, new_size = 0;
+    /* If it is the same address, that is reserved already. */
     const CUresult result =
-        hed_remote_variable(s->b->remote, s->ctx, s->code, s->managed, name, &new_at, &new_size);
+        s->managed
+            ? hed_remote_variable(s->b->remote, s->ctx, s->code, true, name, &new_at, &new_size)
+            : hed_remote_variable_known(s->b->remote, s->ctx, s->code, s->code, name, &new_at,
+                                        &new_size);
 
     if (result == CUDA_SUCCESS && new_at == at && new_size == size)
         return 0;
@@ -131,24 +137,33 @@ check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
     return HED_ENOTSUP;
 }
 
-/* Functions and variables of one module. A GPU loads code when it is first used, so what has been
- * used is loaded here. */
+static void
+function_again(struct rebuilding *b, struct hed_function *f)
+{
+    struct hed_remote_told *told = hed_remote_early_function(b->twin, f), none;
+
+    if (!told) {
+        struct hed_remote_library *c = hed_remote_library(f->module->code);
+
+        told = &none;
+        hed_remote_function_tell(b->remote, f, c->number, hed_remote_kernel_there(c, f->kernel),
+                                 told);
+    }
+    hed_remote_function_retell(b->remote, f, told);
+}
+
+/* Functions and variables of one module. */
 static int
 module_again(struct rebuilding *b, struct hed_context *c, struct hed_module *m)
 {
     struct same_variable s = {.b = b, .ctx = c, .code = m->code};
 
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
-        /* Relaxed, both: the program is held. */
+        /* Relaxed: the program is held. */
         struct hed_function *f = atomic_load_explicit(&m->functions[i], memory_order_relaxed);
 
-        if (!f)
-            continue;
-        hed_remote_function_made(b->remote, f);
-        if (b->remote->devices[c->device->ordinal].real &&
-            atomic_load_explicit(&f->loaded, memory_order_relaxed))
-            (void)hed_remote_ask_waiting(b->remote, c->object.handle, 0, cuFuncLoad,
-                                         .function = f->handle);
+        if (f)
+            function_again(b, f);
     }
     return hed_module_each_unlisted(m, check_variable, &s);
 }
@@ -189,7 +204,7 @@ static int
 code_again(struct rebuilding *b)
 {
     struct hed_handles *handles = b->remote->driver->handles;
-    const CUresult result = hed_remote_open_again(b->remote, b->why);
+    const CUresult result = hed_remote_open_again(b->remote, b->twin, b->why);
     int err = result == CUDA_SUCCESS               ? 0
               : result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM
                                                    : HED_ENOTSUP;

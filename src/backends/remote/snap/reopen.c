@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/remote/code.h"
+#include "backends/remote/snap/early.h"
 #include "base/err.h"
 #include "fatbin/imports.h"
 
@@ -23,8 +24,8 @@ has_same_params(const struct hed_code_kernel *a, const struct hed_code_kernel *b
 
 /* Finds the kernels of a library among those that a new worker has found in its image. */
 static CUresult
-find_kernels(struct hed_remote_library *c, const struct hed_remote_library *there,
-             struct hed_why *why)
+find_kernels(const struct hed_remote_library *c, const struct hed_remote_library *there,
+             uint32_t **out, struct hed_why *why)
 {
     const uint32_t count = c->code.kernel_count, others = there->code.kernel_count;
     uint32_t *order = malloc((count + (size_t)1) * sizeof *order);
@@ -37,8 +38,9 @@ find_kernels(struct hed_remote_library *c, const struct hed_remote_library *ther
         /* Usually the next one. */
         while (looked < others && strcmp(c->kernels[i].name, there->kernels[at % others].name) != 0)
             looked++, at++;
+        /* Acquire: pairs with the release in learn_kernel(). Relaxed: no other thread has it. */
         if (looked == others ||
-            (atomic_load_explicit(&c->described[i], memory_order_relaxed) &&
+            (atomic_load_explicit(&c->described[i], memory_order_acquire) &&
              atomic_load_explicit(&there->described[at % others], memory_order_relaxed) &&
              !has_same_params(&c->kernels[i], &there->kernels[at % others]))) {
             hed_why_set(why, "the server's device has no kernel %s with the same parameters",
@@ -48,13 +50,13 @@ find_kernels(struct hed_remote_library *c, const struct hed_remote_library *ther
         }
         order[i] = at++ % others;
     }
-    c->before = c->order;
-    c->order = order;
+    *out = order;
     return CUDA_SUCCESS;
 }
 
-static CUresult
-reopen_library(struct hed_remote *r, struct hed_remote_library *c, struct hed_why *why)
+CUresult
+hed_remote_open_at(struct hed_remote *r, struct hed_remote_library *c,
+                   struct hed_remote_library **out, uint32_t **order, struct hed_why *why)
 {
     struct hed_remote_library *there = calloc(1, sizeof *there);
     struct hed_remote_opening o = {
@@ -66,25 +68,51 @@ reopen_library(struct hed_remote *r, struct hed_remote_library *c, struct hed_wh
     there->remote = r;
     there->number = c->number;
     result = hed_remote_open_there(&o, &c->image, why);
-    if (result == CUDA_SUCCESS)
-        result = find_kernels(c, there, why);
-    else
+    if (result != CUDA_SUCCESS) {
         hed_why_set(why, "the server cannot load code of the program (%s%s): CUDA error %d",
                     c->code.kernel_count ? "with the kernel " : "without kernels",
                     c->code.kernel_count ? c->kernels[0].name : "", (int)result);
-    hed_remote_library_free(there);
+    } else {
+        result = find_kernels(c, there, order, why);
+        if (result != CUDA_SUCCESS)
+            hed_remote_close_there(there);
+    }
+    if (result == CUDA_SUCCESS)
+        *out = there;
+    else
+        hed_remote_library_free(there);
     return result;
+}
+
+static CUresult
+reopen_library(struct hed_remote *r, struct hed_remote *twin, struct hed_remote_library *c,
+               struct hed_why *why)
+{
+    struct hed_remote_library *there;
+    uint32_t *order;
+
+    if (!hed_remote_early_library(twin, c, &order)) {
+        const CUresult result = hed_remote_open_at(r, c, &there, &order, why);
+
+        if (result != CUDA_SUCCESS)
+            return result;
+        hed_remote_library_free(there);
+    }
+    c->before = c->order;
+    c->order = order;
+    c->reopened = true;
+    return CUDA_SUCCESS;
 }
 
 /* The list does not change: the program is held. */
 CUresult
-hed_remote_open_again(struct hed_remote *r, struct hed_why *why)
+hed_remote_open_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
 {
     CUresult result = CUDA_SUCCESS;
 
     for (struct hed_remote_library *c = r->code->libraries; c && result == CUDA_SUCCESS;
          c = c->next)
-        result = reopen_library(r, c, why);
+        result = reopen_library(r, twin, c, why);
     return result;
 }
 
@@ -94,6 +122,9 @@ hed_remote_opened(struct hed_remote *r, bool accepted)
     for (struct hed_remote_library *c = r->code->libraries; c; c = c->next) {
         uint32_t *other = accepted ? c->before : c->order;
 
+        if (!c->reopened) /* the worker was refused before it came to this one */
+            continue;
+        c->reopened = false;
         if (!accepted)
             c->order = c->before;
         c->before = NULL;
@@ -117,8 +148,8 @@ packed_imports(const struct hed_image *image, struct hed_bytes packed, const cha
 }
 
 /* The heap of a device is the driver's own, and nobody else knows what is in it. */
-static bool
-allocates_memory(struct hed_remote *r, struct hed_remote_library *c)
+bool
+hed_remote_allocates(struct hed_remote *r, struct hed_remote_library *c)
 {
     struct hed_profile profile;
     struct hed_bytes bytes;
@@ -139,7 +170,7 @@ const char *
 hed_remote_allocating_kernel(struct hed_remote *r)
 {
     for (struct hed_remote_library *c = r->code->libraries; c; c = c->next)
-        if (allocates_memory(r, c))
+        if (hed_remote_allocates(r, c))
             return c->code.kernel_count ? c->kernels[0].name : "";
     return NULL;
 }

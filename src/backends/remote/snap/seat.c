@@ -112,6 +112,8 @@ leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
     s->failures_seen = atomic_exchange_explicit(&r->failures_seen, 0, memory_order_relaxed);
     s->received = atomic_exchange_explicit(&r->copies->received, 0, memory_order_relaxed);
     s->shares_heap = r->shares_heap;
+    s->known = r->known;
+    r->known = NULL;
     leave_devices(r, s->devices);
     r->slots = NULL;
     r->slot_count = 0;
@@ -134,6 +136,7 @@ take_worker_back(struct hed_remote *r, struct hed_remote_seat *s)
     atomic_store_explicit(&r->failures_seen, s->failures_seen, memory_order_relaxed);
     atomic_store_explicit(&r->copies->received, s->received, memory_order_relaxed);
     r->shares_heap = s->shares_heap;
+    r->known = s->known;
     take_devices_back(r, s->devices);
     for (size_t i = 0; i < s->count; i++)
         hed_remote_channel_use(s->channels[i].owner, s->channels[i].channel);

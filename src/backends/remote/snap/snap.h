@@ -71,6 +71,7 @@ struct hed_remote_seat {
     uint64_t slot_used[HED_SLOTS_MAX / 64];
     uint64_t failures_seen, received;
     bool shares_heap;
+    struct hed_remote_known *known;           /* not owned */
     struct hed_remote_seat_channel *channels; /* owned */
     size_t count;
 };

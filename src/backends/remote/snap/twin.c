@@ -8,6 +8,7 @@
 
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/early.h"
 #include "backends/remote/snap/extents.h"
 #include "backends/remote/snap/snap.h"
 #include "base/err.h"
@@ -93,6 +94,10 @@ hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remot
         hed_remote_twin_close(t);
         return err;
     }
+    t->here = hed_remote_known_create();
+    t->there = hed_remote_known_create();
+    r->known = t->here;
+    t->remote.known = t->there;
     r->twin = &t->remote;
     *out = t;
     return 0;
@@ -121,6 +126,10 @@ hed_remote_twin_close(struct hed_remote_twin *t)
     struct hed_remote *twin = &t->remote;
 
     t->of->twin = NULL;
+    t->of->known = NULL;
+    hed_remote_known_free(t->here);
+    hed_remote_known_free(t->there);
+    hed_remote_early_free(t);
     if (twin->memory) {
         hed_remote_seat_close(twin);
         (void)hed_remote_mappings_each(twin, HED_MAP_DEVICE, forget_mapping, twin);

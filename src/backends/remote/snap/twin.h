@@ -34,11 +34,13 @@ struct hed_remote_twin {
     size_t context_count;
     struct hed_remote_twin_range *ranges; /* by address */
     size_t count;
-    uint64_t streams[HED_TWIN_CONTEXTS]; /* the first name of ours in each context; 0: none */
-    uint64_t names;                      /* of streams, given so far */
-    uint64_t offered, offered_size;      /* memory to copy through; 0: there is none */
-    bool shared;                         /* the worker has that memory, too */
-    pthread_mutex_t gate;                /* guards seats */
+    struct hed_remote_early *early;        /* code that it has (early.c); NULL: none */
+    struct hed_remote_known *here, *there; /* where the two workers have variables */
+    uint64_t streams[HED_TWIN_CONTEXTS];   /* the first name of ours in each context; 0: none */
+    uint64_t names;                        /* of streams, given so far */
+    uint64_t offered, offered_size;        /* memory to copy through; 0: there is none */
+    bool shared;                           /* the worker has that memory, too */
+    pthread_mutex_t gate;                  /* guards seats */
     pthread_cond_t passed;
     unsigned seats; /* of threads that write just now: one bit each */
 };

@@ -190,13 +190,10 @@ name_in_parts(struct naming *n, const void *const *parts)
     return err;
 }
 
-int
-hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
-                          int (*fn)(void *arg, const char *name), void *arg)
+static int
+find_names(struct hed_remote *r, struct hed_remote_library *c, struct naming *n)
 {
-    struct hed_remote_library *c = hed_remote_library(code);
     const bool real = r->devices[c->device->ordinal].real;
-    struct naming n = {.fn = fn, .arg = arg};
     struct hed_profile profile;
     struct hed_bytes bytes;
     struct hed_buf made;
@@ -204,18 +201,76 @@ hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
 
     hed_remote_profile_there(r, c->device, &profile);
     hed_buf_init(&made, HED_IMAGE_MAX);
-    hed_arena_init(&n.arena, HED_PROGRAM_MAX);
+    hed_arena_init(&n->arena, HED_PROGRAM_MAX);
     err = hed_remote_pack(&c->image, &profile, real, &made, &bytes);
     if (!err) {
         struct hed_image packed;
 
         /* What is sent is a fat binary again, text, or the parts of a linked program. */
         if (hed_image_in(bytes, &packed, NULL) == 0)
-            err = name_in_image(&n, &packed, packed.bytes);
+            err = name_in_image(n, &packed, packed.bytes);
         else
-            err = name_in_parts(&n, c->image.parts);
+            err = name_in_parts(n, c->image.parts);
     }
-    hed_arena_fini(&n.arena);
+    hed_arena_fini(&n->arena);
     hed_buf_fini(&made);
+    return err;
+}
+
+/* ---- names that are known -------------------------------------------------------------------- */
+
+struct hed_remote_names {
+    int major, minor; /* of the device for which they are */
+    bool real;
+    size_t size;
+    char text[]; /* one after the other, each with its 0 */
+};
+
+static int
+add_variable_name(void *arg, const char *name)
+{
+    struct hed_buf *b = arg;
+
+    hed_buf_add(b, name, strlen(name) + 1);
+    return b->err;
+}
+
+/* Unpacking code takes long, so this is done once. */
+static int
+learn_names(struct hed_remote *r, struct hed_remote_library *c)
+{
+    const struct hed_remote_device *d = &r->devices[c->device->ordinal];
+    struct hed_buf all;
+    struct naming n = {.fn = add_variable_name, .arg = &all};
+    int err;
+
+    hed_buf_init(&all, HED_CONTENTS_MAX);
+    err = find_names(r, c, &n);
+    if (!err && !(c->names = malloc(sizeof *c->names + all.size)))
+        err = HED_ENOMEM;
+    if (!err) {
+        *c->names = (struct hed_remote_names){
+            .major = d->major, .minor = d->minor, .real = d->real, .size = all.size};
+        if (all.size)
+            memcpy(c->names->text, all.data, all.size);
+    }
+    hed_buf_fini(&all);
+    return err;
+}
+
+int
+hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
+                          int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct hed_remote_library *c = hed_remote_library(code);
+    const struct hed_remote_device *d = &r->devices[c->device->ordinal];
+    int err = c->names ? 0 : learn_names(r, c);
+
+    if (err)
+        return err;
+    if (c->names->major != d->major || c->names->minor != d->minor || c->names->real != d->real)
+        return find_names(r, c, &(struct naming){.fn = fn, .arg = arg});
+    for (size_t at = 0; at < c->names->size && !err; at += strlen(c->names->text + at) + 1)
+        err = fn(arg, c->names->text + at);
     return err;
 }

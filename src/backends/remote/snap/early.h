@@ -1,0 +1,35 @@
+/* What a twin (twin.h) gets before the program is held: code. Loading it takes longer than all the
+ * rest of what a worker is told.
+ *
+ *   while the program runs        libraries ──> functions ──> addresses of variables
+ *   while it is held              what has changed since: rebuild.c, reopen.c
+ *
+ * All functions are for the attendant.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hed_function;
+struct hed_remote;
+struct hed_remote_early;
+struct hed_remote_library;
+struct hed_remote_told;
+struct hed_remote_twin;
+
+/* The program runs: tells the twin about code that it does not have yet. What cannot be told is
+ * left for later, when the program is held. HED_ENOMEM. */
+int hed_remote_early_tell(struct hed_remote_twin *t);
+/* The program is held, and the twin is about to become its worker: takes away what the program has
+ * no longer. */
+void hed_remote_early_settle(struct hed_remote_twin *t);
+void hed_remote_early_free(struct hed_remote_twin *t);
+
+/* Has the twin, which may be NULL, the library? Then *order is where it has each kernel; it becomes
+ * the caller's. */
+bool hed_remote_early_library(struct hed_remote *twin, struct hed_remote_library *c,
+                              uint32_t **order);
+/* What the twin, which may be NULL, knows of a function; NULL: nothing. */
+struct hed_remote_told *hed_remote_early_function(struct hed_remote *twin,
+                                                  const struct hed_function *f);
