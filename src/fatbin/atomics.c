@@ -11,14 +11,12 @@
 #include <elf.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "fatbin/codes.h"
 #include "fatbin/cubin.h"
 #include "fatbin/elf.h"
-#include "fatbin/fatbin.h"
 
-#define INSTRUCTION 16                 /* bytes */
-#define UNPACKED_MAX ((size_t)1 << 30) /* bytes of one entry */
-#define SCOPE_AT (77 - 64)             /* in the high half of an instruction */
+#define INSTRUCTION 16     /* bytes */
+#define SCOPE_AT (77 - 64) /* in the high half of an instruction */
 
 /* ---- PTX ------------------------------------------------------------------------------------- */
 
@@ -104,34 +102,15 @@ hed_cubin_has_system_atomics(struct hed_bytes cubin)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static bool
-entry_has_system_atomics(const struct hed_fatbin_entry *e)
+static int
+code_has_system_atomics(void *arg, bool is_ptx, struct hed_bytes code)
 {
-    struct hed_arena arena;
-    struct hed_bytes bytes;
-    bool found = false;
-
-    hed_arena_init(&arena, UNPACKED_MAX);
-    if (hed_fatbin_image(e, &arena, &bytes, NULL) == 0)
-        found = e->kind == HED_FATBIN_PTX     ? hed_ptx_has_system_atomics(bytes)
-                : e->kind == HED_FATBIN_CUBIN ? hed_cubin_has_system_atomics(bytes)
-                                              : false;
-    hed_arena_fini(&arena);
-    return found;
+    (void)arg;
+    return is_ptx ? hed_ptx_has_system_atomics(code) : hed_cubin_has_system_atomics(code);
 }
 
 bool
 hed_image_has_system_atomics(struct hed_bytes image)
 {
-    struct hed_fatbin_walk w;
-    struct hed_fatbin_entry e;
-
-    if (hed_cubin_begins(image))
-        return hed_cubin_has_system_atomics(image);
-    if (hed_fatbin_walk(image, &w, NULL) != 0)
-        return hed_ptx_has_system_atomics(image);
-    while (hed_fatbin_next(&w, &e, NULL) > 0)
-        if (entry_has_system_atomics(&e))
-            return true;
-    return false;
+    return hed_image_codes(image, code_has_system_atomics, NULL) == 1;
 }

@@ -9,12 +9,8 @@
 #include <elf.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "fatbin/cubin.h"
+#include "fatbin/codes.h"
 #include "fatbin/elf.h"
-#include "fatbin/fatbin.h"
-
-#define UNPACKED_MAX ((size_t)1 << 30) /* bytes of one entry */
 
 static bool
 is_name_character(char c)
@@ -67,34 +63,14 @@ hed_cubin_imports(struct hed_bytes cubin, const char *name)
     return false;
 }
 
-static bool
-entry_imports(const struct hed_fatbin_entry *e, const char *name)
+static int
+code_imports(void *arg, bool is_ptx, struct hed_bytes code)
 {
-    struct hed_arena arena;
-    struct hed_bytes bytes;
-    bool found = false;
-
-    hed_arena_init(&arena, UNPACKED_MAX);
-    if (hed_fatbin_image(e, &arena, &bytes, NULL) == 0)
-        found = e->kind == HED_FATBIN_PTX     ? hed_ptx_imports(bytes, name)
-                : e->kind == HED_FATBIN_CUBIN ? hed_cubin_imports(bytes, name)
-                                              : false;
-    hed_arena_fini(&arena);
-    return found;
+    return is_ptx ? hed_ptx_imports(code, arg) : hed_cubin_imports(code, arg);
 }
 
 bool
 hed_image_imports(struct hed_bytes image, const char *name)
 {
-    struct hed_fatbin_walk w;
-    struct hed_fatbin_entry e;
-
-    if (hed_cubin_begins(image))
-        return hed_cubin_imports(image, name);
-    if (hed_fatbin_walk(image, &w, NULL) != 0)
-        return hed_ptx_imports(image, name);
-    while (hed_fatbin_next(&w, &e, NULL) > 0)
-        if (entry_imports(&e, name))
-            return true;
-    return false;
+    return hed_image_codes(image, code_imports, (void *)(uintptr_t)name) == 1;
 }

@@ -8,11 +8,10 @@
 #include "base/err.h"
 #include "driver/module/describe.h"
 #include "driver/module/image.h"
-#include "fatbin/fatbin.h"
+#include "fatbin/codes.h"
 #include "fatbin/image.h"
 
 struct naming {
-    struct hed_arena arena; /* for what is unpacked */
     int (*fn)(void *arg, const char *name);
     void *arg;
 };
@@ -145,36 +144,9 @@ name_in_ptx(struct naming *n, struct hed_bytes text)
 /* ---- images ---------------------------------------------------------------------------------- */
 
 static int
-name_in_fatbin(struct naming *n, struct hed_bytes fatbin)
+name_in_code(void *arg, bool is_ptx, struct hed_bytes code)
 {
-    struct hed_fatbin_walk w;
-    struct hed_fatbin_entry e;
-    struct hed_bytes image;
-    int err = 0;
-
-    if (hed_fatbin_walk(fatbin, &w, NULL) != 0)
-        return 0;
-    while (!err && hed_fatbin_next(&w, &e, NULL) > 0) {
-        if (e.kind != HED_FATBIN_CUBIN && e.kind != HED_FATBIN_PTX)
-            continue;
-        err = hed_fatbin_image(&e, &n->arena, &image, NULL);
-        if (err == 0)
-            err = e.kind == HED_FATBIN_CUBIN ? name_in_cubin(n, image)
-                                             : name_in_ptx(n, hed_bytes_text(image));
-        else if (err != HED_ENOMEM)
-            err = 0;
-    }
-    return err;
-}
-
-static int
-name_in_image(struct naming *n, const struct hed_image *image, struct hed_bytes bytes)
-{
-    if (image->kind == HED_IMAGE_CUBIN)
-        return name_in_cubin(n, bytes);
-    if (image->kind == HED_IMAGE_PTX)
-        return name_in_ptx(n, bytes);
-    return name_in_fatbin(n, bytes);
+    return is_ptx ? name_in_ptx(arg, hed_bytes_text(code)) : name_in_cubin(arg, code);
 }
 
 /* The parts that a program was linked from. */
@@ -186,7 +158,7 @@ name_in_parts(struct naming *n, const void *const *parts)
 
     for (; parts && *parts && !err; parts++)
         if (hed_image_at(*parts, &image, NULL) == 0)
-            err = name_in_image(n, &image, image.bytes);
+            err = hed_image_codes(image.bytes, name_in_code, n);
     return err;
 }
 
@@ -201,18 +173,16 @@ find_names(struct hed_remote *r, struct hed_remote_library *c, struct naming *n)
 
     hed_remote_profile_there(r, c->device, &profile);
     hed_buf_init(&made, HED_IMAGE_MAX);
-    hed_arena_init(&n->arena, HED_PROGRAM_MAX);
     err = hed_remote_pack(&c->image, &profile, real, &made, &bytes);
     if (!err) {
         struct hed_image packed;
 
         /* What is sent is a fat binary again, text, or the parts of a linked program. */
         if (hed_image_in(bytes, &packed, NULL) == 0)
-            err = name_in_image(n, &packed, packed.bytes);
+            err = hed_image_codes(packed.bytes, name_in_code, n);
         else
             err = name_in_parts(n, c->image.parts);
     }
-    hed_arena_fini(&n->arena);
     hed_buf_fini(&made);
     return err;
 }
