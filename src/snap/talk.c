@@ -500,6 +500,31 @@ hed_talk_wait(int fd, int timeout_ms, unsigned kind, struct hed_talk_answer *a, 
 }
 
 int
+hed_talk_rest(int fd, int timeout_ms, struct hed_talk_answer *a, struct hed_why *why)
+{
+    int err = 0;
+
+    while (err == 0 && a->flags & HED_TALK_MORE)
+        err = hed_talk_wait(fd, timeout_ms, a->kind, a, why);
+    if (err == 0 && a->err != 0) {
+        hed_why_set(why, "%s", a->why[0] ? a->why : hed_err_text(a->err));
+        err = a->err;
+    }
+    return err;
+}
+
+int
+hed_talk_exchange(int fd, const struct hed_talk_request *q, const int *fds, size_t count,
+                  int timeout_ms, struct hed_talk_answer *a, struct hed_why *why)
+{
+    int err = hed_talk_send(fd, q, fds, count, why);
+
+    if (err == 0)
+        err = hed_talk_wait(fd, timeout_ms, q->kind, a, why);
+    return err ? err : hed_talk_rest(fd, timeout_ms, a, why);
+}
+
+int
 hed_talk_call(pid_t pid, const struct hed_talk_request *q, const int *fds, size_t count,
               int timeout_ms, struct hed_talk_answer *a, struct hed_why *why)
 {
@@ -508,16 +533,7 @@ hed_talk_call(pid_t pid, const struct hed_talk_request *q, const int *fds, size_
 
     if (err != 0)
         return err;
-    err = hed_talk_send(fd, q, fds, count, why);
-    while (err == 0) {
-        err = hed_talk_wait(fd, timeout_ms, q->kind, a, why);
-        if (err != 0 || (a->flags & HED_TALK_MORE) == 0)
-            break;
-    }
+    err = hed_talk_exchange(fd, q, fds, count, timeout_ms, a, why);
     close(fd);
-    if (err == 0 && a->err != 0) {
-        hed_why_set(why, "%s", a->why[0] ? a->why : hed_err_text(a->err));
-        err = a->err;
-    }
     return err;
 }

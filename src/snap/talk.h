@@ -227,8 +227,15 @@ int hed_talk_send(int fd, const struct hed_talk_request *q, const int *fds, size
 int hed_talk_wait(int fd, int timeout_ms, unsigned kind, struct hed_talk_answer *a,
                   struct hed_why *why);
 
-/* All of it: connects, sends, waits for the last answer, hangs up. Returns a->err if it gets there;
- * then why is the program's. */
+/* Waits for the answers after `a`, which was one, until the last is there. Returns a->err if it
+ * gets there; then why is the program's. exchange also sends the request, and waits for the
+ * first. */
+int hed_talk_rest(int fd, int timeout_ms, struct hed_talk_answer *a, struct hed_why *why);
+int hed_talk_exchange(int fd, const struct hed_talk_request *q, const int *fds, size_t count,
+                      int timeout_ms, struct hed_talk_answer *a, struct hed_why *why);
+
+/* All of it: connects, sends, waits for the last answer, hangs up. The result is that of
+ * hed_talk_exchange(). */
 int hed_talk_call(pid_t pid, const struct hed_talk_request *q, const int *fds, size_t count,
                   int timeout_ms, struct hed_talk_answer *a, struct hed_why *why);
 

@@ -107,19 +107,10 @@ attach_program(struct bringing *s, struct hed_why *why)
 
     int err = hed_talk_open_at(s->process.socket, &fd, why);
 
-    if (err == 0)
-        err = hed_talk_send(fd, &q, s->fds, s->count, why);
-    while (err == 0) {
-        err = hed_talk_wait(fd, -1, q.kind, &a, why);
-        if (err != 0 || (a.flags & HED_TALK_MORE) == 0)
-            break;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (err == 0 && a.err != 0) {
-        hed_why_set(why, "%s", a.why[0] ? a.why : hed_err_text(a.err));
-        err = a.err;
-    }
+    if (err != 0)
+        return err;
+    err = hed_talk_exchange(fd, &q, s->fds, s->count, -1, &a, why);
+    close(fd);
     if (err == 0)
         s->out->device_bytes = a.device_bytes;
     return err;

@@ -291,21 +291,15 @@ take_with_shadow(struct taking *s, uint64_t start, struct hed_why *why)
     s->out->shadow = true;
     ask_taking(s, HED_TALK_CONTINUE, &q);
     err = hed_talk_open(s->t->pid, &fd, why);
+    if (err != 0)
+        return err;
+    err = hed_talk_send(fd, &q, s->fds, s->count, why);
     if (err == 0)
-        err = hed_talk_send(fd, &q, s->fds, s->count, why);
-    for (bool first = true; err == 0; first = false) {
         err = hed_talk_wait(fd, -1, q.kind, &a, why);
-        if (first)
-            s->out->stall_ns = hed_now_ns() - start;
-        if (err != 0 || (a.flags & HED_TALK_MORE) == 0)
-            break;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (err == 0 && a.err != 0) {
-        hed_why_set(why, "%s", a.why[0] ? a.why : hed_err_text(a.err));
-        err = a.err;
-    }
+    s->out->stall_ns = hed_now_ns() - start; /* the first answer: the program goes on */
+    if (err == 0)
+        err = hed_talk_rest(fd, -1, &a, why);
+    close(fd);
     if (err == 0)
         count_taking(s, &a);
     return err;

@@ -49,14 +49,7 @@ order_out(int32_t pid, struct sent_out *sent, struct hed_talk_answer *a, struct 
     hed_talk_ask(&q, HED_TALK_OUT);
     q.flags = HED_TALK_RETURN;
     q.deadline_ms = HOLD_MS;
-    err = hed_talk_send(fd, &q, NULL, 0, why);
-    do
-        err = err ? err : hed_talk_wait(fd, ANSWER_MS, HED_TALK_OUT, a, why);
-    while (!err && a->flags & HED_TALK_MORE);
-    if (!err && a->err) {
-        hed_why_set(why, "%s", a->why[0] ? a->why : hed_err_text(a->err));
-        err = a->err;
-    }
+    err = hed_talk_exchange(fd, &q, NULL, 0, ANSWER_MS, a, why);
     if (!err && sent->count < HED_SCHED_SLOTS)
         sent->fds[sent->count++] = fd;
     else
