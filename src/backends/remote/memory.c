@@ -196,28 +196,12 @@ no_lease(const struct hed_remote *r)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Pinning needs a context, whichever it is. */
-static uint64_t
-current_or_any(struct hed_remote *r)
-{
-    uint64_t context = hed_remote_current(r);
-
-    if (context || !r->driver)
-        return context;
-    hed_lock(&r->driver->contexts_lock);
-    for (const struct hed_context *c = r->driver->contexts; c && !context; c = c->next)
-        if (hed_context_alive(c))
-            context = c->object.handle;
-    hed_unlock(&r->driver->contexts_lock);
-    return context;
-}
-
 static int
 send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *what, bool asks,
          uint64_t *offset)
 {
     struct hed_remote_channel *channel;
-    struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, current_or_any(r), 0, 0, &channel);
+    struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, hed_remote_current(r), 0, 0, &channel);
 
     if (!m)
         return HED_EIO;

@@ -44,6 +44,22 @@ hed_context_unref(struct hed_context *c)
 }
 
 struct hed_context *
+hed_context_living(struct hed_driver *d, int device)
+{
+    struct hed_context *found = NULL;
+
+    hed_lock(&d->contexts_lock);
+    for (struct hed_context *c = d->contexts; c; c = c->next)
+        if (hed_context_alive(c) && (device < 0 || c->device->ordinal == device) &&
+            (!found || (c->primary && !found->primary)))
+            found = c;
+    if (found)
+        hed_context_ref(found);
+    hed_unlock(&d->contexts_lock);
+    return found;
+}
+
+struct hed_context *
 hed_context_find_inactive(struct hed_driver *d, CUcontext handle)
 {
     struct hed_context *c = hed_thread_context(d);

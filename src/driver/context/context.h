@@ -61,6 +61,10 @@ struct hed_context {
 void hed_context_ref(struct hed_context *c);
 void hed_context_unref(struct hed_context *c);
 
+/* A living context on a device, or on any if that is negative, with a reference: a primary one if
+ * there is one. NULL if there is none. */
+struct hed_context *hed_context_living(struct hed_driver *d, int device);
+
 /* The context of a handle; NULL if there is none or it has been destroyed. Valid for the length of
  * the call. The second function also accepts a primary context that is not active. */
 struct hed_context *hed_context_find(struct hed_driver *d, CUcontext handle);

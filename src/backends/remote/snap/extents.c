@@ -46,13 +46,10 @@ add_extent(struct hed_remote_extents *x, const struct hed_remote_extent *e)
 static struct hed_context *
 context_to_copy_in(struct hed_remote *r, int device)
 {
-    struct hed_context *found = NULL;
+    struct hed_context *found = hed_context_living(r->driver, device);
 
-    /* The program is held, so the list does not change. */
-    for (struct hed_context *c = r->driver->contexts; c; c = c->next)
-        if (hed_context_alive(c) && (device < 0 || c->device->ordinal == device) &&
-            (!found || c->primary))
-            found = c;
+    if (found) /* the program is held, so it lives on */
+        hed_context_unref(found);
     return found;
 }
 

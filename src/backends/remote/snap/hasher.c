@@ -81,22 +81,6 @@ close_part(struct hed_remote_hasher *h, struct hasher_part *p)
     hed_context_unref(p->ctx);
 }
 
-/* The context in which memory of a device is copied, if there is one. */
-static struct hed_context *
-context_of_device(struct hed_driver *d, int device)
-{
-    struct hed_context *found = NULL;
-
-    hed_lock(&d->contexts_lock);
-    for (struct hed_context *c = d->contexts; c; c = c->next)
-        if (hed_context_alive(c) && c->device->ordinal == device && (!found || c->primary))
-            found = c;
-    if (found)
-        hed_context_ref(found);
-    hed_unlock(&d->contexts_lock);
-    return found;
-}
-
 int
 hed_remote_hasher_open(struct hed_remote *r, size_t chunks, struct hed_remote_hasher **out,
                        struct hed_why *why)
@@ -118,7 +102,7 @@ hed_remote_hasher_open(struct hed_remote *r, size_t chunks, struct hed_remote_ha
     if (!h->pieces || !h->hashes)
         result = CUDA_ERROR_OUT_OF_MEMORY;
     for (int i = 0; i < r->device_count && result == CUDA_SUCCESS; i++) {
-        struct hed_context *c = context_of_device(r->driver, i);
+        struct hed_context *c = hed_context_living(r->driver, i);
 
         if (!c)
             continue;

@@ -75,17 +75,6 @@ context_again(struct rebuilding *b, struct hed_context *c)
     return refuse_object(b, result, "a context", "");
 }
 
-static struct hed_context *
-context_on(struct hed_driver *d, int device)
-{
-    struct hed_context *found = NULL;
-
-    for (struct hed_context *c = d->contexts; c; c = c->next)
-        if (hed_context_alive(c) && c->device->ordinal == device && (!found || c->primary))
-            found = c;
-    return found;
-}
-
 static int
 enable_peers(struct rebuilding *b, struct hed_context *c)
 {
@@ -93,11 +82,13 @@ enable_peers(struct rebuilding *b, struct hed_context *c)
     CUresult result = CUDA_SUCCESS;
 
     for (int i = 0; i < b->remote->device_count && result == CUDA_SUCCESS; i++) {
-        const struct hed_context *peer = peers >> i & 1 ? context_on(b->remote->driver, i) : NULL;
+        struct hed_context *peer = peers >> i & 1 ? hed_context_living(b->remote->driver, i) : NULL;
 
-        if (peer)
-            result = hed_remote_ask(b->remote, c->object.handle, 0, cuCtxEnablePeerAccess,
-                                    .peerContext = hed_context_handle(peer));
+        if (!peer)
+            continue;
+        result = hed_remote_ask(b->remote, c->object.handle, 0, cuCtxEnablePeerAccess,
+                                .peerContext = hed_context_handle(peer));
+        hed_context_unref(peer);
         if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
             result = CUDA_SUCCESS;
     }

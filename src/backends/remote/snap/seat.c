@@ -175,16 +175,9 @@ bool
 hed_remote_enter_any(struct hed_remote *r)
 {
     struct hed_driver *d = r->driver;
-    struct hed_context *found = NULL;
+    struct hed_context *found = hed_context_living(d, -1);
     bool entered;
 
-    hed_lock(&d->contexts_lock);
-    for (struct hed_context *c = d->contexts; c; c = c->next)
-        if (hed_context_alive(c) && (!found || (c->primary && !found->primary)))
-            found = c;
-    if (found)
-        hed_context_ref(found);
-    hed_unlock(&d->contexts_lock);
     entered = found && hed_thread_push(d, found);
     if (found)
         hed_context_unref(found);
