@@ -114,110 +114,6 @@ struct joining {
     bool real[HED_PROFILE_DEVICES_MAX];
 };
 
-/* ---- devices --------------------------------------------------------------------------------- */
-
-/* Removes what a device can do with memory and processes of its own computer, but not with ours. */
-static void
-forget_attributes(int *attributes)
-{
-    static const CUdevice_attribute none[] = {
-        CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
-        CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
-        CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
-        CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
-        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
-        CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED,
-        CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
-        CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
-        CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
-    };
-
-    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-        attributes[none[i]] = 0;
-}
-
-static void
-to_profile(const struct hed_wire_device *d, struct hed_profile_device *out)
-{
-    struct hed_profile *p = &out->profile;
-
-    memset(out, 0, sizeof *out);
-    (void)snprintf(p->name, sizeof p->name, "%.*s", (int)sizeof d->name, d->name);
-    (void)snprintf(p->short_name, sizeof p->short_name, "%.*s", (int)sizeof d->short_name,
-                   d->short_name);
-    (void)snprintf(p->brand, sizeof p->brand, "%.*s", (int)sizeof d->brand, d->brand);
-    (void)snprintf(p->architecture, sizeof p->architecture, "%.*s", (int)sizeof d->architecture,
-                   d->architecture);
-    (void)snprintf(p->vbios, sizeof p->vbios, "%.*s", (int)sizeof d->vbios, d->vbios);
-    p->major = d->major;
-    p->minor = d->minor;
-    p->memory = d->memory;
-    memcpy(p->attributes, d->attributes, sizeof p->attributes);
-    forget_attributes(p->attributes);
-    memcpy(p->has_attribute, d->has_attribute, sizeof p->has_attribute);
-    p->accepts_newer_ptx = d->accepts_newer_ptx;
-    p->pci_device_id = d->pci_device_id;
-    p->pci_subsystem_id = d->pci_subsystem_id;
-    p->clock_graphics = d->clock_graphics;
-    p->clock_sm = d->clock_sm;
-    p->clock_memory = d->clock_memory;
-    p->clock_video = d->clock_video;
-    p->power_limit = d->power_limit;
-    p->power_idle = d->power_idle;
-    p->temperature_idle = d->temperature_idle;
-    p->temperature_slowdown = d->temperature_slowdown;
-    p->temperature_shutdown = d->temperature_shutdown;
-    p->pcie_generation = d->pcie_generation;
-    p->pcie_width = d->pcie_width;
-    p->fans = d->fans;
-    memcpy(out->uuid, d->uuid, sizeof out->uuid);
-    out->pci_domain = d->pci_domain;
-    out->pci_bus = d->pci_bus;
-    out->pci_slot = d->pci_slot;
-    out->index = (uint32_t)d->index;
-}
-
-_Static_assert(HED_WIRE_ATTRIBUTES == HED_PROFILE_ATTRIBUTES, "a device's attributes travel whole");
-
-static int
-take_devices(struct hed_remote *r, struct hed_channel *channel, uint32_t count, bool *real,
-             struct hed_profile_device *out)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        struct hed_msg *m;
-        const int err = hed_channel_next(channel, r->timeout_ms, &m);
-
-        if (err)
-            return err;
-
-        const struct hed_wire_device *d = (const struct hed_wire_device *)m;
-
-        if (m->kind != HED_MSG_ANSWER || m->size != sizeof *d || d->index != (int32_t)i)
-            return HED_EFORMAT;
-        to_profile(d, &out[i]);
-        real[i] = d->real;
-    }
-    return 0;
-}
-
-/* Keeps the devices that CUDA_VISIBLE_DEVICES names; the server knows them by their index. */
-static size_t
-choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t count,
-               const bool *real)
-{
-    const size_t left = hed_profile_visible(devices, count, getenv("CUDA_VISIBLE_DEVICES"));
-
-    for (size_t i = 0; i < left; i++) {
-        r->devices[i].ordinal = (int)devices[i].index;
-        r->devices[i].real = real[devices[i].index];
-        r->devices[i].major = devices[i].profile.major;
-        r->devices[i].minor = devices[i].profile.minor;
-        r->devices[i].accepts_newer_ptx = devices[i].profile.accepts_newer_ptx;
-    }
-    return left;
-}
-
 /* ---- the arena ------------------------------------------------------------------------------- */
 
 static int
@@ -447,7 +343,8 @@ meet_worker(struct hed_remote *r, struct joining *j, struct hed_why *why)
         err = hed_remote_patience(r, j->channel);
     if (!err && j->there > HED_PROFILE_DEVICES_MAX)
         err = HED_ELIMIT;
-    if (!err && (err = take_devices(r, j->channel, j->there, j->real, j->devices)) != 0) {
+    if (!err &&
+        (err = hed_remote_take_devices(r, j->channel, j->there, j->real, j->devices)) != 0) {
         char text[HED_ADDRESS_TEXT];
 
         hed_address_text(&r->address, text, sizeof text);
@@ -480,7 +377,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         err = meet_worker(r, &j, why);
     /* Before 2.1 there is a share for each of the server's devices, and we use the last ones. */
     if (!err) {
-        *count = choose_visible(r, devices, j.there, j.real);
+        *count = hed_remote_choose_visible(r, devices, j.there, j.real);
         err = agree_on_arena(r, j.channel,
                              r->capabilities & HED_CAN_BASE ? (uint32_t)*count : j.there, why);
     }
@@ -502,35 +399,6 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
 }
 
 /* ---- another worker -------------------------------------------------------------------------- */
-
-/* Each of the program's devices becomes the one with the same number, if there is one that no other
- * has become, else the first of the rest. */
-static int
-choose_devices(struct hed_remote *r, const struct joining *j, struct hed_why *why)
-{
-    uint64_t taken[(HED_PROFILE_DEVICES_MAX + 63) / 64] = {0};
-
-    if (j->there < (uint32_t)r->device_count) {
-        hed_why_set(why, "the program sees %d devices, and the server has %u", r->device_count,
-                    j->there);
-        return HED_ENOTSUP;
-    }
-    for (int i = 0; i < r->device_count; i++) {
-        struct hed_remote_device *d = &r->devices[i];
-        uint32_t k = (uint32_t)d->ordinal;
-
-        if (k >= j->there || taken[k / 64] >> k % 64 & 1)
-            for (k = 0; taken[k / 64] >> k % 64 & 1;)
-                k++;
-        taken[k / 64] |= UINT64_C(1) << k % 64;
-        d->ordinal = (int)k;
-        d->real = j->real[k];
-        d->major = j->devices[k].profile.major;
-        d->minor = j->devices[k].profile.minor;
-        d->accepts_newer_ptx = j->devices[k].profile.accepts_newer_ptx;
-    }
-    return 0;
-}
 
 /* The worker must be able to have the arena where it is. */
 static int
@@ -564,7 +432,7 @@ hed_remote_join_again(struct hed_remote *r, struct hed_channel **out, struct hed
     int err = devices ? meet_worker(r, &j, why) : HED_ENOMEM;
 
     if (!err)
-        err = choose_devices(r, &j, why);
+        err = hed_remote_choose_again(r, devices, j.there, j.real, why);
     if (!err)
         err = keep_arena(r, j.channel, &before, why);
     if (!err)

@@ -142,7 +142,6 @@ struct hed_remote {
 #define HED_SLOT_FIRST 16   /* slots of streams and functions begin here */
 
 extern const struct hed_machine hed_remote_machine; /* machine.c */
-extern const struct hed_machine hed_remote_machine;
 
 /* ---- session.c ------------------------------------------------------------------------------- */
 
@@ -155,6 +154,17 @@ int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
  * channel is the first one; hed_remote_first_channel() makes it the calling thread's. */
 int hed_remote_join_again(struct hed_remote *r, struct hed_channel **out, struct hed_why *why);
 int hed_remote_first_channel(struct hed_remote *r, struct hed_channel *channel);
+
+/* devices.c. take reads the descriptions that the server sends: `real` says which run machine code.
+ * choose_visible keeps the devices that CUDA_VISIBLE_DEVICES names, which the server knows by their
+ * index, as the program's. choose_again is for a program that has its devices: each becomes the one
+ * with the same number, if there is one that no other has become, else the first of the rest. */
+int hed_remote_take_devices(struct hed_remote *r, struct hed_channel *channel, uint32_t count,
+                            bool *real, struct hed_profile_device *out);
+size_t hed_remote_choose_visible(struct hed_remote *r, struct hed_profile_device *devices,
+                                 size_t count, const bool *real);
+int hed_remote_choose_again(struct hed_remote *r, const struct hed_profile_device *devices,
+                            uint32_t there, const bool *real, struct hed_why *why);
 
 /* Opens a connection to the server with this preface, for the session if there is one. */
 int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
