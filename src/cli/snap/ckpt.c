@@ -177,6 +177,10 @@ start_program(const struct hed_ckpt_how *how, const char *address, const sigset_
     }
     if (pid == 0) {
         sigprocmask(SIG_SETMASK, old, NULL);
+        /* The leader of its session is outside of this PID namespace, as for a command that enters
+         * a container without a terminal: criu would not save it. */
+        if (getsid(0) == 0)
+            (void)setsid();
         _exit(how->start(how->arg, address));
     }
     *out = pid;

@@ -36,7 +36,8 @@ static const struct {
     {"has bad size",
      "the program had this file open, and it has changed since; only files that are opened for "
      "appending may: give the file the size that is expected"},
-    {"session leader", "the program belongs to the session of another process"},
+    {"session leader",
+     "the program belongs to a session from outside of its container; start it with setsid"},
     {"is already traced", "a debugger is attached to the program; detach it first"},
     {"Can't obtain FPU registers",
      "a thread of the program uses AMX, which this criu cannot save; install criu 4.1"},

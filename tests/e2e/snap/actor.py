@@ -244,7 +244,8 @@ class Saved(Case):
     def test_output_that_changed_is_that_of_the_command(self):
         with open(self.path("plain"), "wb") as out:
             p = subprocess.Popen([ACTOR, self.path("log")], env=dict(self.env, STEPS="150"),
-                                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                                 stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                 start_new_session=True)
         until(lambda: f"ready {p.pid}" in self.text("log"))
         self.heddle("snap", "save", p.pid, "--leave-running", "-o", "a.snap")
         before = len(self.text("plain"))
@@ -260,7 +261,8 @@ class Saved(Case):
 
     def test_pipes_are_those_of_the_command(self):
         p = subprocess.Popen([ACTOR, self.path("log")], env=dict(self.env, STEPS="150"),
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             start_new_session=True)
         until(lambda: f"ready {p.pid}" in self.text("log"))
         self.heddle("snap", "save", p.pid, "-o", "a.snap")
         before = p.communicate()[0].decode()

@@ -103,6 +103,20 @@ class Saved(Supervised):
         self.assertIn("done 600", self.text("log"))
         self.assertEqual(self.text("log").count("ready"), 1)
 
+    def test_session_from_outside(self):
+        """As for a command that enters a container: the session's leader is not to be seen."""
+        # Its files are opened inside: unshare makes new mounts too.
+        script = 'exec "$@" </dev/null >>out 2>>err'
+        p = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                              "sh", "-c", script, "sh", HEDDLE, "run", "--gpu", "null", "--ckpt",
+                              f"every=300ms,dir={self.path('d')}", "--", ACTOR, self.path("log")],
+                             cwd=self.folder, env=self.env)
+        try:
+            until(self.snapshots, lambda: self.text("err"))
+        finally:
+            p.kill()
+            p.wait()
+
     def test_nothing_to_resume(self):
         os.mkdir(self.path("d"))
         self.assertIn("--resume", self.heddle("run", "--gpu", "null", "--resume", "d", code=1))
