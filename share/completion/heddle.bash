@@ -198,12 +198,12 @@ _heddle_serve() {
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-cpus | --worker-uids | --clients | --channels | \
-        --rate | --per-source | --startups | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
+        --spare | --rate | --per-source | --startups | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
         --guest-timeout | --park-timeout | \
         --evict) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
-            --allow-gid --memory --host-memory --total-memory --clients --channels --rate --per-source
+            --allow-gid --memory --host-memory --total-memory --clients --channels --spare --rate --per-source
             --startups --idle --session
             --kernel-time --compile-time --patience --grace --guest-timeout --park-timeout --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --images --sandbox
             --confine --worker-uids --worker-memory --worker-cpus --config --log --list --status --json --evict --drain --to --help" "$cur"

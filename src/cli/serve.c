@@ -51,6 +51,8 @@ static const char usage[] =
     "                      (default: 3/4 of it; 0: no limit)\n"
     "  --clients N         serve at most N clients at a time (default: 256)\n"
     "  --channels N        allow each client at most N connections (default: 1024)\n"
+    "  --spare N           keep N workers ready for clients that have not come yet\n"
+    "                      (default: 0); each takes memory, about 0.5 GiB on a GPU\n"
     "  --rate N            accept at most N new clients per second (default: 256;\n"
     "                      0: no limit)\n"
     "  --per-source N      serve at most N clients of one address, or of one user of\n"
@@ -146,6 +148,7 @@ static const struct hed_cli_opt options[] = {
     {"total-memory", true},
     {"clients", true},
     {"channels", true},
+    {"spare", true},
     {"rate", true},
     {"per-source", true},
     {"startups", true},

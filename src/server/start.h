@@ -1,22 +1,25 @@
 /* What the two programs of heddled, listener and worker, share besides the desk and the status: how
- * a worker is started. The listener forks, and the child calls hed_worker_run().
+ * a worker is started. The listener forks, and the child calls hed_worker_run(), or
+ * hed_worker_spare() if no client has come yet.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hed_conn_state;
-struct hed_hello;
+#include "wire/conn.h"
+#include "wire/wire.h"
+
 struct hed_link;
 struct hed_why;
 struct hed_worker_status;
 
 /* What the listener gives to a worker that it starts. */
 struct hed_worker_start {
-    int conn;                    /* the client's first connection; the hello has been read */
-    int control;                 /* unix socket over which the listener sends further connections */
-    const struct hed_link *link; /* of the client's connections */
+    int conn;    /* the client's first connection; the hello has been read. A spare has -1 at first,
+               * and neither link, state, hello, window, peer nor client */
+    int control; /* unix socket over which the listener sends further connections */
+    const struct hed_link *link;        /* of the client's connections */
     const struct hed_conn_state *state; /* where the connection goes on */
     const struct hed_hello *hello;
     uint8_t session[16];
@@ -60,6 +63,20 @@ int hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why
 
 /* Serves the client until it is gone, and then ends the process. */
 int hed_worker_run(const struct hed_worker_start *start);
+
+/* What a spare worker is told when its client comes, together with the connection: the rest of
+ * struct hed_worker_start. It is one packet on the control socket. */
+struct hed_worker_client {
+    const struct hed_link *link; /* the same address in both: the spare is a fork of the listener */
+    struct hed_conn_state state;
+    struct hed_hello hello;
+    char peer[64];
+    uint32_t client_pid, client_uid;
+};
+
+/* Starts the backend, retains the primary context of the first device, says in its status that it
+ * is ready, and waits for a client. Then it does as hed_worker_run(). */
+int hed_worker_spare(struct hed_worker_start *start);
 
 /* In a process of its own, that serves nobody: starts the backend, and writes how many bytes of
  * each device may be leased (uint64_t[HED_DESK_DEVICES]). Returns the status to end with. */

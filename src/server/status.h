@@ -12,6 +12,7 @@ struct hed_worker_status {
     _Atomic uint32_t failed;    /* CUresult */
     _Atomic uint64_t host;      /* bytes of pinned memory */
     _Atomic uint64_t parked_ns; /* since when the client is away; 0: it is not */
+    _Atomic uint32_t ready;     /* a spare worker waits for its client */
     char program[64];           /* written once, when the hello arrives */
 };
 

@@ -34,6 +34,8 @@
 static void
 fill_hello(const struct hed_remote *r, bool secure, struct hed_hello *h)
 {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
     memset(h, 0, sizeof *h);
     h->head.size = sizeof *h;
     h->head.kind = HED_MSG_HELLO;
@@ -42,13 +44,12 @@ fill_hello(const struct hed_remote *r, bool secure, struct hed_hello *h)
     h->transport = r->address.transport->id;
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
-    h->capabilities = HED_REMOTE_CAN;
-    if (hed_remote_heap_can_grow())
-        h->capabilities |= HED_CAN_CLIENT_HEAP;
+    h->capabilities = HED_REMOTE_CAN | (hed_remote_heap_can_grow() ? HED_CAN_CLIENT_HEAP : 0);
     h->pid = (uint32_t)getpid();
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
     (void)hed_str_copy(h->name, sizeof h->name, program_invocation_short_name);
+    (void)hed_str_copy(h->visible, sizeof h->visible, visible ? visible : "-");
     if (secure) /* the token is a secret */
         (void)hed_str_copy(h->token, sizeof h->token, r->token);
 }
@@ -457,11 +458,9 @@ hed_remote_first_channel(struct hed_remote *r, struct hed_channel *channel)
 {
     struct hed_remote_channel *ch = hed_remote_channel_of_thread(r);
 
-    if (ch) {
+    if (ch)
         hed_remote_channel_use(ch, channel);
-        return 0;
-    }
-    if (hed_remote_channel_add(r, channel, 0))
+    if (ch || hed_remote_channel_add(r, channel, 0))
         return 0;
     hed_channel_free(channel);
     return HED_ENOMEM;

@@ -95,8 +95,8 @@ is_orphan(int control)
 static void
 keep_descriptors(const struct hed_worker_start *start)
 {
-    int kept[] = {start->conn, start->control, start->desk, start->notice, start->window};
-    size_t count = 3;
+    int kept[] = {start->control, start->desk, start->conn, start->notice, start->window};
+    size_t count = 2;
 
     for (size_t i = count; i < sizeof kept / sizeof kept[0]; i++)
         if (kept[i] > 0)
@@ -104,21 +104,14 @@ keep_descriptors(const struct hed_worker_start *start)
     hed_child_prepare(kept, count);
 }
 
-static _Noreturn void
-be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          const struct hed_conn_state *state, int control, int desk, int words, pid_t listener)
+/* What a worker has from the options and the server, whoever its client is. */
+static struct hed_worker_start
+common_start(const struct hed_server *s, const struct hed_child *c)
 {
     const struct hed_server_options *o = s->options;
-    const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
-    struct hed_why why = {""};
     struct hed_worker_start start = {
-        .conn = p->fd,
-        .control = control,
-        .desk = desk,
+        .conn = -1,
         .notice = s->notice > 0 ? s->notice : 0,
-        .link = p->link,
-        .state = state,
-        .hello = &p->in.hello,
         .memory_limit = o->memory,
         .memory_room = s->plan.driver ? ROOM_ON_GPU : ROOM_ON_CPU,
         .host_limit = o->host_memory,
@@ -130,40 +123,66 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .park_ms = o->park_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .images = s->images,
-        .window = c->guest && c->guest->window >= 0 ? c->guest->window : 0,
         .status = c->status,
-        .peer = c->peer,
-        .client_pid = (uint32_t)c->user.pid,
-        .client_uid = (uint32_t)c->user.uid,
     };
 
     memcpy(start.session, c->session, sizeof start.session);
-    if (start.window) {
-        start.window_size = c->guest->size;
-        memcpy(start.window_id, c->guest->id, sizeof start.window_id);
+    return start;
+}
+
+static void
+add_client(struct hed_worker_start *start, const struct hed_peer *p, const struct hed_child *c,
+           const struct hed_conn_state *state)
+{
+    start->conn = p->fd;
+    start->link = p->link;
+    start->state = state;
+    start->hello = &p->in.hello;
+    start->peer = c->peer;
+    start->client_pid = (uint32_t)c->user.pid;
+    start->client_uid = (uint32_t)c->user.uid;
+    if (c->guest && c->guest->window >= 0) {
+        start->window = c->guest->window;
+        start->window_size = c->guest->size;
+        memcpy(start->window_id, c->guest->id, sizeof start->window_id);
     }
+}
+
+/* `p` is NULL for a spare, which has no client yet. */
+static _Noreturn void
+be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
+          const struct hed_conn_state *state, int control, int desk, int words, pid_t listener)
+{
+    const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
+    struct hed_why why = {""};
+    struct hed_worker_start start = common_start(s, c);
+
+    start.control = control;
+    start.desk = desk;
+    if (p)
+        add_client(&start, p, c, state);
     /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);
-    (void)prctl(PR_SET_NAME, "heddled-worker");
+    (void)prctl(PR_SET_NAME, p ? "heddled-worker" : "heddled-spare");
     /* The server's own may be a file that a client's code must not change. */
     if (dup2(words, STDOUT_FILENO) < 0 || dup2(words, STDERR_FILENO) < 0)
         _exit(1);
     keep_descriptors(&start);
-    if (hed_confine_worker(s, p, (uint32_t)(c - s->children), &start, &why) != 0) {
-        hed_warn(SERVER, "a client (%s) was not served: %s", c->peer, why.text);
+    if (hed_confine_worker(s, c->owner, (uint32_t)(c - s->children), &start, &why) != 0) {
+        hed_warn(SERVER, "a client (%s) was not served: %s", p ? c->peer : "none yet", why.text);
         _exit(1);
     }
     /* When the user changed, there was a moment in which the listener could die unnoticed. */
     if (is_orphan(control))
         _exit(1);
-    _exit(hed_worker_run(&start) == 0 ? 0 : 1);
+    _exit((p ? hed_worker_run(&start) : hed_worker_spare(&start)) == 0 ? 0 : 1);
 }
 
 /* ---- in the listener ------------------------------------------------------------------------- */
 
-static struct hed_child *
-free_place(struct hed_server *s)
+struct hed_child *
+hed_child_place(struct hed_server *s)
 {
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         if (s->children[i].pid == 0)
@@ -172,22 +191,12 @@ free_place(struct hed_server *s)
     return NULL;
 }
 
-static void
-log_worker_start(const struct hed_child *c, const struct hed_peer *p)
-{
-    if (p->link->local)
-        hed_debug(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
-                  p->user.uid);
-    else
-        hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
-}
-
 /* Forks the worker; the ends of its sockets that stay here are in the child's struct. */
 static pid_t
 fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
 {
     /* What the peer keeps is empty after the fork. */
-    struct hed_conn_state state = p->conn ? *p->conn : (struct hed_conn_state){.cipher = 0};
+    struct hed_conn_state state = p && p->conn ? *p->conn : (struct hed_conn_state){.cipher = 0};
     const pid_t listener = getpid();
     int control[2] = {-1, -1};
     int desk[2] = {-1, -1};
@@ -205,7 +214,7 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
         be_worker(s, p, c, &state, control[1], desk[1], words, listener);
     explicit_bzero(&state, sizeof state);
     if (pid < 0)
-        hed_error(SERVER, "cannot start a worker for a new client: %m");
+        hed_error(SERVER, "cannot start a worker: %m");
     for (int i = pid < 0 ? 0 : 1; i < 2; i++) {
         if (control[i] >= 0)
             (void)close(control[i]);
@@ -228,54 +237,97 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     return pid;
 }
 
-int
-hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why)
+void
+hed_child_log(const struct hed_child *c, const char *what)
 {
-    struct hed_child *c = free_place(s);
+    if (c->link->local)
+        hed_debug(SERVER, "%s %d for process %d of user %u", what, (int)c->pid, (int)c->user.pid,
+                  c->user.uid);
+    else
+        hed_debug(SERVER, "%s %d for %s", what, (int)c->pid, c->peer);
+}
+
+uint32_t
+hed_child_places(const struct hed_server *s)
+{
+    /* The last user is that of the keeper and of bridges. */
+    const uint32_t users = s->options->worker_uids[1] - s->options->worker_uids[0] +
+                           (hed_keeper_wanted(s->options) || s->guests ? 0 : 1);
+
+    return hed_confine_has(s, HED_STEP_USER) ? hed_min(users, HED_LEDGER_WORKERS)
+                                             : HED_LEDGER_WORKERS;
+}
+
+pid_t
+hed_child_fork(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
+{
+    struct hed_why reason = {""};
+    const uint32_t place = (uint32_t)(c - s->children);
+    pid_t pid = -1;
+
+    if (hed_confine_group(s, place, &reason) != 0)
+        hed_error(SERVER, "cannot make a control group for a worker: %s", reason.text);
+    else
+        pid = fork_worker(s, p, c);
+    if (pid < 0) {
+        (void)hed_confine_ended(s, place);
+        return -1;
+    }
+    c->pid = pid;
+    hed_desk_open(s, c);
+    return pid;
+}
+
+void
+hed_child_meet(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
+{
+    c->link = p->link;
+    c->guest = p->guest;
+    c->user = p->user;
+    c->session_ms = s->options->session_ms;
+    c->origin = p->origin;
+    c->who = p->who;
+    c->started_ns = hed_now_ns();
+    c->started_wall_ns = hed_wall_ns();
+    (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
+}
+
+/* A worker of its own for this client. */
+static int
+start_worker(struct hed_server *s, const struct hed_peer *p, struct hed_why *why)
+{
+    struct hed_child *c = hed_child_place(s);
 
     if (!c) {
         hed_why_set(why, "the server already serves %d clients, which is the most that it can",
                     HED_LEDGER_WORKERS);
         return HED_ELIMIT;
     }
-    /* The last is that of the keeper and of bridges. */
-    const uint32_t users = s->options->worker_uids[1] - s->options->worker_uids[0] +
-                           (hed_keeper_wanted(s->options) || s->guests ? 0 : 1);
-
-    if (hed_confine_has(s, HED_STEP_USER) && c - s->children >= users) {
+    if (c - s->children >= hed_child_places(s)) {
         hed_why_set(why, "the server has no more users for workers (--worker-uids)");
         return HED_ELIMIT;
     }
-    *c = (struct hed_child){.link = p->link,
-                            .guest = p->guest,
-                            .user = p->user,
-                            .session_ms = s->options->session_ms,
-                            .origin = p->origin,
-                            .who = p->who,
-                            .started_ns = hed_now_ns(),
-                            .started_wall_ns = hed_wall_ns()};
-    (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
-
-    pid_t pid = -1;
-    struct hed_why reason = {""};
-
-    if (hed_confine_group(s, (uint32_t)(c - s->children), &reason) != 0)
-        hed_error(SERVER, "cannot make a control group for a worker: %s", reason.text);
-    else
-        pid = fork_worker(s, p, c);
-    if (pid < 0) {
-        (void)hed_confine_ended(s, (uint32_t)(c - s->children));
-        /* The reason concerns the server's administrator. The client only learns that it is not at
-         * fault. */
-        hed_why_set(why, "the server could not start a worker for this client; its log says why");
-        return HED_ENOMEM;
+    *c = (struct hed_child){.pid = 0};
+    hed_child_meet(s, p, c);
+    hed_confine_owner(p, c->owner, sizeof c->owner);
+    if (hed_child_fork(s, p, c) > 0) {
+        hed_child_log(c, "new worker");
+        return 0;
     }
-    c->pid = pid;
-    hed_desk_open(s, c);
-    s->child_count++;
-    s->served++;
-    log_worker_start(c, p);
-    return 0;
+    /* The reason concerns the server's administrator. The client only learns that it is not at
+     * fault. */
+    hed_why_set(why, "the server could not start a worker for this client; its log says why");
+    return HED_ENOMEM;
+}
+
+int
+hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why)
+{
+    const int err = hed_spare_take(s, p) ? 0 : start_worker(s, p, why);
+
+    s->child_count += !err;
+    s->served += !err;
+    return err;
 }
 
 static bool
@@ -293,7 +345,8 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         struct hed_child *c = &s->children[i];
 
-        if (c->pid == 0 || memcmp(c->session, p->in.preface.session, sizeof c->session) != 0)
+        if (c->pid == 0 || c->spare ||
+            memcmp(c->session, p->in.preface.session, sizeof c->session) != 0)
             continue;
         if (c->link != p->link || c->guest != p->guest ||
             (p->link->local && c->user.uid != p->user.uid) || (p->conn && !is_same_client(c, p)))
@@ -347,6 +400,30 @@ log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
                  launches == 1 ? "" : "es", error);
 }
 
+static void
+reap_child(struct hed_server *s, struct hed_child *c, int how)
+{
+    const uint32_t place = (uint32_t)(c - s->children);
+
+    hed_lines_end(s, &c->lines);
+    if (c->spare)
+        hed_spare_ended(s, c, how);
+    else
+        log_worker_end(s, c, how);
+    if (hed_confine_ended(s, place))
+        hed_warn(SERVER, "worker %d took more memory than its control group allows", (int)c->pid);
+    (void)close(c->control);
+    hed_desk_close(s, c);
+    hed_ledger_clear(&s->ledger, place);
+    hed_guest_forget(c->guest, place);
+    hed_status_free(c->status);
+    c->pid = 0;
+    if (c->spare)
+        s->spare_count--;
+    else
+        s->child_count--;
+}
+
 void
 hed_child_reap(struct hed_server *s)
 {
@@ -356,23 +433,10 @@ hed_child_reap(struct hed_server *s)
     while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
         hed_guests_reaped(s, pid);
         for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-            struct hed_child *c = &s->children[i];
-
-            if (c->pid != pid)
-                continue;
-            hed_lines_end(s, &c->lines);
-            log_worker_end(s, c, how);
-            if (hed_confine_ended(s, (uint32_t)i))
-                hed_warn(SERVER, "worker %d took more memory than its control group allows",
-                         (int)c->pid);
-            (void)close(c->control);
-            hed_desk_close(s, c);
-            hed_ledger_clear(&s->ledger, (uint32_t)i);
-            hed_guest_forget(c->guest, (uint32_t)i);
-            hed_status_free(c->status);
-            c->pid = 0;
-            s->child_count--;
-            break;
+            if (s->children[i].pid == pid) {
+                reap_child(s, &s->children[i], how);
+                break;
+            }
         }
     }
 }
@@ -383,7 +447,7 @@ hed_child_evict(struct hed_server *s, uint64_t worker)
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         struct hed_child *c = &s->children[i];
 
-        if (c->pid > 0 && (uint64_t)c->pid == worker) {
+        if (c->pid > 0 && !c->spare && (uint64_t)c->pid == worker) {
             c->evicted = true;
             return kill(c->pid, SIGKILL) == 0;
         }

@@ -326,10 +326,10 @@ folder_path(int fd, char *out, size_t size)
     return out;
 }
 
-/* What a client stores is for itself only. Those who know the token are one client: nothing tells
- * them apart. Without TLS, whoever comes from the same address is. */
-static void
-name_client(const struct hed_peer *p, char *out, size_t size)
+/* What a client stores is for itself only, in folders of this name. Those who know the token are
+ * one client: nothing tells them apart. Without TLS, whoever comes from the same address is. */
+void
+hed_confine_owner(const struct hed_peer *p, char *out, size_t size)
 {
     const struct hed_conn_who *who = &p->who;
     const bool certified = who->certified;
@@ -356,22 +356,21 @@ name_client(const struct hed_peer *p, char *out, size_t size)
 }
 
 int
-hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
+hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t place,
                    struct hed_worker_start *start, struct hed_why *why)
 {
     static char images[32], cache[32], variable[64]; /* as long as the process */
     struct hed_sandbox box = s->sandbox;
-    char client[64], name[32], group[HED_GROUP_PATH + 32];
+    char name[32], group[HED_GROUP_PATH + 32];
 
     if (!box.steps)
         return hed_worker_prepare(start, why);
-    name_client(p, client, sizeof client);
     box.uid = s->options->worker_uids[0] + place;
     group_name(place, name);
     (void)snprintf(group, sizeof group, "%s/%s", s->groups, name);
     box.group = group;
-    box.folders[0] = open_clients_folder(s->images, client, &box);
-    box.folders[1] = open_clients_folder(s->kernels, client, &box);
+    box.folders[0] = open_clients_folder(s->images, owner, &box);
+    box.folders[1] = open_clients_folder(s->kernels, owner, &box);
     start->images = folder_path(box.folders[0], images, sizeof images);
     start->cache = folder_path(box.folders[1], cache, sizeof cache);
     start->confined = true;

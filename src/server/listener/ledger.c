@@ -46,7 +46,8 @@ bytes_left(const struct hed_ledger *l, uint32_t worker, int device, uint64_t lim
 {
     const uint64_t mine = l->leased[worker][device];
     const uint64_t leased = hed_ledger_leased(l, device);
-    const uint64_t total = l->total[device] ? l->total[device] : UINT64_MAX;
+    const uint64_t most = l->total[device] ? l->total[device] : UINT64_MAX;
+    const uint64_t total = most - hed_min(most, l->kept[device]);
     const uint64_t left = total > leased ? total - leased : 0;
 
     return limit ? hed_min(left, limit > mine ? limit - mine : 0) : left;

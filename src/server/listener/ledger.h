@@ -17,6 +17,8 @@
 
 struct hed_ledger {
     uint64_t total[HED_DESK_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
+    uint64_t
+        kept[HED_DESK_PLACES]; /* bytes of those that are not leased: spare workers take them */
     uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_PLACES];
     struct hed_notice *notice; /* NULL: nobody is told of changes */
 };

@@ -61,6 +61,7 @@ struct hed_server_options {
     uint64_t memory, host_memory; /* bytes per client; 0 for no limit */
     uint64_t total_memory;        /* of this machine, for all clients together; 0 for no limit */
     uint32_t clients, channels;
+    uint32_t spare;       /* workers that are ready before their client comes */
     uint32_t rate;        /* new clients per second; 0 for no limit */
     uint32_t idle_ms;     /* 0 for no limit */
     uint32_t session_ms;  /* 0 for no limit */
@@ -245,9 +246,13 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     size_t out_size, out_done;
 };
 
+#define HED_OWNER_NAME 64
+
 struct hed_child { /* a worker */
     struct hed_source source;
-    pid_t pid; /* 0 if there is no worker */
+    pid_t pid;  /* 0 if there is no worker */
+    bool spare; /* it has no client yet, so neither what follows `started_wall_ns` */
+    char owner[HED_OWNER_NAME]; /* of the folders in its sandbox */
     int control;
     int desk; /* -1 if it may not ask any more */
     struct hed_lines lines;
@@ -298,7 +303,10 @@ struct hed_server {
     int probe;  /* -1 when it is known what there is to lease */
     struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
-    uint32_t child_count;
+    uint32_t child_count, spare_count; /* those that have a client, and those that have none */
+    char spare_owner[HED_OWNER_NAME];  /* of the next spares; "" if it is not known yet */
+    uint64_t spare_ns;                 /* when the next may be started */
+    uint32_t spare_failures;           /* that ended before they were ready, one after another */
     uint32_t resting;     /* workers that wrote too much, and are not read for a while */
     uint64_t pressure_ns; /* when to look at the memory of workers again */
 
@@ -376,8 +384,16 @@ bool hed_keeper_wanted(const struct hed_server_options *o);
 
 /* ---- child.c --------------------------------------------------------------------------------- */
 
-/* Starts a worker for a new client. Takes ownership of the descriptor unless it fails. */
+/* Starts a worker for a new client, or gives it a spare. The caller closes the descriptor, of which
+ * the worker has a copy. */
 int hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why);
+/* The parts of it that spares need: a free place, or NULL; how many places may be used; the fork,
+ * of a spare if p is NULL, which returns a process or -1; noting in a worker who its client is. */
+struct hed_child *hed_child_place(struct hed_server *s);
+uint32_t hed_child_places(const struct hed_server *s);
+pid_t hed_child_fork(struct hed_server *s, const struct hed_peer *p, struct hed_child *c);
+void hed_child_meet(struct hed_server *s, const struct hed_peer *p, struct hed_child *c);
+void hed_child_log(const struct hed_child *c, const char *what);
 /* The worker whose session a further connection belongs to. HED_ENOTFOUND if there is no such
  * session, HED_EACCESS if it is another user's. */
 int hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child **out);
@@ -395,6 +411,24 @@ uint64_t hed_children_expire(struct hed_server *s, uint64_t now_ns);
 /* In a new process: closes all descriptors but the given and the first three, and resets the
  * signals. */
 void hed_child_prepare(int *kept, size_t count);
+
+/* ---- spare.c --------------------------------------------------------------------------------- */
+
+#define HED_SPARE_BYTES (UINT64_C(512) << 20) /* of a GPU's memory, for the context of each */
+
+/* Begins to keep spares, or takes over changed options: what clients can lease is less by what the
+ * spares may take, and spares that were started with other options end. */
+void hed_spares_begin(struct hed_server *s);
+/* Starts and ends spares so that there are as many as there should be. Returns when to look again,
+ * or UINT64_MAX. */
+uint64_t hed_spares_look(struct hed_server *s, uint64_t now_ns);
+/* Gives the client to a spare that is ready for it; false if there is none. */
+bool hed_spare_take(struct hed_server *s, const struct hed_peer *p);
+void hed_spare_ended(struct hed_server *s, const struct hed_child *c, int how);
+/* Ends all spares. Unless the server stops, the next ones are started later: `wait_ms`. Returns how
+ * many there were. */
+uint32_t hed_spares_end(struct hed_server *s, uint32_t wait_ms);
+bool hed_spare_is_ready(const struct hed_child *c);
 
 /* ---- pressure.c ------------------------------------------------------------------------------ */
 
@@ -438,9 +472,12 @@ int hed_confine_group(struct hed_server *s, uint32_t place, struct hed_why *why)
 /* The worker at this place has ended: removes its group. True if the kernel killed it because of
  * its memory. */
 bool hed_confine_ended(struct hed_server *s, uint32_t place);
-/* In a new worker with one thread: loads what it needs, and enters the sandbox. `place` is its
- * index among the children. After an error the process must end. */
-int hed_confine_worker(const struct hed_server *s, const struct hed_peer *p, uint32_t place,
+/* The name of the folders in which a client's images and kernels are stored. */
+void hed_confine_owner(const struct hed_peer *p, char *out, size_t size);
+/* In a new worker with one thread: loads what it needs, and enters the sandbox, in which it has the
+ * folders of this owner. `place` is its index among the children. After an error the process must
+ * end. */
+int hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t place,
                        struct hed_worker_start *start, struct hed_why *why);
 
 /* ---- status.c -------------------------------------------------------------------------------- */

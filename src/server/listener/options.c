@@ -16,6 +16,7 @@
 #include "wire/link/link.h"
 
 #define CHANNELS_MAX 65536
+#define SPARE_MAX 64
 #define RATE_MAX 1000000
 #define STARTUPS_MAX 4096
 #define CPUS_MAX 65536
@@ -197,6 +198,12 @@ static int
 take_channels(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_number(value, 1, CHANNELS_MAX, &o->channels, why);
+}
+
+static int
+take_spare(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 0, SPARE_MAX, &o->spare, why);
 }
 
 static int
@@ -428,6 +435,7 @@ static const struct option {
     {"total-memory", true, take_total_memory},
     {"clients", true, take_clients},
     {"channels", true, take_channels},
+    {"spare", true, take_spare},
     {"rate", true, take_rate},
     {"startups", true, take_startups},
     {"per-source", true, take_per_source},

@@ -167,7 +167,8 @@ count_clients(const struct hed_server *s, const struct hed_origin *o)
     uint32_t n = 0;
 
     for (int i = 0; i < HED_LEDGER_WORKERS; i++)
-        n += s->children[i].pid && memcmp(&s->children[i].origin, o, sizeof *o) == 0;
+        n += s->children[i].pid && !s->children[i].spare &&
+             memcmp(&s->children[i].origin, o, sizeof *o) == 0;
     return n;
 }
 

@@ -1,5 +1,5 @@
 /* The memory that workers really use: if all of them together use more than --total-memory, the one
- * that uses most is ended, before the system has to choose a process by itself.
+ * that uses most is ended, before the system has to choose a process by itself. Spares go first.
  *
  * Leases do not help here. Clients lease more device memory than they use, devices of the CPU GPU
  * may be larger than the machine, and private memory is not leased at all. So the listener asks the
@@ -16,6 +16,7 @@
 #include "server/listener/listener.h"
 
 #define LOOK_NS HED_NS_PER_S
+#define SPARES_REST_MS 60000
 #define LOOK_SOON_NS (100 * HED_NS_PER_MS) /* while more than half is used */
 
 /* A line such as "RssAnon:     1234 kB". */
@@ -59,7 +60,7 @@ hed_pressure_look(struct hed_server *s, uint64_t now_ns)
     struct hed_child *largest = NULL;
     uint64_t all = 0, most = 0;
 
-    if (!limit || !s->child_count)
+    if (!limit || !(s->child_count + s->spare_count))
         return UINT64_MAX;
     if (now_ns < s->pressure_ns)
         return s->pressure_ns;
@@ -68,12 +69,14 @@ hed_pressure_look(struct hed_server *s, uint64_t now_ns)
         const uint64_t its = c->pid > 0 && !c->evicted ? hed_pressure_of(c->pid) : 0;
 
         all += its;
-        if (its > most) {
+        if (its > most && !c->spare) {
             most = its;
             largest = c;
         }
     }
-    if (all > limit && largest)
+    if (all > limit && s->spare_count && hed_spares_end(s, SPARES_REST_MS))
+        hed_warn(SERVER, "workers use more memory together than --total-memory: the spares end");
+    else if (all > limit && largest)
         end_largest(s, largest, most, all);
     s->pressure_ns = now_ns + (all > limit / 2 ? LOOK_SOON_NS : LOOK_NS);
     return s->pressure_ns;

@@ -39,6 +39,7 @@ static const struct field limit_fields[] = {
     FIELD("worker-cpus", worker_cpus),
     FIELD("clients", clients),
     FIELD("channels", channels),
+    FIELD("spare", spare),
     FIELD("rate", rate),
     FIELD("per-source", per_source),
     FIELD("startups", startups),
@@ -123,9 +124,10 @@ apply_limits(struct hed_server *s, const struct hed_server_options *fresh)
     if (rate)
         hed_bucket_init(&s->rate, fresh->rate, hed_now_ns());
     s->ledger.total[HED_DESK_HOST] = fresh->total_memory;
-    hed_ledger_changed(&s->ledger);
     s->pressure_ns = 0; /* look at once */
     hed_confine_limits(s);
+    hed_spares_begin(s); /* with the new limits */
+    hed_ledger_changed(&s->ledger);
 }
 
 /* For connections that come from now on. */

@@ -49,6 +49,17 @@ put_server(const struct hed_server *s, struct hed_buf *b)
     put_sandbox(s, b);
 }
 
+static void
+put_spares(const struct hed_server *s, struct hed_buf *b)
+{
+    uint32_t ready = 0;
+
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++)
+        ready += hed_spare_is_ready(&s->children[i]);
+    if (s->options->spare)
+        hed_buf_addf(b, LINE "%u of %u are ready (--spare)\n", "spares", ready, s->options->spare);
+}
+
 /* How many clients may come. */
 static void
 put_arrivals(const struct hed_server *s, struct hed_buf *b)
@@ -153,6 +164,7 @@ hed_status_report(const struct hed_server *s, struct hed_buf *out)
     hed_buf_addf(out, LINE "%u of %u (--clients); %llu since the start; %llu connections refused\n",
                  "clients", s->child_count, s->options->clients, (unsigned long long)s->served,
                  (unsigned long long)s->refused);
+    put_spares(s, out);
     put_arrivals(s, out);
     put_memory(s, out);
     put_times(s, out);

@@ -62,6 +62,7 @@ stop_serving(struct hed_server *s, const char *why)
             hed_info(SERVER, "%s: stopping", why);
         hed_listen_close(s);
         hed_peers_close(s);
+        (void)hed_spares_end(s, 0);
         return;
     }
     if (s->child_count)
@@ -97,6 +98,7 @@ next_timeout(struct hed_server *s)
 
     next = hed_min(next, hed_lines_resume(s, now));
     next = hed_min(next, hed_pressure_look(s, now));
+    next = hed_min(next, hed_spares_look(s, now));
     if (hed_guests_clear(s))
         next = now;
     if (s->deaf && s->deaf_until_ns < next)
@@ -114,7 +116,7 @@ run_loop(struct hed_server *s)
 {
     struct epoll_event events[EVENTS];
 
-    while (!s->stopping || s->child_count) {
+    while (!s->stopping || s->child_count || s->spare_count) {
         const int n = epoll_wait(s->epoll, events, EVENTS, next_timeout(s));
 
         for (int i = 0; i < n; i++) {
@@ -255,6 +257,7 @@ start_serving(struct hed_server *s, struct hed_why *why)
     say_memory(s);
     if (s->sandbox.steps)
         s->kernels = make_folders(s->plan.cache);
+    hed_spares_begin(s);
     err = hed_keeper_wanted(s->options) ? hed_keeper_prepare(s, s->options, why) : 0;
     hed_keeper_replace(s);
     return err ? err : hed_listen_open(s, why);

@@ -51,6 +51,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
 
     hed_buf_addf(b, ",\"limits\":{\"clients\":%u", o->clients);
     put_number(b, "channels", o->channels);
+    put_number(b, "spare", o->spare);
     put_number(b, "rate", o->rate);
     put_number(b, "per_source", o->per_source);
     put_number(b, "startups", o->startups);
@@ -84,6 +85,7 @@ put_devices(const struct hed_server *s, struct hed_buf *b)
         hed_buf_addf(b, "%s{\"index\":%d", first ? "" : ",", i);
         put_number(b, "total_bytes", total);
         put_number(b, "leased_bytes", leased);
+        put_number(b, "spare_bytes", s->ledger.kept[i]);
         hed_buf_addf(b, "}");
         first = false;
     }
@@ -174,6 +176,29 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     hed_buf_addf(b, "}");
 }
 
+static void
+put_spares_of(const struct hed_server *s, struct hed_buf *b)
+{
+    bool first = true;
+
+    hed_buf_addf(b, ",\"spares\":[");
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        const struct hed_child *c = &s->children[i];
+
+        if (!c->pid || !c->spare)
+            continue;
+        hed_buf_addf(b, "%s{\"worker\":%d,\"ready\":%s", first ? "" : ",", (int)c->pid,
+                     hed_spare_is_ready(c) ? "true" : "false");
+        hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(hed_now_ns() - c->started_ns));
+        hed_buf_addf(b, ",");
+        put_text(b, "owner", c->owner, sizeof c->owner);
+        put_number(b, "used_bytes", hed_pressure_of(c->pid));
+        hed_buf_addf(b, "}");
+        first = false;
+    }
+    hed_buf_addf(b, "]");
+}
+
 void
 hed_status_write(const struct hed_server *s, struct hed_buf *out)
 {
@@ -189,13 +214,14 @@ hed_status_write(const struct hed_server *s, struct hed_buf *out)
     put_limits(s, out);
     put_devices(s, out);
     put_guests(s, out);
+    put_spares_of(s, out);
     put_number(out, "connections", s->accepted);
     put_number(out, "refused", s->refused);
     put_number(out, "clients_ever", s->served);
     hed_buf_addf(out, ",\"stopping\":%s", s->stopping ? "true" : "false");
     hed_buf_addf(out, ",\"clients\":[");
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        if (s->children[i].pid == 0)
+        if (s->children[i].pid == 0 || s->children[i].spare)
             continue;
         hed_buf_addf(out, "%s\n", first ? "" : ",");
         put_client(s, &s->children[i], out);

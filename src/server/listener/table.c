@@ -99,7 +99,7 @@ hed_status_list(const struct hed_server *s, struct hed_buf *out)
     hed_buf_addf(out, "%7s  %-16s  %-28s  %6s  %6s  %9s  %9s  %9s\n", "WORKER", "PROGRAM", "CLIENT",
                  "SINCE", "IDLE", "USED", "LEASED", "LAUNCHES");
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        if (s->children[i].pid)
+        if (s->children[i].pid && !s->children[i].spare)
             put_row(s, &s->children[i], out);
     }
 }

@@ -283,9 +283,11 @@ perform_call(struct hed_worker_channel *ch, const struct hed_msg *m, void *args,
     if (m->flags & HED_MSG_BLOCKS)
         hed_ticket_pass(ch);
     hed_cuda_rooms(id, args, rooms);
+    hed_warm_before(ch->worker, m, retains_primary(id), args);
 
     const CUresult r = hed_cuda_invoke(ch->worker->top, id, args);
 
+    hed_warm_after(ch->worker, m);
     d->done = true;
     /* After any other error the object is freed all the same; CUDA says so of objects in failed
      * contexts. */

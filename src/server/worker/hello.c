@@ -214,16 +214,32 @@ describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
 }
 
 int
+hed_worker_find_devices(struct hed_worker *w)
+{
+    w->described = calloc((size_t)w->device_count + 1, sizeof *w->described);
+    if (!w->described)
+        return HED_ENOMEM;
+    for (int i = 0; i < w->device_count; i++)
+        describe_device(w, i, &w->described[i]);
+    return 0;
+}
+
+int
 hed_worker_tell_devices(struct hed_worker_channel *ch)
 {
-    for (int i = 0; i < ch->worker->device_count; i++) {
+    const struct hed_worker *w = ch->worker;
+
+    for (int i = 0; i < w->device_count; i++) {
         struct hed_wire_device *d = hed_channel_begin(ch->channel, sizeof *d);
 
         if (!d)
             return HED_EIO;
-        describe_device(ch->worker, i, d);
+        if (w->described)
+            *d = w->described[i];
+        else
+            describe_device(ch->worker, i, d);
 
-        const int err = hed_channel_end(ch->channel, sizeof *d, i + 1 == ch->worker->device_count);
+        const int err = hed_channel_end(ch->channel, sizeof *d, i + 1 == w->device_count);
 
         if (err)
             return err;
@@ -257,11 +273,11 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
     int err = hed_hello_check(h, w->start->link, why);
 
     memset(&a, 0, sizeof a);
-    if (!err) {
-        w->transport = hed_transport_by_id(h->transport);
-        err = hed_worker_print_init(w, why);
-    }
     if (!err)
+        w->transport = hed_transport_by_id(h->transport);
+    if (!err && !w->print) /* else it was a spare, and has done the following */
+        err = hed_worker_print_init(w, why);
+    if (!err && !w->top)
         err = hed_worker_start_backend(w, why);
     a.head.head.size = sizeof a;
     a.head.head.kind = HED_MSG_ANSWER;

@@ -80,7 +80,8 @@ hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
         hed_session_override("cache_trust", "group");
     if (start->memory_limit)
         override_number("mem", start->memory_limit + start->memory_room);
-    override_number("sched_family", client_family(start));
+    if (start->link) /* there are no spares where it matters */
+        override_number("sched_family", client_family(start));
     hed_progress_prepare();
     override_number("kernel_time",
                     hed_progress_is_used(start, false) ? 0 : start->kernel_ms / 1000);

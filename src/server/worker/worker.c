@@ -476,38 +476,44 @@ ask_for_others(int device)
     return hed_lease_others(this_session, device);
 }
 
-int
-hed_worker_run(const struct hed_worker_start *start)
+struct hed_worker *
+hed_worker_begin(const struct hed_worker_start *start)
 {
     struct hed_worker *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return NULL;
+    w->start = start;
+    this_session = w;
+    hed_session_on_give_up(end_for_backend);
+    if (start->confined)
+        hed_session_on_others(ask_for_others);
+    w->heap = w->slots_fd = -1;
+    atomic_init(&w->next_ticket, 1);
+    hed_lock_init(&w->lock, HED_RANK_WORKER);
+    hed_lock_init(&w->desk_lock, HED_RANK_DESK);
+    hed_worker_window_init(w);
+    w->notice = hed_notice_map(start->notice);
+    w->names = hed_names_create();
+    if (w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret)
+        return w;
+    free(w);
+    return NULL;
+}
+
+int
+hed_worker_serve(struct hed_worker *w)
+{
     struct hed_worker_channel *ch = NULL;
     struct hed_why why = {""};
     pthread_t control;
-    int err = w ? 0 : HED_ENOMEM;
+    int err = open_first_channel(w, &ch, &why);
 
-    if (!err) {
-        w->start = start;
-        this_session = w;
-        hed_session_on_give_up(end_for_backend);
-        if (start->confined)
-            hed_session_on_others(ask_for_others);
-        w->heap = w->slots_fd = -1;
-        atomic_init(&w->next_ticket, 1);
-        hed_lock_init(&w->lock, HED_RANK_WORKER);
-        hed_lock_init(&w->desk_lock, HED_RANK_DESK);
-        hed_worker_window_init(w);
-        w->notice = hed_notice_map(start->notice);
-        w->names = hed_names_create();
-        err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
-                  ? 0
-                  : HED_ENOMEM;
-    }
-    if (!err)
-        err = open_first_channel(w, &ch, &why);
     if (!err && pthread_create(&control, NULL, control_thread, w) != 0)
         err = HED_ENOMEM;
     if (err) {
-        hed_warn(SERVER, "a client (%s) was not served: %s", start->peer ? start->peer : "unknown",
+        hed_warn(SERVER, "a client (%s) was not served: %s",
+                 w->start->peer ? w->start->peer : "unknown",
                  why.text[0] ? why.text : hed_err_text(err));
         _exit(1);
     }
@@ -515,4 +521,16 @@ hed_worker_run(const struct hed_worker_start *start)
     /* The client has parked the worker. The process ends when the control thread says so. */
     (void)pthread_join(control, NULL);
     return 0;
+}
+
+int
+hed_worker_run(const struct hed_worker_start *start)
+{
+    struct hed_worker *w = hed_worker_begin(start);
+
+    if (w)
+        return hed_worker_serve(w);
+    hed_warn(SERVER, "a client (%s) was not served: %s", start->peer ? start->peer : "unknown",
+             hed_err_text(HED_ENOMEM));
+    return HED_ENOMEM;
 }

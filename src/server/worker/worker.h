@@ -14,7 +14,7 @@
  *   launch.c  launches                       host.c    functions that run in the client, marks
  *   print.c   what kernels print             arena.c   addresses that both sides have
  *   limits.c  sessions that take too much    progress.c  kernels that take too long
- *   park.c    clients that go away and return
+ *   park.c    clients that go away and return   spare.c  workers that are ready before the client
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -111,6 +111,8 @@ struct hed_worker {
         uint64_t bytes;
     } told[2][HED_DESK_PLACES]; /* the last answers: obtainable, others */
 
+    struct hed_wire_device *described; /* by a spare, all devices; NULL: not yet */
+    _Atomic bool warm;                 /* a spare's own reference to a primary context (spare.c) */
     struct hed_names *names;
     struct hed_values *values; /* NULL if there are none yet */
     _Atomic uint32_t contexts; /* how many the client has created */
@@ -211,10 +213,25 @@ int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct
                        struct hed_why *why);
 /* Sends the first messages on the first channel: one struct hed_wire_device per device. */
 int hed_worker_tell_devices(struct hed_worker_channel *ch);
+/* Finds out now what that will say. */
+int hed_worker_find_devices(struct hed_worker *w);
 int hed_worker_start_backend(struct hed_worker *w, struct hed_why *why);
 uint64_t hed_worker_device_bytes(struct hed_worker *w, int i);
 
+/* ---- spare.c --------------------------------------------------------------------------------- */
+
+/* Before and after a call of the client: gives up the reference that a spare has to a primary
+ * context, when the client has its own, or does not want that context. `primary`: the call retains
+ * a primary context. */
+void hed_warm_before(struct hed_worker *w, const struct hed_msg *m, bool primary, const void *args);
+void hed_warm_after(struct hed_worker *w, const struct hed_msg *m);
+
 /* ---- worker.c -------------------------------------------------------------------------------- */
+
+/* A worker of which nothing has been started; NULL if there is no memory. hed_worker_serve() takes
+ * it from there, when its client is known, as hed_worker_run() does. */
+struct hed_worker *hed_worker_begin(const struct hed_worker_start *start);
+int hed_worker_serve(struct hed_worker *w);
 
 /* lease.c: the guest's window, if it has one. */
 void hed_worker_window_init(struct hed_worker *w);

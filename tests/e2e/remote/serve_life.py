@@ -63,6 +63,8 @@ class Words(Case):
         for value in ("0", "1025", "x", "-1"):
             self.expect("--clients", "--clients", value)
         self.expect("--channels", "--channels", "0")
+        for value in ("65", "-1", "some"):
+            self.expect("--spare", "--spare", value)
         self.expect("--idle", "--idle", "5000000000")
         self.expect("--kernel-time", "--kernel-time", "soon")
         self.expect("--compile-time", "--compile-time", "-1")
@@ -234,7 +236,7 @@ class Beginning(Case):
 
 class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices", "guests",
-            "connections", "refused", "clients_ever", "stopping", "clients"}
+            "spares", "connections", "refused", "clients_ever", "stopping", "clients"}
     CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer",
                    "certificate", "since", "seconds", "idle_seconds", "parked",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
@@ -249,7 +251,8 @@ class Status(Case):
         status = server.status()
         server_limits = status["limits"]
         self.assertEqual(set(status), self.KEYS)
-        self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
+        self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "spare": 0,
+                                            "rate": 256,
                                             "per_source": server_limits["per_source"],
                                             "startups": server_limits["startups"],
                                             "memory": 1 << 30, "host_memory": 3 << 30,

@@ -86,6 +86,22 @@ ledger_grants_what_there_is(void **state)
 }
 
 static void
+ledger_keeps_memory_for_spares(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+
+    l->total[0] = 10 * MIB;
+    l->kept[0] = 4 * MIB;
+    assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 10 * MIB, MIB, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_take(l, 1, 0, MIB, 1, 0), 0);
+    l->kept[0] = 20 * MIB; /* more than there is: leases that exist stay */
+    assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_obtainable(l, 1, 0, 0), 0);
+}
+
+static void
 ledger_keeps_a_workers_limit(void **state)
 {
     struct bench *b = *state;
@@ -244,6 +260,7 @@ desks_wait_for_the_probe(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(ledger_grants_what_there_is, setup, teardown),
+    cmocka_unit_test_setup_teardown(ledger_keeps_memory_for_spares, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_keeps_a_workers_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_survives_nonsense, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_has_a_place_for_pinned_memory, setup, teardown),
