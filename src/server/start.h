@@ -39,6 +39,7 @@ struct hed_worker_start {
     const char *images;     /* folder of stored images; "" for none */
     const char *cache;      /* folder of compiled kernels; "" for none; NULL: as the settings say */
     bool confined;          /* it cannot find out about other processes */
+    bool warm;              /* begin as a spare does: addresses are then the same in all workers */
     bool group;             /* other workers of this client, other users, share these folders */
     int desk;               /* socket for leases of device memory; 0: all is granted */
     int notice;             /* server/notice.h; 0: there is none */

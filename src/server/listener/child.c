@@ -161,6 +161,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     start.desk = desk;
     if (p)
         add_client(&start, p, c, state);
+    start.warm = p && hed_spare_fits(s, p);
     /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);

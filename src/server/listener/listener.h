@@ -422,6 +422,8 @@ void hed_spares_begin(struct hed_server *s);
 /* Starts and ends spares so that there are as many as there should be. Returns when to look again,
  * or UINT64_MAX. */
 uint64_t hed_spares_look(struct hed_server *s, uint64_t now_ns);
+/* Could this client use a spare, if one were ready that has the right folders? */
+bool hed_spare_fits(const struct hed_server *s, const struct hed_peer *p);
 /* Gives the client to a spare that is ready for it; false if there is none. */
 bool hed_spare_take(struct hed_server *s, const struct hed_peer *p);
 void hed_spare_ended(struct hed_server *s, const struct hed_child *c, int how);

@@ -215,12 +215,12 @@ hed_spare_ended(struct hed_server *s, const struct hed_child *c, int how)
 
 /* A spare has a context of the first device. With several devices, a client that has chosen others
  * (CUDA_VISIBLE_DEVICES) has no use for it. Whoever will be refused has none either. */
-static bool
-can_use_spare(const struct hed_server *s, const struct hed_peer *p)
+bool
+hed_spare_fits(const struct hed_server *s, const struct hed_peer *p)
 {
     const char *text = p->in.hello.visible;
 
-    if (p->guest || hed_hello_check(&p->in.hello, p->link, NULL) != 0)
+    if (!keeps_spares(s) || p->guest || hed_hello_check(&p->in.hello, p->link, NULL) != 0)
         return false;
     return s->ledger.total[1] == 0 || text[0] == '-' ||
            (text[0] == '0' && (text[1] == ',' || text[1] == '\0'));
@@ -276,7 +276,7 @@ hed_spare_take(struct hed_server *s, const struct hed_peer *p)
     char owner[HED_OWNER_NAME] = "";
     const uint64_t now = hed_now_ns();
 
-    if (!keeps_spares(s) || !can_use_spare(s, p))
+    if (!hed_spare_fits(s, p))
         return false;
     if (s->sandbox.steps)
         hed_confine_owner(p, owner, sizeof owner);

@@ -54,6 +54,7 @@ hed_worker_start_backend(struct hed_worker *w, struct hed_why *why)
         return HED_ESTATE;
     }
     w->device_count = n;
+    w->started = true;
     hed_arena_init_sizes(w);
     return 0;
 }
@@ -277,7 +278,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         w->transport = hed_transport_by_id(h->transport);
     if (!err && !w->print) /* else it was a spare, and has done the following */
         err = hed_worker_print_init(w, why);
-    if (!err && !w->top)
+    if (!err && !w->started)
         err = hed_worker_start_backend(w, why);
     a.head.head.size = sizeof a;
     a.head.head.kind = HED_MSG_ANSWER;

@@ -7,6 +7,10 @@
  * the same. It depends on the server's options only; when they change, the listener ends its
  * spares.
  *
+ * A new worker of a server that has spares begins in the same order (hed_worker_start.warm). For a
+ * driver chooses addresses as it goes, and a program that goes from one worker to another must find
+ * its variables where they were.
+ *
  * The primary context is a guess. If the client's first context is that of the same device, with
  * the same flags, then it finds that context made. Otherwise the context is given up first, so that
  * it neither takes memory nor is found in another state than the client expects.
@@ -37,8 +41,8 @@ fail_for_test(void)
 #endif
 }
 
-static int
-warm_up(struct hed_worker *w, struct hed_why *why)
+int
+hed_worker_warm_up(struct hed_worker *w, struct hed_why *why)
 {
     CUcontext context;
     int err = hed_worker_print_init(w, why);
@@ -87,7 +91,7 @@ hed_worker_spare(struct hed_worker_start *start)
 
     fail_for_test();
     if (!err)
-        err = warm_up(w, &why);
+        err = hed_worker_warm_up(w, &why);
     if (err) {
         hed_warn(SERVER, "a spare worker did not start: %s",
                  why.text[0] ? why.text : hed_err_text(err));

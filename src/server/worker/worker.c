@@ -528,6 +528,9 @@ hed_worker_run(const struct hed_worker_start *start)
 {
     struct hed_worker *w = hed_worker_begin(start);
 
+    /* The welcome tries again what fails, and tells the client. */
+    if (w && start->warm)
+        (void)hed_worker_warm_up(w, NULL);
     if (w)
         return hed_worker_serve(w);
     hed_warn(SERVER, "a client (%s) was not served: %s", start->peer ? start->peer : "unknown",

@@ -65,6 +65,7 @@ struct hed_worker_channel {
 struct hed_worker {
     const struct hed_worker_start *start;
     struct hed_layer *top; /* calls go to this layer */
+    bool started;          /* the backend is up */
     bool no_memory;        /* the backend does no work (null): it is all done when a call returns */
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
@@ -220,6 +221,8 @@ uint64_t hed_worker_device_bytes(struct hed_worker *w, int i);
 
 /* ---- spare.c --------------------------------------------------------------------------------- */
 
+/* Does what can be done before the client is known. After an error, what is not done is not. */
+int hed_worker_warm_up(struct hed_worker *w, struct hed_why *why);
 /* Before and after a call of the client: gives up the reference that a spare has to a primary
  * context, when the client has its own, or does not want that context. `primary`: the call retains
  * a primary context. */

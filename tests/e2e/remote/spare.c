@@ -3,7 +3,8 @@
  *
  *     e2e_remote_spare primary | flags | created | reset | second | hold
  *
- * hold: prints "ready", and ends when a line comes.
+ * hold: prints "ready", waits for a line, and then looks whether a kernel still runs and all memory
+ * is as it was.
  */
 #include "conformance/conf.h"
 
@@ -12,6 +13,7 @@
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .global .align 4 .u32 salt = 0;\n"
     ".visible .entry count(.param .u64 p)\n{\n.reg .b32 %r<2>; .reg .b64 %d<3>;\n"
     "ld.param.u64 %d0, [p]; mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4;\n"
     "add.u64 %d0, %d0, %d1; st.global.u32 [%d0], %r0; ret;\n}\n";
@@ -93,6 +95,45 @@ use_context(const char *mode, int count)
     show_state("without it", count);
 }
 
+/* With memory, code and the address of a variable: whatever happens to the worker meanwhile. */
+static void
+hold(void)
+{
+    static unsigned got[WORDS];
+    const unsigned salt = 12345;
+    unsigned salt_now = 0;
+    CUcontext ctx;
+    CUmodule module;
+    CUfunction f;
+    CUdeviceptr at = 0, variable = 0, later = 0;
+    size_t size = 0;
+    void *args[] = {&at};
+
+    OK(CU(cuDevicePrimaryCtxRetain)(&ctx, 0));
+    OK(CU(cuCtxSetCurrent)(ctx));
+    OK(CU(cuMemAlloc_v2)(&at, sizeof got));
+    OK(CU(cuModuleLoadData)(&module, ptx));
+    OK(CU(cuModuleGetFunction)(&f, module, "count"));
+    OK(CU(cuModuleGetGlobal_v2)(&variable, &size, module, "salt"));
+    OK(CU(cuMemcpyHtoD_v2)(variable, &salt, sizeof salt));
+    OK(CU(cuLaunchKernel)(f, 1, 1, 1, WORDS, 1, 1, 0, NULL, args, NULL));
+    OK(CU(cuCtxSynchronize)());
+    printf("ready\n");
+    (void)fflush(stdout);
+    (void)getchar();
+    OK(CU(cuMemcpyDtoH_v2)(got, at, sizeof got));
+    for (unsigned i = 0; i < WORDS; i++)
+        CHECK(got[i] == i, "word %u is %u", i, got[i]);
+    OK(CU(cuMemcpyDtoH_v2)(&salt_now, variable, sizeof salt_now));
+    CHECK(salt_now == salt, "the variable is %u", salt_now);
+    OK(CU(cuMemAlloc_v2)(&later, sizeof got));
+    args[0] = &later;
+    OK(CU(cuLaunchKernel)(f, 1, 1, 1, WORDS, 1, 1, 0, NULL, args, NULL));
+    OK(CU(cuMemcpyDtoH_v2)(got, later, sizeof got));
+    CHECK(got[WORDS - 1] == WORDS - 1, "the kernel wrote %u", got[WORDS - 1]);
+    printf("good\n");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -113,10 +154,7 @@ main(int argc, char **argv)
     show_state("at first", count);
     use_context(mode, count);
     use_context(mode, count); /* and all of it again */
-    if (strcmp(mode, "hold") == 0) {
-        printf("ready\n");
-        (void)fflush(stdout);
-        (void)getchar();
-    }
+    if (strcmp(mode, "hold") == 0)
+        hold();
     return 0;
 }

@@ -7,6 +7,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,6 +173,26 @@ class Clients(Spares):
         status = json.loads(self.heddle("serve", "--status", "--json", *where).stdout)
         self.assertEqual(status["limits"]["spare"], 1)
         self.assertEqual([d["leased_bytes"] for d in status["devices"]], [0])
+
+    def test_a_program_goes_from_a_new_worker_to_a_spare_and_back(self):
+        server = self.server()
+        programs = []
+        # Whoever comes right after another gets a new worker.
+        until(lambda: programs.append(self.hold(server)) or
+              f" for process {programs[-1].pid} " in server.log().partition("new worker")[2])
+        program = programs.pop()
+        self.assertIn(f" for process {program.pid} of", re.findall("new worker.*", server.log())[0])
+        for p in programs:
+            self.let_go(p)
+        for _ in range(2):
+            r = self.heddle("snap", "out", str(program.pid))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            spares = self.ready(server)
+            r = self.heddle("snap", "in", str(program.pid))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn(server.workers()[0], spares)
+        self.assertEqual(program.communicate("\n")[0], "good\n")
+        self.assertEqual(program.returncode, 0)
 
     def test_sessions_are_timed_from_their_client(self):
         server = self.server()
