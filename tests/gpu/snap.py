@@ -48,8 +48,9 @@ class Life:
     def __init__(self, check, server, command):
         self.check = check
         self.out = check.work / "out"
-        # Files of its own: pipes of ours would become pipes of the command that restores it.
-        with open(self.out, "wb") as out, open(check.work / "err", "ab") as err:
+        # Files that only grow: others would become those of the command that restores it.
+        self.out.unlink(missing_ok=True)
+        with open(self.out, "ab") as out, open(check.work / "err", "ab") as err:
             self.process = subprocess.Popen(
                 [check.build / "bin/heddle", "run", "--gpu", server.address, "--", *command],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,

@@ -4,6 +4,9 @@
  *              \--a CPU GPU: all PTX-------------------------------------> those entries
  *              \--neither, but it was linked from parts (-rdc=true)------> struct hed_wire_linked
  *
+ * NVIDIA's libraries have machine code for each device, and PTX for the newest only. A CPU GPU gets
+ * both, and decides as it would on the program's machine (ADR 30).
+ *
  * The parts are linked on the other side: by NVIDIA's driver, or by the soft driver of a CPU GPU,
  * which joins their PTX. A library such as libcudadevrt, which does not have PTX for every device,
  * is a part with machine code.
@@ -20,7 +23,7 @@
 struct pick {
     enum {
         PICK_ONE,      /* the one at `offset` */
-        PICK_PTX,      /* all PTX */
+        PICK_PTX,      /* all PTX; and machine code at `offset`, unless that is 0 */
         PICK_LINKABLE, /* all except machine code that `device` does not run */
     } what;
     size_t offset;
@@ -35,7 +38,7 @@ is_picked(const struct pick *p, const struct hed_fatbin_entry *e)
     if (!(e->flags & HED_FATBIN_64BIT))
         return false;
     if (p->what == PICK_PTX)
-        return e->kind == HED_FATBIN_PTX;
+        return e->kind == HED_FATBIN_PTX || (p->offset && e->offset == p->offset);
     return e->kind != HED_FATBIN_CUBIN || hed_arch_runs(e->arch, p->device);
 }
 
@@ -99,13 +102,20 @@ copy_entry_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
     return err == HED_ENOMEM || err == 0 ? err : HED_ENOTFOUND;
 }
 
-static int
-copy_chosen(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed_buf *made)
+static bool
+find_sent(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed_fatbin_entry *out)
 {
     const struct hed_choose how = {.device = device, .flags = HED_CHOOSE_64BIT_ONLY | flags};
+
+    return hed_fatbin_choose(fatbin, &how, out, NULL) == 0;
+}
+
+static int
+copy_chosen(struct hed_bytes fatbin, uint32_t device, struct hed_buf *made)
+{
     struct hed_fatbin_entry e;
 
-    if (hed_fatbin_choose(fatbin, &how, &e, NULL) != 0)
+    if (!find_sent(fatbin, device, 0, &e))
         return HED_ENOTFOUND;
     if (e.kind == HED_FATBIN_PTX && !e.has_options)
         return copy_entry_text(&e, made);
@@ -191,23 +201,45 @@ copy_linked(const struct hed_image *image, const struct pick *p, struct hed_buf 
 
 /* ---- whole images ---------------------------------------------------------------------------- */
 
+/* For a CPU GPU. HED_ENOTFOUND: all of it must be sent. */
+static int
+copy_for_cpu(const struct hed_image *image, uint32_t device, struct hed_buf *made)
+{
+    struct pick pick = {.what = PICK_PTX, .device = device};
+    struct hed_fatbin_entry e;
+    int err = HED_ENOTFOUND;
+
+    if (find_sent(image->bytes, device, HED_CHOOSE_PTX_ONLY, &e))
+        return copy_entries(image->bytes, &pick, made);
+    if (image->parts)
+        err = copy_linked(image, &pick, made);
+    if (err == HED_ENOTFOUND && find_sent(image->bytes, device, HED_CHOOSE_CUBIN_ONLY, &e)) {
+        pick.offset = e.offset;
+        err = copy_entries(image->bytes, &pick, made);
+    }
+    return err;
+}
+
+static int
+copy_for_gpu(const struct hed_image *image, uint32_t device, struct hed_buf *made)
+{
+    const struct pick pick = {.what = PICK_LINKABLE, .device = device};
+    const int err = copy_chosen(image->bytes, device, made);
+
+    return err == HED_ENOTFOUND && image->parts ? copy_linked(image, &pick, made) : err;
+}
+
 int
 hed_remote_pack(const struct hed_image *image, const struct hed_profile *profile, bool real,
                 struct hed_buf *made, struct hed_bytes *out)
 {
     const uint32_t device = (uint32_t)(10 * profile->major + profile->minor);
-    const struct pick pick = {.what = real ? PICK_LINKABLE : PICK_PTX, .device = device};
-    int err = HED_ENOTFOUND;
+    int err;
 
     *out = image->bytes;
     if (image->kind != HED_IMAGE_FATBIN)
         return 0;
-    err =
-        real ? copy_chosen(image->bytes, device, 0, made) : copy_entries(image->bytes, &pick, made);
-    if (err == HED_ENOTFOUND && image->parts)
-        err = copy_linked(image, &pick, made);
-    if (err == HED_ENOTFOUND && !real)
-        err = copy_chosen(image->bytes, device, HED_CHOOSE_CUBIN_ONLY, made);
+    err = real ? copy_for_gpu(image, device, made) : copy_for_cpu(image, device, made);
     if (err == HED_ENOTFOUND)
         return 0;
     *out = (struct hed_bytes){made->data, made->size};

@@ -121,6 +121,22 @@ a_cpu_without_ptx_gets_machine_code(void **state)
     check(&m, 90, false, "sm_90");
 }
 
+/* As in NVIDIA's libraries. */
+static void
+a_cpu_gets_machine_code_with_ptx_that_is_too_new(void **state)
+{
+    struct make m;
+
+    make_begin(&m);
+    make_entry(&m, HED_FATBIN_CUBIN, 80, BIT);
+    make_entry(&m, HED_FATBIN_CUBIN, 90, BIT);
+    make_entry(&m, HED_FATBIN_CUBIN, 120, BIT);
+    make_entry(&m, HED_FATBIN_PTX, 120, BIT);
+    check(&m, 90, false, "sm_90 compute_120");
+    check(&m, 86, false, "sm_80 compute_120");
+    check(&m, 75, false, "sm_80 sm_90 sm_120 compute_120");
+}
+
 static void
 text_and_cubins_go_as_they_are(void **state)
 {
@@ -167,6 +183,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fits_nothing_goes_as_a_whole),
     cmocka_unit_test(a_cpu_gets_all_ptx),
     cmocka_unit_test(a_cpu_without_ptx_gets_machine_code),
+    cmocka_unit_test(a_cpu_gets_machine_code_with_ptx_that_is_too_new),
     cmocka_unit_test(text_and_cubins_go_as_they_are),
     cmocka_unit_test(damage_is_the_workers),
 };
