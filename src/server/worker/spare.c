@@ -41,6 +41,15 @@ fail_for_test(void)
 #endif
 }
 
+/* In the other compute modes, a context keeps all other processes from having one. */
+static bool
+may_hold_context(const struct hed_worker *w)
+{
+    return w->device_count > WARM_DEVICE &&
+           w->described[WARM_DEVICE].attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_MODE] ==
+               CU_COMPUTEMODE_DEFAULT;
+}
+
 int
 hed_worker_warm_up(struct hed_worker *w, struct hed_why *why)
 {
@@ -51,7 +60,7 @@ hed_worker_warm_up(struct hed_worker *w, struct hed_why *why)
         err = hed_worker_start_backend(w, why);
     if (!err)
         err = hed_worker_find_devices(w);
-    if (err || !w->device_count)
+    if (err || !may_hold_context(w))
         return err;
     /* If it fails, the client will be told when it asks for it itself. */
     if (hed_worker_do(w, cuDevicePrimaryCtxRetain, .pctx = &context, .dev = WARM_DEVICE) ==
