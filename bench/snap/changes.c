@@ -5,6 +5,7 @@
  *   HED_LIBCUDA=/path/to/libcuda.so.1 changes link MIB...
  *
  * run: says "ready", changes its memory until its standard input ends, and checks all of it then.
+ * Says how often it has, and the milliseconds that the longest round took.
  * MODULES: so many modules with a kernel and a variable each are loaded, too (8).
  * link: one line for each size, its milliseconds: bytes are read in pieces into pinned memory and
  * written from there to other device memory, both at once; the best of five.
@@ -99,6 +100,7 @@ run_program(size_t total, size_t changed, unsigned modules)
 {
     const size_t rest = total - changed;
     CUdeviceptr p, still = 0;
+    double longest = 0;
     uint32_t n = 1;
     CUstream s;
 
@@ -114,13 +116,16 @@ run_program(size_t total, size_t changed, unsigned modules)
     printf("ready\n");
     (void)fflush(stdout);
     while (!input_ended()) {
+        const double begin = now();
+
         MUST(CU(cuMemsetD32Async)(p, ++n, changed / 4, s));
         MUST(CU(cuStreamSynchronize)(s));
+        longest = now() - begin > longest ? now() - begin : longest;
         (void)usleep(200);
     }
     check_words(p, changed, n, "in what changes");
     check_words(still, rest, 0x5eed, "in what does not change");
-    printf("ok %u\n", n);
+    printf("ok %u %.3f\n", n, longest * 1e3);
     return 0;
 }
 

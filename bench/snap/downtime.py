@@ -74,7 +74,7 @@ def move(program, address):
     return {k: int(v) for k, v in (w.split("=") for w in p.stdout.split()) if v.isdigit()}
 
 
-def show(changed, answers, link):
+def show(changed, answers, link, longest):
     last = statistics.median(a["last"] for a in answers) / 2**20
     best = min(answers, key=lambda a: a["stall_us"])
     # What the program's own work took to end is not the move's.
@@ -84,7 +84,7 @@ def show(changed, answers, link):
                      if list(best).index(k) > list(best).index("host") and v >= 20)
     print(f"{last:8.1f} {at_link:9.2f} {best['stall_us'] / 1e3:9.2f} "
           f"{statistics.median(a['stall_us'] for a in answers) / 1e3:9.2f} {min(ours):9.2f} "
-          f"{min(ours) / at_link:7.2f} {best['rounds']:4}   {parts}", flush=True)
+          f"{min(ours) / at_link:7.2f} {best['rounds']:4} {longest:8.2f}   {parts}", flush=True)
 
 
 def main():
@@ -95,8 +95,9 @@ def main():
         link = link_times(sizes)
         servers = [serve(folder, i) for i in range(2)]
         print(f"{TRANSPORT}, {GPU}, {total} MiB; ms; `ours` is without the program's own work; "
-              "parts of the best")
-        print("last_MIB   at_link held_best held_med.      ours   ratio rnds   parts")
+              "parts of the best; `felt` is the\n"
+              "longest round of the program, over all moves")
+        print("last_MIB   at_link held_best held_med.      ours   ratio rnds     felt   parts")
         for changed in sizes:
             program = start(servers[0][0], max(total, changed), changed)
             answers = [move(program, servers[(i + 1) % 2][0]) for i in range(MOVES)]
@@ -104,7 +105,7 @@ def main():
             end = program.stdout.read().strip()
             if program.wait() != 0 or not end.startswith("ok"):
                 raise SystemExit(f"the program ended with {program.returncode}: {end}")
-            show(changed, answers, link)
+            show(changed, answers, link, float(end.split()[2]))
     finally:
         for _, process in servers:
             process.terminate()

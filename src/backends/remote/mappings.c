@@ -36,6 +36,8 @@ hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *wh
         &r->memory->mappings[mapping_bucket(m->kind, mapping_key(m))];
 
     hed_lock(&r->memory->lock);
+    if (!m->serial)
+        m->serial = ++r->memory->serials;
     m->next = *list;
     *list = m;
     hed_unlock(&r->memory->lock);
@@ -61,22 +63,40 @@ hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t
     return m != NULL;
 }
 
+static const struct hed_remote_mapping *
+find_mapping_locked(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+{
+    const struct hed_remote_mapping *m = r->memory->mappings[mapping_bucket(kind, key)];
+
+    while (m && (m->kind != kind || mapping_key(m) != key))
+        m = m->next;
+    return m;
+}
+
 bool
 hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key, uint64_t size)
 {
-    const struct hed_remote_mapping *m;
-
     if (kind == HED_MAP_PHYSICAL)
         key *= 65536;
     hed_lock(&r->memory->lock);
-    m = r->memory->mappings[mapping_bucket(kind, key)];
-    while (m && (m->kind != kind || mapping_key(m) != key))
-        m = m->next;
 
+    const struct hed_remote_mapping *m = find_mapping_locked(r, kind, key);
     const bool has = m && m->size == size;
 
     hed_unlock(&r->memory->lock);
     return has;
+}
+
+bool
+hed_remote_mapping_same(struct hed_remote *twin, const struct hed_remote_mapping *m)
+{
+    hed_lock(&twin->memory->lock);
+
+    const struct hed_remote_mapping *there = find_mapping_locked(twin, m->kind, m->at);
+    const bool same = there && there->size == m->size && there->serial == m->serial;
+
+    hed_unlock(&twin->memory->lock);
+    return same;
 }
 
 void

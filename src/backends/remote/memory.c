@@ -1,16 +1,9 @@
-/* Memory behind the arena's addresses: mapping, the lease, the shared heap.
+/* Memory behind the arena's addresses: mapping, the shared heap.
  *
  *   device's share   memory of the worker's device: a message, under the lease, without an answer
  *   host's share     shm: the heap, the same pages in both processes
  *                    a guest: pieces of its window, the same pages; the worker says where
  *                    sockets: memory of this process, and other memory at the same address there
- *
- * Invariants:
- * 1. devices[i].lease plus what is mapped and created (HED_MAP_DEVICE, HED_MAP_PHYSICAL) is what
- *    the worker has granted and not got back. So mapping under the lease cannot fail because the
- *    server has promised the memory to another client.
- * 2. At most one thread asks for more of a device, so no thread is refused memory that another is
- *    about to get.
  */
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
@@ -23,9 +16,6 @@
 #include "base/log.h"
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
-
-#define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a fraction of the device if that is more */
-#define LEASE_PART 16
 
 struct remote_physical {
     struct hed_physical_memory pub; /* must come first */
@@ -77,121 +67,6 @@ hed_remote_current(struct hed_remote *r)
     const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
 
     return c && hed_context_alive(c) ? c->object.handle : 0;
-}
-
-/* ---- the lease ------------------------------------------------------------------------------- */
-
-static bool
-take_lease(struct hed_remote *r, int device, uint64_t size)
-{
-    _Atomic uint64_t *lease = &r->devices[device].lease;
-    uint64_t had = atomic_load_explicit(lease, memory_order_relaxed);
-
-    /* Relaxed: only the number counts; the messages that follow from it have their own order. */
-    while (had >= size)
-        if (atomic_compare_exchange_weak_explicit(lease, &had, had - size, memory_order_relaxed,
-                                                  memory_order_relaxed))
-            return true;
-    return false;
-}
-
-static uint64_t
-lease_step(const struct hed_remote *r, int device)
-{
-    const uint64_t part =
-        r->driver ? r->driver->devices[device].info.profile.memory / LEASE_PART : 0;
-
-    return part > LEASE_STEP ? part : LEASE_STEP;
-}
-
-/* Returns how many bytes were granted; 0: there are no more. */
-static uint64_t
-ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
-{
-    struct hed_remote_channel *channel;
-    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
-
-    if (!l)
-        return 0;
-    l->head.flags = HED_MSG_WANTS_ANSWER;
-    l->device = r->devices[device].ordinal;
-    l->want = want;
-    l->least = least;
-    if (hed_remote_end(channel, &l->head, sizeof *l) != 0)
-        return 0;
-
-    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(channel);
-
-    if (!a)
-        return 0;
-    if (a->head.head.size < sizeof *a || (a->head.result == CUDA_SUCCESS && a->granted < least)) {
-        hed_remote_lose(r, "the worker sent an invalid lease");
-        return 0;
-    }
-    return a->head.result == CUDA_SUCCESS ? a->granted : 0;
-}
-
-/* Takes bytes from the lease, and asks for more if necessary; false if the server has no more. */
-static bool
-take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
-{
-    struct hed_remote_memory *m = r->memory;
-    bool taken = take_lease(r, device, size);
-
-    if (taken)
-        return true;
-    hed_lock(&m->lock);
-    while (m->asking[device])
-        (void)hed_lock_wait(&m->lock, &m->answered, UINT64_MAX);
-    m->asking[device] = true;
-    hed_unlock(&m->lock);
-    /* Other threads may take from the lease meanwhile, which is fine as long as the server has
-     * more. */
-    while (!(taken = take_lease(r, device, size))) {
-        const uint64_t step = lease_step(r, device);
-        const uint64_t has = atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
-        const uint64_t least = has < size ? size - has : 1;
-        const uint64_t granted = ask_lease(r, device, least > step ? least : step, least);
-
-        if (granted == 0)
-            break;
-        /* Relaxed, here and below: only the numbers count. */
-        atomic_fetch_add_explicit(&m->granted[device], granted, memory_order_relaxed);
-        atomic_fetch_add_explicit(&r->devices[device].lease, granted, memory_order_relaxed);
-    }
-    hed_lock(&m->lock);
-    m->asking[device] = false;
-    (void)pthread_cond_broadcast(&m->answered);
-    hed_unlock(&m->lock);
-    return taken;
-}
-
-/* Returns unmapped bytes to the lease; gives the server back what is unlikely to be needed soon. */
-static void
-return_lease(struct hed_remote *r, int device, uint64_t size)
-{
-    _Atomic uint64_t *lease = &r->devices[device].lease;
-    const uint64_t step = lease_step(r, device);
-    uint64_t has = atomic_fetch_add_explicit(lease, size, memory_order_relaxed) + size;
-    struct hed_remote_channel *channel;
-    struct hed_lease *l;
-
-    if (has < 4 * step || !take_lease(r, device, has - step))
-        return;
-    l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
-    if (!l)
-        return;
-    l->device = r->devices[device].ordinal;
-    l->give = has - step;
-    atomic_fetch_sub_explicit(&r->memory->granted[device], has - step, memory_order_relaxed);
-    (void)hed_remote_end(channel, &l->head, sizeof *l);
-}
-
-/* Why the lease had no more. Relaxed: if the session was lost, this thread has noticed itself. */
-static int
-no_lease(const struct hed_remote *r)
-{
-    return atomic_load_explicit(&r->lost, memory_order_relaxed) ? HED_EIO : HED_ENOMEM;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -339,8 +214,8 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
                                             .size = size};
     int err;
 
-    if (device >= 0 && !take_or_ask_lease(r, device, size))
-        return no_lease(r);
+    if (device >= 0 && !hed_remote_lease_take(r, device, size))
+        return hed_remote_lease_none(r);
     err = device < 0 ? map_pinned(r, at, size) : send_mapping(r, &what);
     return err ? err : hed_remote_mapping_add(r, &what);
 }
@@ -373,7 +248,7 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
     hed_unlock(&r->ahead);
     /* The message goes first: any use of the returned lease comes behind it. */
     if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0)
-        return_lease(r, device, size);
+        hed_remote_lease_return(r, device, size);
 }
 
 /* ---- physical memory that the program creates ------------------------------------------------ */
@@ -393,7 +268,7 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
         .pub.size = size,
         .device = device};
 
-    int err = device < 0 || take_or_ask_lease(r, device, size) ? 0 : no_lease(r);
+    int err = device < 0 || hed_remote_lease_take(r, device, size) ? 0 : hed_remote_lease_none(r);
 
     const struct hed_remote_mapping what = {
         .kind = HED_MAP_PHYSICAL, .device = device, .size = size, .physical = p->name};
@@ -427,7 +302,7 @@ hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
 
     (void)hed_remote_mapping_remove(r, HED_MAP_PHYSICAL, p->name);
     if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0 && p->device >= 0)
-        return_lease(r, p->device, p->pub.size);
+        hed_remote_lease_return(r, p->device, p->pub.size);
     free(p);
 }
 
@@ -474,12 +349,14 @@ map_again(void *arg, const struct hed_remote_mapping *m)
     struct hed_remote *r = a->remote;
     int err = 0;
 
-    if (a->twin && (m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_HOST) &&
+    if (a->twin && m->kind == HED_MAP_DEVICE &&
         hed_remote_mapping_has(a->twin, m->kind, m->at, m->size))
         return 0;
+    if (a->twin && m->kind == HED_MAP_HOST && hed_remote_mapping_same(a->twin, m))
+        return 0;
     if ((m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_PHYSICAL) && m->device >= 0 &&
-        !take_or_ask_lease(r, m->device, m->size))
-        return no_lease(r);
+        !hed_remote_lease_take(r, m->device, m->size))
+        return hed_remote_lease_none(r);
     err = send_mapping(r, m);
     if (!err && m->kind == HED_MAP_VIEW && m->has_access)
         err = send_access(r, m->at, m->size, m->access);
@@ -487,48 +364,20 @@ map_again(void *arg, const struct hed_remote_mapping *m)
 }
 
 int
-hed_remote_map_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size)
+hed_remote_map_at_twin(struct hed_remote *twin, const struct hed_remote_mapping *m)
 {
-    const struct hed_remote_mapping m = {
-        .kind = HED_MAP_HOST, .device = -1, .at = at, .size = size};
-    const int err = map_again(&(struct mapping_again){.remote = twin}, &m);
+    const int err = send_mapping(twin, m);
 
-    return err ? err : hed_remote_mapping_add(twin, &m);
+    return err ? err : hed_remote_mapping_add(twin, m);
 }
 
-static int
-add_need(void *arg, const struct hed_remote_mapping *m)
+void
+hed_remote_unmap_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size)
 {
-    uint64_t *need = arg;
+    const struct hed_map what = {.kind = HED_MAP_HOST, .device = -1, .at = at, .size = size};
 
-    if (m->device >= 0)
-        need[m->device] += m->size;
-    return 0;
-}
-
-/* All or nothing, in one question for each device: a program that does not fit must not take memory
- * from others while it finds out. */
-int
-hed_remote_lease_again(struct hed_remote *r, struct hed_why *why)
-{
-    uint64_t need[HED_PROFILE_DEVICES_MAX] = {0};
-    int err = hed_remote_mappings_each(r, HED_MAP_PHYSICAL, add_need, need);
-
-    if (!err)
-        err = hed_remote_mappings_each(r, HED_MAP_DEVICE, add_need, need);
-    for (int i = 0; i < r->device_count && !err; i++) {
-        const uint64_t granted = need[i] ? ask_lease(r, i, need[i], need[i]) : 0;
-
-        /* Relaxed: only the numbers count. */
-        atomic_fetch_add_explicit(&r->memory->granted[i], granted, memory_order_relaxed);
-        atomic_fetch_add_explicit(&r->devices[i].lease, granted, memory_order_relaxed);
-        if (need[i] && !granted) {
-            err = no_lease(r);
-            hed_why_set(why, "device %d of the server does not have %llu MiB for the program", i,
-                        (unsigned long long)(need[i] >> 20));
-        }
-    }
-    return err;
+    (void)hed_remote_mapping_remove(twin, HED_MAP_HOST, at);
+    (void)send_map(twin, HED_MSG_UNMAP, &what, false, NULL);
 }
 
 int
@@ -548,37 +397,4 @@ hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_w
     else if (err)
         hed_why_set(why, "the program's memory could not be mapped: %s", hed_err_text(err));
     return err;
-}
-
-/* ---- memory sizes ---------------------------------------------------------------------------- */
-
-size_t
-hed_remote_memory_left(void *machine, struct hed_context *c)
-{
-    struct hed_remote *r = hed_remote_of(machine);
-    const int device = c->device->ordinal;
-    struct hed_remote_channel *channel;
-    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
-
-    /* Asking for 0 bytes returns how many are available, including those granted already. */
-    if (!l)
-        return SIZE_MAX;
-    l->head.flags = HED_MSG_WANTS_ANSWER;
-    l->device = r->devices[device].ordinal;
-    if (hed_remote_end(channel, &l->head, sizeof *l) != 0)
-        return SIZE_MAX;
-
-    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(channel);
-
-    if (!a || a->head.head.size < sizeof *a)
-        return SIZE_MAX;
-
-    const uint64_t has = atomic_load_explicit(&r->memory->granted[device], memory_order_relaxed);
-    const uint64_t unused = hed_memory_spare(c->device) +
-                            atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
-    const uint64_t used = has > unused ? has - unused : 0;
-
-    if (a->head.result != CUDA_SUCCESS)
-        return SIZE_MAX;
-    return a->granted > used ? a->granted - used : 0;
 }

@@ -12,6 +12,7 @@ struct hed_remote_mapping {
     int device; /* ordinal in this program; -1 for the host */
     uint64_t at, size;
     uint64_t physical; /* of HED_MAP_PHYSICAL and HED_MAP_VIEW */
+    uint64_t serial;   /* no other mapping has had it; a twin's is that of the program's */
     unsigned access;   /* of HED_MAP_VIEW, if it has been set */
     bool has_access;
 };
@@ -34,6 +35,7 @@ struct hed_remote_memory {
     /* Bytes of each device that the worker has granted and not got back. */
     _Atomic uint64_t granted[HED_PROFILE_DEVICES_MAX];
     _Atomic uint64_t names; /* names of physical memory; the last one given */
+    uint64_t serials;       /* of mappings; the last one given */
 };
 
 /* A piece of a copy to memory of this process whose bytes have yet to arrive: deferred.c. */
@@ -71,20 +73,30 @@ int hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping
 bool hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
 bool hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key,
                             uint64_t size);
+/* Has a twin the same pinned memory? */
+bool hed_remote_mapping_same(struct hed_remote *twin, const struct hed_remote_mapping *m);
 void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
 int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                              int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
 /* heap.c. Moves pinned memory into the heap, in which a worker that shares it will look for it. */
 int hed_remote_heap_enter(struct hed_remote *r);
-/* memory.c. Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
+/* lease.c. take: takes bytes from the lease of a device, and asks for more if necessary; false if
+ * the server has no more, and none says why. return: gives unmapped bytes back, and to the server
+ * those that are unlikely to be needed soon. */
+bool hed_remote_lease_take(struct hed_remote *r, int device, uint64_t size);
+int hed_remote_lease_none(const struct hed_remote *r);
+void hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size);
+/* Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
  * server has less, and the program must not stay. */
 int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);
-/* Tells a new worker about all memory that the program has. It has that of the twin already, if
- * there is one. */
+/* memory.c. Tells a new worker about all memory that the program has. It has that of the twin
+ * already, if there is one. */
 int hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
 
-/* Tells a twin about pinned memory that the program's worker has, too. */
-int hed_remote_map_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size);
+/* Tells a twin about pinned memory that the program's worker has, too. unmap: the program has not
+ * got it any more, and no other memory there. */
+int hed_remote_map_at_twin(struct hed_remote *twin, const struct hed_remote_mapping *m);
+void hed_remote_unmap_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size);
 
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
  * false if there is no room. */

@@ -4,7 +4,7 @@
  *
  *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
  *   channels.c  a channel for each thread                      send.c     messages, calls, answers
- *   memory.c    mapping, the lease, the shared heap            copy.c     bytes of this process
+ *   memory.c    mapping, the shared heap    lease.c            copy.c     bytes of this process
  *   stream.c    streams, contexts      event.c  events         host.c     the program's functions
  *   code.c      images, kernels        launch.c launches       array.c    arrays, textures
  *   heap.c      pinned memory that the worker maps, too
@@ -123,6 +123,7 @@ struct hed_remote {
     struct hed_why trouble; /* why that one was lost */
     struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
     struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
+    struct hed_remote_seat *behind; /* a worker that has been left and is to be closed; or NULL */
     struct hed_lock ahead;   /* rank HED_RANK_AHEAD; device memory is unmapped, or read, under it */
     struct hed_remote *twin; /* a worker that is being prepared (snap/twin.h), or NULL */
     struct hed_remote_known *known; /* where the worker has variables (snap/known.c), or NULL */
@@ -196,7 +197,7 @@ int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_chan
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
-/* A connection that the next thread without one will use. */
+/* A connection for a thread that has none to the present worker, or for one that comes later. */
 int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
 /* A thread has one channel, so to use another session (snap/twin.h) it puts its own aside, which
  * may be NULL. back: it takes that again, and leaves the other one as if it ended. */

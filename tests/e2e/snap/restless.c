@@ -1,11 +1,12 @@
 /* A program whose device memory never rests: one thread changes pieces of a large allocation,
- * others allocate and free large blocks, capture graphs, and make and destroy contexts. Each checks
- * all of its results, so whatever becomes of the GPU meanwhile, nothing may be noticed.
+ * others allocate and free large blocks, capture graphs, make and destroy contexts, load and unload
+ * code, and allocate and free pinned memory. Each checks all of its results, so whatever becomes of
+ * the GPU meanwhile, nothing may be noticed.
  *
  *     snap_restless SECONDS [MIB [THREADS]]
  *
- * MIB: of memory, of which a small part changes all the time. THREADS: the first so many; all four
- * if it is not given.
+ * MIB: of memory, of which a small part changes all the time. THREADS: the first so many; all
+ * of them if it is not given.
  *
  * It says "ready" when it begins, and prints "ok" and how many steps it has made at the end.
  */
@@ -34,10 +35,21 @@ static const char ptx[] =
     "mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1; ld.global.u32 %r5, [%d0];\n"
     "mad.lo.u32 %r5, %r5, 1664525, %r1; add.u32 %r5, %r5, %r2; st.global.u32 [%d0], %r5; ret;\n}\n";
 
+/* sum += k; p[0] = sum */
+static const char summing[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.global .align 4 .u32 sum = 5;\n"
+    ".visible .entry bump(.param .u64 p, .param .u32 k)\n{\n"
+    ".reg .b32 %r<3>; .reg .b64 %d<2>;\n"
+    "ld.param.u64 %d0, [p]; ld.param.u32 %r0, [k]; ld.global.u32 %r1, [sum];\n"
+    "add.u32 %r1, %r1, %r0; st.global.u32 [sum], %r1; st.global.u32 [%d0], %r1; ret;\n}\n";
+
+#define THREADS 6
+#define PINNED (4 * MIB)
+
 static CUcontext primary;
 static CUfunction mix;
 static atomic_bool ends;
-static atomic_ulong steps[4];
+static atomic_ulong steps[THREADS];
 static size_t bytes = 32 * MIB;
 
 static void
@@ -201,14 +213,90 @@ capture_graphs(void *arg)
     return NULL;
 }
 
+/* Loads code with a variable, changes that, and unloads it. */
+static void *
+change_modules(void *arg)
+{
+    CUdeviceptr p;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuMemAlloc_v2)(&p, 4));
+    for (unsigned n = 1; !ends; n++) {
+        uint32_t want = 5, got = 0;
+        CUfunction f;
+        CUmodule m;
+
+        OK(CU(cuModuleLoadData)(&m, summing));
+        OK(CU(cuModuleGetFunction)(&f, m, "bump"));
+        OK(CU(cuFuncSetAttribute)(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                  (int)(1024 * (n % 3 + 1))));
+        for (uint32_t k = n; k < n + 8; k++) {
+            void *params[] = {&p, &k};
+
+            OK(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 1024 * (n % 3 + 1), NULL, params, NULL));
+            want += k;
+            (void)usleep(2000);
+        }
+        OK(CU(cuMemcpyDtoH_v2)(&got, p, 4));
+        compare(&got, &want, 1, "a variable");
+        OK(CU(cuModuleUnload)(m));
+        steps[4]++;
+    }
+    return NULL;
+}
+
+/* Pinned memory that the device changes: some stays, some is allocated and freed. */
+static void *
+change_pinned(void *arg)
+{
+    static uint32_t kept[PIECE], want[PIECE];
+    uint32_t *stays, *goes[BLOCKS];
+    CUdeviceptr p;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuMemHostAlloc)((void **)&stays, PINNED, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(stays, 0, PINNED);
+    for (unsigned n = 1; !ends; n++) {
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            OK(CU(cuMemHostAlloc)((void **)&goes[i], PINNED * (i + 1), CU_MEMHOSTALLOC_DEVICEMAP));
+            for (size_t k = 0; k < PIECE; k++)
+                goes[i][k] = n + i;
+            OK(CU(cuMemHostGetDevicePointer_v2)(&p, goes[i], 0));
+            run_mix(p, PIECE, n, CU_STREAM_PER_THREAD);
+        }
+        OK(CU(cuMemHostGetDevicePointer_v2)(&p, stays, 0));
+        run_mix(p, PIECE, n, CU_STREAM_PER_THREAD);
+        mix_here(kept, PIECE, n);
+        (void)usleep(n % 7 * 1000);
+        OK(CU(cuStreamSynchronize)(CU_STREAM_PER_THREAD));
+        compare(stays, kept, PIECE, "pinned memory");
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            for (size_t k = 0; k < PIECE; k++)
+                want[k] = n + i;
+            mix_here(want, PIECE, n);
+            compare(goes[i], want, PIECE, "new pinned memory");
+            if (n % 4 || i)
+                OK(CU(cuMemFreeHost)(goes[i]));
+        }
+        if (n % 4 == 0) { /* this one is there for a while */
+            (void)usleep(50000);
+            OK(CU(cuMemFreeHost)(goes[0]));
+        }
+        steps[5]++;
+    }
+    return NULL;
+}
+
 int
 main(int argc, char **argv)
 {
-    static void *(*const all[])(void *) = {change_pieces, change_blocks, capture_graphs,
-                                           change_contexts};
-    const size_t count = argc > 3 ? strtoul(argv[3], NULL, 10) % 5 : 4;
+    static void *(*const all[THREADS])(void *) = {change_pieces,   change_blocks,  capture_graphs,
+                                                  change_contexts, change_modules, change_pinned};
+    const size_t count = argc > 3 ? strtoul(argv[3], NULL, 10) % (THREADS + 1) : THREADS;
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 5;
-    pthread_t threads[4];
+    pthread_t threads[THREADS];
     CUmodule m;
 
     if (argc > 2)
@@ -227,6 +315,9 @@ main(int argc, char **argv)
     ends = true;
     for (size_t i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);
-    printf("ok %lu %lu %lu %lu\n", steps[0], steps[1], steps[2], steps[3]);
+    printf("ok");
+    for (size_t i = 0; i < THREADS; i++)
+        printf(" %lu", steps[i]);
+    printf("\n");
     return 0;
 }

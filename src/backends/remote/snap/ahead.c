@@ -56,9 +56,10 @@ struct going {
     struct hed_why *why;
     struct hed_context *contexts[HED_PROFILE_DEVICES_MAX]; /* references; to copy in */
     struct pace copying, hashing;
-    bool held;      /* the program is held: this is the last round */
-    uint64_t round; /* bytes copied in this round */
-    uint64_t total; /* in all rounds */
+    bool without_pinned; /* pinned memory is left for the last round */
+    bool held;           /* the program is held: this is the last round */
+    uint64_t round;      /* bytes copied in this round */
+    uint64_t total;      /* in all rounds */
 
     /* Of the present round. */
     struct hed_remote_extent *extents; /* as the twin's ranges */
@@ -311,7 +312,7 @@ is_twin_lost(const struct going *g)
 static int
 go_round(struct going *g)
 {
-    int err = hed_remote_twin_adjust(g->twin, g->why);
+    int err = hed_remote_twin_adjust(g->twin, g->held, g->why);
 
     g->round = 0;
     if (!err && !g->held)
@@ -493,7 +494,7 @@ take_over(struct going *g)
     hed_remote_early_settle(g->twin);
     /* Dropping them may have left empty blocks, or taken some away. */
     if (!err)
-        err = hed_remote_twin_adjust(g->twin, g->why);
+        err = hed_remote_twin_adjust(g->twin, g->held, g->why);
     hed_remote_lap(g->remote, HED_TALK_ADJUST);
     if (err)
         return err;
@@ -508,8 +509,10 @@ prepare_going(struct going *g, bool *stays)
     int err = hed_remote_twin_open(r, g->request->asked.address, &g->twin, g->why);
 
     *stays = err && err != HED_ENOTSUP;
-    if (!err)
+    if (!err) {
+        g->twin->without_pinned = g->without_pinned;
         err = hed_remote_pump_open(r, &g->pump, g->why);
+    }
     if (!err && hed_remote_pump_pinned(g->pump, &at, &size))
         hed_remote_twin_offer(g->twin, at, size);
     if (!err)
@@ -519,34 +522,54 @@ prepare_going(struct going *g, bool *stays)
     return err;
 }
 
+static int
+go_once(struct going *g, uint64_t *begin, uint32_t *rounds, bool *stays)
+{
+    int err = prepare_going(g, stays);
+
+    if (!err)
+        err = go_rounds(g, rounds);
+    if (!err) {
+        *stays = true; /* it has been tried with the program held */
+        err = hed_remote_hold_program(g->attendant, g->request, begin);
+        if (!err) {
+            err = take_over(g);
+            hed_remote_release(g->remote);
+            g->request->answer.stall_ns += g->remote->laps.last - *begin;
+        }
+    } else if (g->twin) {
+        *stays = is_twin_lost(g) || err == HED_ENOMEM;
+    }
+    drop_tools(g, true);
+    hed_remote_hoard_free(g->hoard);
+    hed_remote_twin_close(g->twin);
+    return err;
+}
+
 int
 hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request *q, bool *stays)
 {
     const uint64_t whole = hed_now_ns();
     struct going g = {.attendant = a, .request = q, .remote = a->remote, .why = &q->why};
-    uint64_t begin = 0;
+    uint64_t begin = 0, total;
     uint32_t rounds = 0;
-    int err = prepare_going(&g, stays);
+    int err = go_once(&g, &begin, &rounds, stays);
 
-    if (!err)
-        err = go_rounds(&g, &rounds);
-    if (!err) {
-        *stays = true; /* it has been tried with the program held */
-        err = hed_remote_hold_program(a, q, &begin);
-        if (!err) {
-            err = take_over(&g);
-            hed_remote_release(a->remote);
-            q->answer.stall_ns = hed_now_ns() - begin;
-            hed_remote_report_move(a, q);
-        }
-    } else if (g.twin) {
-        *stays = is_twin_lost(&g) || err == HED_ENOMEM;
+    total = g.total;
+    if (err == HED_EEXIST) { /* pinned memory came and went */
+        hed_info(REMOTE,
+                 "pinned memory has changed: the move begins again, and leaves it for last");
+        g = (struct going){.attendant = a,
+                           .request = q,
+                           .remote = a->remote,
+                           .why = &q->why,
+                           .without_pinned = true};
+        err = go_once(&g, &begin, &rounds, stays);
+        total += g.total;
     }
-    drop_tools(&g, true);
-    hed_remote_hoard_free(g.hoard);
-    hed_remote_twin_close(g.twin);
+    hed_remote_report_move(a, q);
     q->answer.rounds = rounds + 1;
-    q->answer.written = g.total;
+    q->answer.written = total;
     q->answer.total_ns = hed_now_ns() - whole;
     return err;
 }

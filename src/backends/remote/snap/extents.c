@@ -15,6 +15,8 @@
 #include "driver/memory/physical.h"
 #include "driver/module/module.h"
 
+#define SMALL 65536u /* bytes; such a copy is not waited for alone */
+
 struct listing {
     struct hed_remote_extents *list;
     struct hed_remote *remote;
@@ -380,7 +382,7 @@ copy_box(struct hed_remote *r, struct hed_stream *s, struct hed_copy_side there,
     /* The worker makes the copy itself if both are its own. */
     if (!there.array && hed_remote_shares(r, (uintptr_t)host, hed_box_bytes(box)))
         return hed_remote_copy(r, s, &c, false);
-    return hed_remote_copy_host(r, s, &c, to_host, to_host);
+    return hed_remote_copy_host(r, s, &c, to_host, to_host && hed_box_bytes(box) > SMALL);
 }
 
 /* A range of an array's rows, which lie one after the other here: the rest of a row, whole rows,

@@ -63,9 +63,8 @@ struct hed_remote_chunk {
 /* Cuts all extents into chunks. `out` has room for x->chunks of them. */
 void hed_remote_extents_cut(const struct hed_remote_extents *x, struct hed_remote_chunk *out);
 
-/* Copies bytes of one extent to or from memory of this process, on a stream of its context. It is
- * only begun if `host` is memory that the worker shares. Arrays and variables are done when this
- * returns. */
+/* Copies bytes of one extent to or from memory of this process, on a stream of its context. It may
+ * only have begun when this returns. */
 CUresult hed_remote_extent_copy(struct hed_remote *r, struct hed_stream *s,
                                 const struct hed_remote_extent *e, uint64_t at, uint64_t offset,
                                 uint64_t size, void *host, bool to_host);

@@ -17,7 +17,7 @@
 #include "driver/memory/memory_index.h"
 
 #define LOOK_FIRST_NS 20000u /* between two looks at streams; doubles up to LOOK_MOST_NS */
-#define LOOK_MOST_NS 2000000u
+#define LOOK_MOST_NS 200000u
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
@@ -200,7 +200,9 @@ trim_memory(struct hed_driver *d)
 static void
 settle_old_worker(struct hed_remote *r)
 {
-    trim_memory(r->driver);
+    /* A twin has it already, so that it need not be unmapped now. */
+    if (!r->twin)
+        trim_memory(r->driver);
     (void)hed_handles_each(r->driver->handles, HED_KIND_STREAM, leave_stream_slot, r);
     for (struct hed_context *c = r->driver->contexts; c; c = c->next) {
         if (!hed_context_alive(c))
@@ -259,6 +261,8 @@ void
 hed_remote_release(struct hed_remote *r)
 {
     hed_hold_open(&r->hold);
+    hed_remote_lap(r, HED_TALK_LEAVE);
+    hed_remote_seat_leave(r);
 }
 
 void

@@ -260,6 +260,8 @@ hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request
     char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
     size_t used = 0;
 
+    if (!q->answer.stall_ns)
+        return;
     for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
         q->answer.parts_ns[i] = a->remote->laps.ns[i];
         if (q->answer.parts_ns[i] >= 1000)
@@ -295,7 +297,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
         err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     }
     hed_remote_release(a->remote);
-    q->answer.stall_ns = hed_now_ns() - begin;
+    q->answer.stall_ns = a->remote->laps.last - begin;
     hed_remote_report_move(a, q);
     q->answer.rounds = 1;
     q->answer.last_round = o.moved.bytes;

@@ -156,6 +156,27 @@ close_worker(struct hed_remote_seat *s)
         (void)munmap((void *)s->slots, s->slot_count * sizeof *s->slots);
 }
 
+void
+hed_remote_seat_leave(struct hed_remote *r)
+{
+    if (r->behind)
+        close_worker(r->behind);
+    free(r->behind);
+    r->behind = NULL;
+}
+
+/* Closing takes a while, which is for when the program goes on. */
+static void
+leave_behind(struct hed_remote *r, struct hed_remote_seat *s)
+{
+    hed_remote_seat_leave(r);
+    r->behind = malloc(sizeof *s);
+    if (r->behind)
+        *r->behind = *s;
+    else
+        close_worker(s);
+}
+
 static void
 set_away(struct hed_remote *r, bool away)
 {
@@ -422,7 +443,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
         forget_waiting(r);
         if (!was_away) {
             hed_remote_host_stop(r); /* it has served the old one until now */
-            close_worker(&old);
+            leave_behind(r, &old);
         }
     }
     set_away(r, false);

@@ -76,6 +76,8 @@ struct hed_remote_seat {
     size_t count;
 };
 
+/* Closes the connection to the worker that was left last, after the program goes on. */
+void hed_remote_seat_leave(struct hed_remote *r);
 /* Ends the connection of a twin, if it still has one. */
 void hed_remote_seat_close(struct hed_remote *twin);
 

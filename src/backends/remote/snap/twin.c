@@ -285,17 +285,15 @@ hed_remote_twin_offer(struct hed_remote_twin *t, uint64_t at, uint64_t size)
 }
 
 /* A context is current. A server that allows less pinned memory gets all bytes in messages. */
-static void
-adjust_sharing(struct hed_remote_twin *t)
+static int
+adjust_sharing(struct hed_remote_twin *t, bool held)
 {
-    if (t->offered && !t->shared) {
-        t->shared = hed_remote_map_at_twin(&t->remote, t->offered, t->offered_size) == 0;
-        if (!t->shared)
-            t->offered = 0;
-    }
-    for (size_t i = 0; i < t->context_count && t->shared; i++)
+    const int err = t->offered ? hed_remote_twin_adjust_pinned(t, held) : 0;
+
+    for (size_t i = 0; i < t->context_count && t->shared && !t->written; i++)
         if (!t->streams[i])
             make_twin_streams(t, i);
+    return err;
 }
 
 void
@@ -303,6 +301,7 @@ hed_remote_twin_written(struct hed_remote_twin *t)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
 
+    t->written = true;
     for (size_t i = 0; i < t->context_count; i++)
         drop_twin_streams(t, i);
     hed_remote_channel_back(own);
@@ -381,7 +380,7 @@ adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
 }
 
 int
-hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why)
+hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why)
 {
     struct range_list now = {NULL};
     struct hed_remote_channel *own;
@@ -402,7 +401,7 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why)
 
         err = adjust_ranges(t, &now);
         if (!err && entered)
-            adjust_sharing(t);
+            err = adjust_sharing(t, held);
         if (entered)
             hed_thread_pop(t->of->driver);
         if (err)
@@ -469,6 +468,8 @@ write_in_messages(struct hed_remote_twin *t, uint64_t context, uint64_t to, cons
 {
     const int err = hed_remote_write(&t->remote, context, to, from, size);
 
+    /* Relaxed: the attendant learns of the end of this in other ways. */
+    atomic_store_explicit(&t->on_the_way, true, memory_order_relaxed);
     /* The worker takes messages in order: none may stay behind in the buffer of a channel that
      * nobody uses. */
     if (!err)
@@ -501,11 +502,12 @@ int
 hed_remote_twin_settle(struct hed_remote_twin *t, struct hed_why *why)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
+    /* Relaxed: the crew is done. Writers wait for what they write from shared memory. */
+    const bool waits = atomic_exchange_explicit(&t->on_the_way, false, memory_order_relaxed);
     CUresult result = CUDA_SUCCESS;
     int err;
 
-    /* Writers wait for what they write from shared memory. */
-    for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS && !t->shared; i++)
+    for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS && waits; i++)
         result = hed_remote_wait(&t->remote, t->contexts[i]->object.handle, 0);
     hed_remote_channel_back(own);
     err = twin_lost(t, why);

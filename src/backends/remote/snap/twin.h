@@ -40,6 +40,9 @@ struct hed_remote_twin {
     uint64_t names;                        /* of streams, given so far */
     uint64_t offered, offered_size;        /* memory to copy through; 0: there is none */
     bool shared;                           /* the worker has that memory, too */
+    bool written;                          /* no more bytes are written */
+    _Atomic bool on_the_way;               /* bytes may not have arrived: they are in messages */
+    bool without_pinned;                   /* other pinned memory is not prepared */
     pthread_mutex_t gate;                  /* guards seats */
     pthread_cond_t passed;
     unsigned seats; /* of threads that write just now: one bit each */
@@ -52,8 +55,12 @@ int hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_r
 void hed_remote_twin_close(struct hed_remote_twin *t);
 
 /* Gives it the contexts and the device memory that the program has now, and takes away what the
- * program has no longer. HED_ENOMEM: the server does not have as much memory. */
-int hed_remote_twin_adjust(struct hed_remote_twin *t, struct hed_why *why);
+ * program has no longer. HED_ENOMEM: the server does not have as much memory. HED_EEXIST: see
+ * below; a new twin without_pinned will do. */
+int hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why);
+/* pinned.c, a part of it: the same for pinned memory that both workers share. A context is current.
+ * HED_EEXIST: the program has new memory where the twin has old memory. */
+int hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held);
 
 /* Bytes will be written from this pinned memory, which the program's worker shares. If the twin can
  * share it as well, its device reads it directly. */

@@ -1,0 +1,104 @@
+/* Pinned memory at the twin (twin.h), before the program is held: registering it with a device
+ * takes longer than copying as much.
+ *
+ * Over shm both workers map the program's heap, so there is nothing to copy. But a worker that
+ * unmaps pinned memory frees its pages, whoever else has them.
+ *
+ * Invariants:
+ * 1. While the program runs, the twin is never told to unmap pinned memory: the program may have
+ *    new memory there by the time it does so.
+ * 2. A device keeps the pages that it was given first. So memory that the program has freed and
+ *    made again at the same place (another serial) must not be used through the old registration.
+ *    Then the twin is of no use: HED_EEXIST.
+ */
+#include <stdlib.h>
+
+#include "backends/remote/memory.h"
+#include "backends/remote/snap/twin.h"
+#include "base/err.h"
+#include "base/log.h"
+
+struct pinned_list {
+    struct hed_remote_mapping *all;
+    size_t count, room;
+};
+
+static int
+list_pinned(void *arg, const struct hed_remote_mapping *m)
+{
+    struct pinned_list *l = arg;
+
+    if (l->count == l->room) {
+        const size_t room = l->room ? 2 * l->room : 64;
+        struct hed_remote_mapping *all = realloc(l->all, room * sizeof *all);
+
+        if (!all)
+            return HED_ENOMEM;
+        l->all = all;
+        l->room = room;
+    }
+    l->all[l->count++] = *m;
+    return 0;
+}
+
+static bool
+overlaps_any(const struct hed_remote_mapping *m, const struct pinned_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (m->at < l->all[i].at + l->all[i].size && l->all[i].at < m->at + m->size)
+            return true;
+    return false;
+}
+
+static bool
+has_pinned(const struct pinned_list *l, const struct hed_remote_mapping *m)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->all[i].at == m->at && l->all[i].size == m->size && l->all[i].serial == m->serial)
+            return true;
+    return false;
+}
+
+/* What the twin has and the program has not: goes, if nothing of the program is there. */
+static int
+drop_stale_pinned(struct hed_remote_twin *t, const struct pinned_list *here,
+                  const struct pinned_list *there)
+{
+    for (size_t i = 0; i < there->count; i++) {
+        if (has_pinned(here, &there->all[i]))
+            continue;
+        if (overlaps_any(&there->all[i], here))
+            return HED_EEXIST;
+        hed_remote_unmap_at_twin(&t->remote, there->all[i].at, there->all[i].size);
+    }
+    return 0;
+}
+
+int
+hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held)
+{
+    struct pinned_list here = {NULL}, there = {NULL};
+    int err = hed_remote_mappings_each(t->of, HED_MAP_HOST, list_pinned, &here);
+
+    if (!err)
+        err = hed_remote_mappings_each(&t->remote, HED_MAP_HOST, list_pinned, &there);
+    if (!err && held)
+        err = drop_stale_pinned(t, &here, &there);
+    for (size_t i = 0; i < here.count && !err; i++) {
+        const struct hed_remote_mapping *m = &here.all[i];
+        const bool offered = m->at == t->offered;
+
+        if (has_pinned(&there, m) || overlaps_any(m, &there) ||
+            (t->without_pinned && !offered && !held))
+            continue;
+        /* What is refused now is asked for again when the program is held, and then counts. */
+        if (hed_remote_map_at_twin(&t->remote, m) != 0)
+            hed_info(REMOTE, "pinned memory of %llu KiB is not prepared at the new server",
+                     (unsigned long long)(m->size >> 10));
+        else if (offered)
+            t->shared = true;
+    }
+    free(here.all);
+    free(there.all);
+    return err;
+}
