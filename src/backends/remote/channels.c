@@ -137,21 +137,31 @@ list_channel(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
 int
 hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel)
 {
-    struct hed_remote_channel *ch;
     uint32_t thread;
 
-    hed_lock(&r->channels_lock);
-    for (ch = r->channels; ch && ch->channel; ch = ch->next)
-        continue;
-    hed_unlock(&r->channels_lock);
-    if (ch) { /* a thread would have to connect with its next call */
-        hed_remote_channel_use(ch, channel);
-        return 0;
-    }
     hed_lock(&r->channels_lock);
     thread = r->channels ? ++r->threads : 0;
     hed_unlock(&r->channels_lock);
     return list_channel(r, channel, thread, false) ? 0 : HED_ENOMEM;
+}
+
+void
+hed_remote_channels_deal(struct hed_remote *r)
+{
+    struct hed_remote_channel *spare, *lacks;
+
+    hed_lock(&r->channels_lock);
+    do {
+        for (spare = r->channels; spare && (spare->taken || !spare->channel); spare = spare->next)
+            continue;
+        for (lacks = r->channels; lacks && (!lacks->taken || lacks->channel); lacks = lacks->next)
+            continue;
+        if (spare && lacks) {
+            lacks->channel = spare->channel;
+            spare->channel = NULL;
+        }
+    } while (spare && lacks);
+    hed_unlock(&r->channels_lock);
 }
 
 struct hed_remote_channel *

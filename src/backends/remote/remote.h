@@ -197,8 +197,11 @@ int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_chan
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
-/* A connection for a thread that has none to the present worker, or for one that comes later. */
+/* A connection that the next thread without one will use. */
 int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
+/* No thread but this one is in a call: gives connections that no thread uses to threads that have
+ * none to the present worker, so that they need not connect. */
+void hed_remote_channels_deal(struct hed_remote *r);
 /* A thread has one channel, so to use another session (snap/twin.h) it puts its own aside, which
  * may be NULL. back: it takes that again, and leaves the other one as if it ended. */
 struct hed_remote_channel *hed_remote_channel_aside(void);

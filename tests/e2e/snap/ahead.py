@@ -43,9 +43,12 @@ def words(answer):
 
 def moved_back_and_forth(servers, folder, dice):
     """Rounds go ahead, and no thread notices anything."""
-    program = Restless(servers.address(0))
-    count = ahead = 0
+    program = Restless(servers.address(0), seconds=PATIENCE)
+    begin, count, ahead = time.monotonic(), 0, 0
     while program.running():
+        if ahead and time.monotonic() - begin > SECONDS:
+            program.process.terminate()
+            break
         answer = program.ask("move", "-a", servers.address(count % 2),
                              *(["-v"] if dice.random() < 0.3 else []))
         if not program.running():

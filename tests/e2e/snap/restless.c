@@ -8,11 +8,13 @@
  * MIB: of memory, of which a small part changes all the time. THREADS: the first so many; all
  * of them if it is not given.
  *
- * It says "ready" when it begins, and prints "ok" and how many steps it has made at the end.
+ * It ends earlier at SIGTERM. It says "ready" when it begins, and prints "ok" and how many steps it
+ * has made at the end.
  */
 #include "conformance/conf.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -44,12 +46,13 @@ static const char summing[] =
     "add.u32 %r1, %r1, %r0; st.global.u32 [sum], %r1; st.global.u32 [%d0], %r1; ret;\n}\n";
 
 #define THREADS 6
-#define PINNED (4 * MIB)
+#define PINNED MIB
 
 static CUcontext primary;
 static CUfunction mix;
 static atomic_bool ends;
 static atomic_ulong steps[THREADS];
+static volatile sig_atomic_t asked_to_end;
 static size_t bytes = 32 * MIB;
 
 static void
@@ -289,6 +292,13 @@ change_pinned(void *arg)
     return NULL;
 }
 
+static void
+ask_to_end(int number)
+{
+    (void)number;
+    asked_to_end = 1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -301,6 +311,7 @@ main(int argc, char **argv)
 
     if (argc > 2)
         bytes = strtoul(argv[2], NULL, 10) * MIB;
+    (void)signal(SIGTERM, ask_to_end);
     conf_open();
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
@@ -311,7 +322,8 @@ main(int argc, char **argv)
     (void)fflush(stdout);
     for (size_t i = 0; i < count; i++)
         CHECK_IS(pthread_create(&threads[i], NULL, all[i], NULL), 0);
-    (void)nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
+    for (double passed = 0; passed < seconds && !asked_to_end; passed += 0.05)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     ends = true;
     for (size_t i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);

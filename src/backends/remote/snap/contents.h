@@ -43,6 +43,13 @@ hed_remote_is_hashable(const struct hed_remote_chunk *c)
 int hed_remote_hasher_run(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
                           size_t count, struct hed_snap_hash *out, struct hed_why *why);
 
+/* The same in two steps, so that something else can be done meanwhile; for up to `room` chunks. */
+size_t hed_remote_hasher_room(const struct hed_remote_hasher *h);
+int hed_remote_hasher_begin(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                            size_t count, struct hed_why *why);
+int hed_remote_hasher_end(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                          size_t count, struct hed_snap_hash *out, struct hed_why *why);
+
 /* Is it the address of the hasher's own memory? */
 bool hed_remote_hasher_owns(const struct hed_remote_hasher *h, uint64_t at);
 /* Takes the hasher's own memory out of a list. */

@@ -168,14 +168,15 @@ hed_remote_hasher_hide(const struct hed_remote_hasher *h, struct hed_remote_exte
     }
 }
 
+/* Begins to hash pieces[at .. at + count). */
 static CUresult
-launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t count)
+launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t at, size_t count)
 {
     struct hed_remote *r = h->remote;
-    CUdeviceptr pieces = p->pieces, out = p->out;
+    CUdeviceptr pieces = p->pieces + at * sizeof *h->pieces, out = p->out + at * sizeof *h->hashes;
     uint32_t n = (uint32_t)count;
     void *params[] = {&pieces, &out, &n};
-    CUresult result = ASK(r, cuMemcpyHtoDAsync_v2, .dstDevice = p->pieces, .srcHost = h->pieces,
+    CUresult result = ASK(r, cuMemcpyHtoDAsync_v2, .dstDevice = pieces, .srcHost = h->pieces + at,
                           .ByteCount = count * sizeof *h->pieces, .hStream = p->stream);
 
     if (result == CUDA_SUCCESS)
@@ -184,54 +185,107 @@ launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t c
                 .gridDimY = 1, .gridDimZ = 1, .blockDimX = HED_SNAP_HASH_THREADS, .blockDimY = 1,
                 .blockDimZ = 1, .hStream = p->stream, .kernelParams = params);
     if (result == CUDA_SUCCESS)
-        result = ASK(r, cuMemcpyDtoHAsync_v2, .dstHost = h->hashes, .srcDevice = p->out,
+        result = ASK(r, cuMemcpyDtoHAsync_v2, .dstHost = h->hashes + at, .srcDevice = out,
                      .ByteCount = count * sizeof *h->hashes, .hStream = p->stream);
-    if (result == CUDA_SUCCESS)
-        result = ASK(r, cuStreamSynchronize, .hStream = p->stream);
     return result;
 }
 
-/* Hashes chunks of one context, from chunks[0] on. Says how many it has looked at. */
-static CUresult
-hash_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
-          struct hed_snap_hash *out, size_t *looked)
+static const struct hasher_part *
+part_of_chunk(const struct hed_remote_hasher *h, const struct hed_remote_chunk *c)
 {
-    const struct hasher_part *p = NULL;
+    for (unsigned k = 0; k < h->count; k++)
+        if (h->parts[k].ctx->device == c->extent->ctx->device)
+            return &h->parts[k];
+    return NULL;
+}
+
+/* Begins chunks of one device, from chunks[0] on; they are pieces[at] and following. Says how many
+ * it has looked at, and how many pieces they are. */
+static CUresult
+begin_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
+           size_t at, size_t *looked, size_t *pieces)
+{
+    const struct hasher_part *p = part_of_chunk(h, chunks);
     size_t n = 0, i = 0;
     CUresult result;
 
-    for (;
-         i < count && n < h->room && chunks[i].extent->ctx->device == chunks[0].extent->ctx->device;
-         i++)
+    for (; i < count && chunks[i].extent->ctx->device == chunks[0].extent->ctx->device; i++)
         if (hed_remote_is_hashable(&chunks[i]))
-            h->pieces[n++] =
+            h->pieces[at + n++] =
                 (struct hed_snap_piece){chunks[i].extent->at + chunks[i].offset, chunks[i].size};
     *looked = i;
-    for (unsigned k = 0; k < h->count; k++)
-        if (h->parts[k].ctx->device == chunks[0].extent->ctx->device)
-            p = &h->parts[k];
+    *pieces = n;
     if (n == 0)
         return CUDA_SUCCESS;
     if (!p || !hed_thread_push(h->remote->driver, p->ctx))
         return CUDA_ERROR_INVALID_CONTEXT;
-    result = launch_hasher(h, p, n);
+    result = launch_hasher(h, p, at, n);
     hed_thread_pop(h->remote->driver);
-    for (i = 0, n = 0; i < *looked && result == CUDA_SUCCESS; i++)
-        if (hed_remote_is_hashable(&chunks[i]))
-            out[i] = h->hashes[n++];
     return result;
+}
+
+static int
+hasher_failed(CUresult result, struct hed_why *why)
+{
+    if (result == CUDA_SUCCESS)
+        return 0;
+    hed_why_set(why, "the device could not hash its memory: CUDA error %d", (int)result);
+    return HED_EIO;
+}
+
+size_t
+hed_remote_hasher_room(const struct hed_remote_hasher *h)
+{
+    return h->room;
+}
+
+int
+hed_remote_hasher_begin(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                        size_t count, struct hed_why *why)
+{
+    CUresult result = count <= h->room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+    for (size_t i = 0, at = 0, n, pieces; i < count && result == CUDA_SUCCESS; i += n, at += pieces)
+        result = begin_some(h, chunks + i, count - i, at, &n, &pieces);
+    return hasher_failed(result, why);
+}
+
+int
+hed_remote_hasher_end(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                      size_t count, struct hed_snap_hash *out, struct hed_why *why)
+{
+    const struct hasher_part *last = NULL;
+    CUresult result = CUDA_SUCCESS;
+
+    for (size_t i = 0, at = 0; i < count && result == CUDA_SUCCESS; i++) {
+        const struct hasher_part *p;
+
+        if (!hed_remote_is_hashable(&chunks[i]))
+            continue;
+        p = part_of_chunk(h, &chunks[i]);
+        if (p != last) {
+            if (!p || !hed_thread_push(h->remote->driver, p->ctx))
+                return hasher_failed(CUDA_ERROR_INVALID_CONTEXT, why);
+            result = ASK(h->remote, cuStreamSynchronize, .hStream = p->stream);
+            hed_thread_pop(h->remote->driver);
+            last = p;
+        }
+        out[i] = h->hashes[at++];
+    }
+    return hasher_failed(result, why);
 }
 
 int
 hed_remote_hasher_run(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
                       size_t count, struct hed_snap_hash *out, struct hed_why *why)
 {
-    CUresult result = CUDA_SUCCESS;
+    int err = 0;
 
-    for (size_t at = 0, n = 0; at < count && result == CUDA_SUCCESS; at += n)
-        result = hash_some(h, chunks + at, count - at, out + at, &n);
-    if (result == CUDA_SUCCESS)
-        return 0;
-    hed_why_set(why, "the device could not hash its memory: CUDA error %d", (int)result);
-    return HED_EIO;
+    for (size_t at = 0, n; at < count && !err; at += n) {
+        n = hed_min(count - at, h->room);
+        err = hed_remote_hasher_begin(h, chunks + at, n, why);
+        if (!err)
+            err = hed_remote_hasher_end(h, chunks + at, n, out + at, why);
+    }
+    return err;
 }

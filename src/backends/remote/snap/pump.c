@@ -298,13 +298,15 @@ await_copies(struct hed_remote_pump *p, struct slot *s)
         set_error(p, r, "memory cannot be copied");
 }
 
-/* Gives a slot the next chunks, of one context. */
+/* Gives a slot the next chunks, of one context. Few are spread, so that all have work soon. */
 static size_t
-load_slot(struct slot *s, const struct hed_remote_chunk *chunks, size_t left)
+load_slot(struct slot *s, const struct hed_remote_chunk *chunks, size_t left, size_t count)
 {
+    const unsigned most = (unsigned)hed_clamp(count / (2 * SLOTS), 1, SLOT_CHUNKS);
+
     s->chunks = chunks;
     s->count = s->taken = s->done = 0;
-    while (s->count < left && s->count < SLOT_CHUNKS &&
+    while (s->count < left && s->count < most &&
            chunks[s->count].extent->ctx == chunks[0].extent->ctx)
         s->count++;
     return s->count;
@@ -314,9 +316,7 @@ static bool
 has_failed(struct hed_remote_pump *p)
 {
     (void)pthread_mutex_lock(&p->lock);
-
     const bool failed = p->err != 0;
-
     (void)pthread_mutex_unlock(&p->lock);
     return failed;
 }
@@ -418,7 +418,7 @@ hed_remote_pump_read(struct hed_remote_pump *p, const struct hed_remote_chunk *c
             CUresult r = make_streams(p, chunks[next].extent->ctx);
 
             if (r == CUDA_SUCCESS) {
-                next += load_slot(s, chunks + next, count - next);
+                next += load_slot(s, chunks + next, count - next, count);
                 r = copy_slot(p, s, true);
                 set_slot_state(p, s, SLOT_COPYING);
             }
@@ -447,7 +447,7 @@ hed_remote_pump_write(struct hed_remote_pump *p, const struct hed_remote_chunk *
         if (next < count && begun - ended < SLOTS) {
             /* Its last copies must have read it. */
             end_copies(p, s);
-            next += load_slot(s, chunks + next, count - next);
+            next += load_slot(s, chunks + next, count - next, count);
             set_slot_state(p, s, SLOT_WITH_CREW);
             begun++;
             continue;

@@ -445,6 +445,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
             hed_remote_host_stop(r); /* it has served the old one until now */
             leave_behind(r, &old);
         }
+        hed_remote_channels_deal(r);
     }
     set_away(r, false);
     hed_remote_lap(r, HED_TALK_LEAVE);
