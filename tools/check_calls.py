@@ -38,7 +38,7 @@ MOST = {
     "layers/sched": (9, 1),
     "layers/sticky": (1, 1),
     "record": (11, 13),
-    "server/worker": (121, 6),
+    "server/worker": (125, 6),
     "trace": (0, 2),
     "wire": (0, 5),
 }

@@ -29,6 +29,14 @@
 /* Most programs use the first device. Each further context would take as much time and memory. */
 #define WARM_DEVICE 0
 
+/* Relaxed: whoever takes the reference gives it up, and nothing else depends on it. */
+static void
+give_up_context(struct hed_worker *w)
+{
+    if (atomic_exchange_explicit(&w->warm, false, memory_order_relaxed))
+        (void)hed_worker_do(w, cuDevicePrimaryCtxRelease_v2, .dev = WARM_DEVICE);
+}
+
 /* ---- before the client comes ----------------------------------------------------------------- */
 
 /* For tests, in debug builds only. */
@@ -50,10 +58,22 @@ may_hold_context(const struct hed_worker *w)
                CU_COMPUTEMODE_DEFAULT;
 }
 
+/* Uses the context. What the driver leaves for the first use is done then, and it is found out if
+ * the context has failed, which may happen to it while the spare waits. */
+static CUresult
+touch_context(struct hed_worker *w)
+{
+    CUresult r = hed_worker_do(w, cuCtxSetCurrent, .ctx = w->warm_context);
+
+    if (r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuCtxSynchronize, 0);
+    (void)hed_worker_do(w, cuCtxSetCurrent, .ctx = NULL);
+    return r;
+}
+
 int
 hed_worker_warm_up(struct hed_worker *w, struct hed_why *why)
 {
-    CUcontext context;
     int err = hed_worker_print_init(w, why);
 
     if (!err)
@@ -63,10 +83,28 @@ hed_worker_warm_up(struct hed_worker *w, struct hed_why *why)
     if (err || !may_hold_context(w))
         return err;
     /* If it fails, the client will be told when it asks for it itself. */
-    if (hed_worker_do(w, cuDevicePrimaryCtxRetain, .pctx = &context, .dev = WARM_DEVICE) ==
-        CUDA_SUCCESS) /* relaxed: there is one thread */
-        atomic_store_explicit(&w->warm, true, memory_order_relaxed);
+    if (hed_worker_do(w, cuDevicePrimaryCtxRetain, .pctx = &w->warm_context, .dev = WARM_DEVICE) !=
+        CUDA_SUCCESS)
+        return 0;
+    (void)touch_context(w);
+    /* Relaxed: there is one thread. */
+    atomic_store_explicit(&w->warm, true, memory_order_relaxed);
     return 0;
+}
+
+/* The client has come. A context that has failed meanwhile is not for it. */
+static void
+check_context(struct hed_worker *w)
+{
+    const CUresult r = atomic_load_explicit(&w->warm, memory_order_relaxed) ? touch_context(w) : 0;
+
+    if (r == CUDA_SUCCESS)
+        return;
+    hed_warn(SERVER, "the context of a spare worker has failed with error %d: another is made",
+             (int)r);
+    /* A reset does not take the reference back, and the last reference may not end what failed. */
+    give_up_context(w);
+    (void)hed_worker_do(w, cuDevicePrimaryCtxReset_v2, .dev = WARM_DEVICE);
 }
 
 /* Waits for the packet with which the listener gives the worker its client. Without a listener the
@@ -113,18 +151,11 @@ hed_worker_spare(struct hed_worker_start *start)
     if (err)
         return err;
     (void)prctl(PR_SET_NAME, "heddled-worker");
+    check_context(w);
     return hed_worker_serve(w);
 }
 
 /* ---- the client's first context -------------------------------------------------------------- */
-
-/* Relaxed: whoever takes the reference gives it up, and nothing else depends on it. */
-static void
-give_up_context(struct hed_worker *w)
-{
-    if (atomic_exchange_explicit(&w->warm, false, memory_order_relaxed))
-        (void)hed_worker_do(w, cuDevicePrimaryCtxRelease_v2, .dev = WARM_DEVICE);
-}
 
 /* Is the call about the device that the spare has a context of? */
 static bool

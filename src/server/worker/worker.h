@@ -113,6 +113,7 @@ struct hed_worker {
     } told[2][HED_DESK_PLACES]; /* the last answers: obtainable, others */
 
     struct hed_wire_device *described; /* by a spare, all devices; NULL: not yet */
+    CUcontext warm_context;            /* of which a spare has a reference, while `warm` */
     _Atomic bool warm;                 /* a spare's own reference to a primary context (spare.c) */
     struct hed_names *names;
     struct hed_values *values; /* NULL if there are none yet */

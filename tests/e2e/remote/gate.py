@@ -127,6 +127,18 @@ class Gate(TlsCase):
         r = self.heddle("devices", "--gpu", at, HEDDLE_INSECURE="yes")
         self.assertEqual((r.returncode, r.stderr), (0, ""), log())
 
+    def test_spares_go_on_with_connections(self):
+        at, log = self.serve_tls("--spare", "1", "--log", "warn,server=debug")
+        for who in ("alice", TOKEN):
+            count = log().count(" begins")
+
+            def got_spare(who=who, count=count):
+                r = self.devices(at, who)
+                self.assertEqual((r.returncode, r.stderr), (0, ""), log())
+                last = re.findall(r"(spare|new) worker \d+ for 127", log())[-1]
+                return last == "spare" and log().count(" begins") > count + 1
+            until(got_spare, log)
+
     def test_a_flood_keeps_out_whoever_makes_it(self):
         at, log = self.serve_tls("--startups", "8", "--patience", "1000", "--listen",
                                  f"unix:{self.dir}/s")
