@@ -183,16 +183,23 @@ change_contexts(void *arg)
 static void *
 capture_graphs(void *arg)
 {
-    static uint32_t want[PIECE], got[PIECE];
-    CUdeviceptr p;
+    static uint32_t want[PIECE], got[PIECE], want_kept[PIECE];
+    CUdeviceptr p, q;
+    CUgraphExec kept;
+    CUgraph first;
     CUstream s;
 
     (void)arg;
     OK(CU(cuCtxSetCurrent)(primary));
     OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
     OK(CU(cuMemAlloc_v2)(&p, sizeof want));
+    OK(CU(cuMemAlloc_v2)(&q, sizeof want));
     OK(CU(cuMemsetD32Async)(p, 0, PIECE, s));
-    OK(CU(cuStreamSynchronize)(s));
+    OK(CU(cuMemsetD32Async)(q, 0, PIECE, s));
+    OK(CU(cuStreamBeginCapture_v2)(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    run_mix(q, PIECE, 7, s);
+    OK(CU(cuStreamEndCapture)(s, &first));
+    OK(CU(cuGraphInstantiateWithFlags)(&kept, first, 0));
     for (unsigned n = 1; !ends; n++) {
         CUgraph g;
         CUgraphExec x;
@@ -203,9 +210,11 @@ capture_graphs(void *arg)
         OK(CU(cuStreamEndCapture)(s, &g));
         OK(CU(cuGraphInstantiateWithFlags)(&x, g, 0));
         OK(CU(cuGraphLaunch)(x, s));
+        OK(CU(cuGraphLaunch)(kept, s));
         OK(CU(cuStreamSynchronize)(s));
         mix_here(want, PIECE, n);
         mix_here(want, PIECE, n + 1);
+        mix_here(want_kept, PIECE, 7);
         OK(CU(cuGraphExecDestroy)(x));
         OK(CU(cuGraphDestroy)(g));
         steps[3]++;
@@ -213,6 +222,8 @@ capture_graphs(void *arg)
     }
     OK(CU(cuMemcpyDtoH_v2)(got, p, sizeof got));
     compare(got, want, PIECE, "a graph");
+    OK(CU(cuMemcpyDtoH_v2)(got, q, sizeof got));
+    compare(got, want_kept, PIECE, "a graph that stays");
     return NULL;
 }
 

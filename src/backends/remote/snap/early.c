@@ -250,6 +250,12 @@ give_kept_back(struct kept_objects *k)
     *k = (struct kept_objects){NULL};
 }
 
+static int
+keep_exec(void *arg, struct hed_object *o)
+{
+    return keep_ref(arg, o) ? 0 : HED_ENOMEM;
+}
+
 /* All modules in contexts that the twin has, the last one of each context first. While it is in the
  * list, a module has its handle, and with it a reference. */
 static void
@@ -312,13 +318,14 @@ look_up_variables(struct hed_remote *r, struct hed_module *m, struct hed_code *t
 int
 hed_remote_early_tell(struct hed_remote_twin *t)
 {
-    struct kept_objects modules = {NULL}, functions = {NULL};
+    struct kept_objects modules = {NULL}, functions = {NULL}, execs = {NULL};
     struct hed_remote_channel *own;
     int err;
 
     if (!t->early && !(t->early = calloc(1, sizeof *t->early)))
         return HED_ENOMEM;
     keep_modules(t, &modules);
+    (void)hed_handles_each(t->of->driver->handles, HED_KIND_GRAPH_EXEC, keep_exec, &execs);
     for (size_t i = modules.count; i-- > 0;) {
         struct hed_module *m = (struct hed_module *)modules.all[i];
 
@@ -339,7 +346,11 @@ hed_remote_early_tell(struct hed_remote_twin *t)
             tell_function(t, (struct hed_function *)functions.all[k], l);
         look_up_variables(&t->remote, m, &l->there->code);
     }
+    /* What is private memory depends on whether the heap is shared. */
+    for (size_t i = 0; i < execs.count && t->remote.shares_heap == t->of->shares_heap; i++)
+        hed_remote_early_graph(t, (struct hed_exec *)execs.all[i]);
     hed_remote_channel_back(own);
+    give_kept_back(&execs);
     give_kept_back(&functions);
     give_kept_back(&modules);
     return err;
@@ -371,6 +382,7 @@ hed_remote_early_settle(struct hed_remote_twin *t)
     if (!t->early)
         return;
     own = hed_remote_channel_aside();
+    hed_remote_early_drop_graphs(t);
     drop_gone_libraries(t);
     forget_gone_functions(t);
     hed_remote_channel_back(own);
@@ -401,6 +413,7 @@ hed_remote_early_free(struct hed_remote_twin *t)
             e->functions[i] = f->next;
             free(f);
         }
+    hed_remote_early_forget_graphs(t);
     free(e);
     t->early = NULL;
 }

@@ -1,7 +1,7 @@
-/* What a twin (twin.h) gets before the program is held: code. Loading it takes longer than all the
- * rest of what a worker is told.
+/* What a twin (twin.h) gets before the program is held: code, and executable graphs. Making them
+ * takes longer than all the rest of what a worker is told.
  *
- *   while the program runs        libraries ──> functions ──> addresses of variables
+ *   while the program runs        libraries ──> functions ──> addresses of variables ──> graphs
  *   while it is held              what has changed since: rebuild.c, reopen.c
  *
  * All functions are for the attendant.
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hed_exec;
 struct hed_function;
 struct hed_remote;
 struct hed_remote_early;
@@ -33,3 +34,14 @@ bool hed_remote_early_library(struct hed_remote *twin, struct hed_remote_library
 /* What the twin, which may be NULL, knows of a function; NULL: nothing. */
 struct hed_remote_told *hed_remote_early_function(struct hed_remote *twin,
                                                   const struct hed_function *f);
+
+/* ---- graphs.c -------------------------------------------------------------------------------- */
+
+/* A part of tell, settle and free. */
+void hed_remote_early_graph(struct hed_remote_twin *t, struct hed_exec *e);
+void hed_remote_early_drop_graphs(struct hed_remote_twin *t);
+void hed_remote_early_forget_graphs(struct hed_remote_twin *t);
+
+/* The worker of r, which was the twin, if that is not NULL, is the program's: the mirror of an
+ * executable graph stays if it has the same; else it is made again with the next launch. */
+void hed_remote_graph_again(struct hed_remote *r, struct hed_remote *twin, struct hed_exec *e);

@@ -237,14 +237,12 @@ event_again(void *arg, struct hed_object *o)
     return 0;
 }
 
-/* The worker's graphs are made again with the next launch. */
 static int
-forget_exec(void *arg, struct hed_object *o)
+exec_again(void *arg, struct hed_object *o)
 {
-    struct hed_remote_exec *x = ((struct hed_exec *)o)->own;
+    const struct rebuilding *b = arg;
 
-    (void)arg;
-    x->mirrored = 0;
+    hed_remote_graph_again(b->remote, b->twin, (struct hed_exec *)o);
     return 0;
 }
 
@@ -316,7 +314,7 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why
     if (!err)
         err = hed_remote_values_again(r, why);
     if (!err)
-        err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, forget_exec, &b);
+        err = hed_handles_each(handles, HED_KIND_GRAPH_EXEC, exec_again, &b);
     hed_remote_lap(r, HED_TALK_IMAGES);
     return err;
 }

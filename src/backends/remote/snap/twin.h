@@ -35,6 +35,7 @@ struct hed_remote_twin {
     struct hed_remote_twin_range *ranges; /* by address */
     size_t count;
     struct hed_remote_early *early;        /* code that it has (early.c); NULL: none */
+    struct hed_remote_early_graph *graphs; /* that it has (graphs.c) */
     struct hed_remote_known *here, *there; /* where the two workers have variables */
     uint64_t streams[HED_TWIN_CONTEXTS];   /* the first name of ours in each context; 0: none */
     uint64_t names;                        /* of streams, given so far */
