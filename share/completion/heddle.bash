@@ -39,7 +39,7 @@ _heddle_value() {
     --resume) _heddle_files "$cur" ;;
     --ckpt)
         compopt -o nospace 2>/dev/null
-        _heddle_words "on every= keep= dir= zstd=" "$cur"
+        _heddle_words "on every= keep= dir= zstd= recover recover= wait=" "$cur"
         ;;
     --trace-data | --fault | --mem) COMPREPLY=() ;;
     *) return 1 ;;

@@ -22,7 +22,7 @@ const char *
 hed_talk_kind_name(unsigned kind)
 {
     static const char *const names[] = {"?",   "info", "capture", "shadow", "continue", "attach",
-                                        "out", "in",   "move",    "pause",  "resume"};
+                                        "out", "in",   "move",    "pause",  "resume",   "rescue"};
 
     return kind <= HED_TALK_KIND_LAST ? names[kind] : "?";
 }

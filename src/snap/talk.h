@@ -18,6 +18,16 @@
  *
  * Only the program's own user and root may connect (SO_PEERCRED). The socket is saved with the
  * program by CRIU, so a restored program listens at the same path.
+ *
+ * The other way round, a program that has lost its server asks its parent, `heddle run --ckpt`, for
+ * help, if that listens at "rescue-PID". It waits until it is killed, to go on from a snapshot, or
+ * until it is answered that it must do without, or the parent is gone.
+ *
+ *     the program                                   its parent
+ *
+ *     hed_talk_open_rescue                          hed_talk_listen_rescue, hed_talk_accept
+ *     hed_talk_send   -- RESCUE -->                 hed_talk_receive
+ *     hed_talk_wait   <-- a refusal, or death --    hed_talk_answer
  */
 #pragma once
 
@@ -61,8 +71,10 @@ enum hed_talk_kind {
                             * after a failure. Needs: running. */
     HED_TALK_PAUSE = 9,   /* Hold, drain. Needs: running. */
     HED_TALK_RESUME = 10, /* Release. Needs: paused. */
+    HED_TALK_RESCUE = 11, /* From the program to its parent: the server is lost, for the reason in
+                           * `label`; `uuid` is its session, `address` the server. */
 };
-#define HED_TALK_KIND_LAST 10
+#define HED_TALK_KIND_LAST 11
 
 enum hed_talk_flag {
     HED_TALK_PARENT = 1, /* request: the descriptors after the file are a parent and its homes */
@@ -129,12 +141,12 @@ struct hed_talk_request {
     uint32_t flags;       /* HED_TALK_PARENT, HED_TALK_VERIFY, HED_TALK_RETURN */
     uint32_t fds;         /* descriptors that come with it; hed_talk_send() sets it */
     uint32_t deadline_ms; /* for holding and draining; 0: the program's choice */
-    uint8_t uuid[16];     /* CAPTURE, CONTINUE, OUT: of the new snapshot */
+    uint8_t uuid[16];     /* CAPTURE, CONTINUE, OUT: of the new snapshot; RESCUE: the session */
     uint64_t epoch;       /* of the new snapshot */
     int32_t zstd;         /* level; 0: no packing */
     uint32_t budget_ms;   /* MOVE: how long the last round may take; 0: the program's choice */
-    char address[256];    /* of a server; "": the present or last one */
-    char label[128];      /* of the new snapshot, for people */
+    char address[256];    /* of a server; "": the present or last one; RESCUE: the last one */
+    char label[128];      /* of the new snapshot, for people; RESCUE: the reason */
 };
 
 struct hed_talk_answer {
@@ -242,3 +254,12 @@ int hed_talk_call(pid_t pid, const struct hed_talk_request *q, const int *fds, s
 /* Calls visit with the number of each process of this user that has a socket, until it returns
  * false. Some may be dead. */
 void hed_talk_each(bool (*visit)(void *arg, pid_t pid), void *arg);
+
+/* ---- rescue ---------------------------------------------------------------------------------- */
+
+/* Listens at rescue-PID for a child of ours. Otherwise as hed_talk_listen(). */
+int hed_talk_listen_rescue(pid_t pid, int *listener, char path[HED_TALK_PATH_MAX],
+                           struct hed_why *why);
+
+/* Connects to our parent. HED_ENOTFOUND: it does not listen for us. */
+int hed_talk_open_rescue(int *out, struct hed_why *why);

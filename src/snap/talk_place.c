@@ -1,4 +1,5 @@
-/* Where the sockets of snap/talk.h are: "snap-PID" in the folder where processes meet. */
+/* Where the sockets of snap/talk.h are: "snap-PID" and "rescue-PID" in the folder where processes
+ * meet. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "snap/talk.h"
 
 #define TALK_PREFIX "snap-"
+#define RESCUE_PREFIX "rescue-"
 
 /* Opens the folders of the user that a process belongs to. Root may look into those of others. */
 static int
@@ -34,7 +36,8 @@ open_talk_folders(pid_t pid, bool make, struct hed_meeting_folders *out, struct 
 }
 
 static int
-name_talk_path(pid_t pid, bool make, char path[HED_TALK_PATH_MAX], struct hed_why *why)
+name_talk_path(const char *prefix, pid_t pid, bool make, char path[HED_TALK_PATH_MAX],
+               struct hed_why *why)
 {
     struct hed_meeting_folders folders;
     char name[32];
@@ -42,7 +45,7 @@ name_talk_path(pid_t pid, bool make, char path[HED_TALK_PATH_MAX], struct hed_wh
 
     if (err != 0)
         return err;
-    (void)snprintf(name, sizeof name, TALK_PREFIX "%d", (int)pid);
+    (void)snprintf(name, sizeof name, "%s%d", prefix, (int)pid);
 
     const struct hed_meeting_folder *at = make ? &folders.at[0] : hed_meeting_find(&folders, name);
     const int n = snprintf(path, HED_TALK_PATH_MAX, "%s/%s", at->path, name);
@@ -56,13 +59,13 @@ name_talk_path(pid_t pid, bool make, char path[HED_TALK_PATH_MAX], struct hed_wh
 int
 hed_talk_path(pid_t pid, char path[HED_TALK_PATH_MAX], struct hed_why *why)
 {
-    return name_talk_path(pid, false, path, why);
+    return name_talk_path(TALK_PREFIX, pid, false, path, why);
 }
 
 int
 hed_talk_listen(int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why)
 {
-    const int err = name_talk_path(getpid(), true, path, why);
+    const int err = name_talk_path(TALK_PREFIX, getpid(), true, path, why);
 
     return err != 0 ? err : hed_talk_listen_at(path, listener, why);
 }
@@ -109,6 +112,42 @@ hed_talk_open(pid_t pid, int *out, struct hed_why *why)
         *out = fd;
     return err;
 }
+
+/* ---- rescue ---------------------------------------------------------------------------------- */
+
+int
+hed_talk_listen_rescue(pid_t pid, int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why)
+{
+    const int err = name_talk_path(RESCUE_PREFIX, pid, true, path, why);
+
+    return err != 0 ? err : hed_talk_listen_at(path, listener, why);
+}
+
+int
+hed_talk_open_rescue(int *out, struct hed_why *why)
+{
+    char path[HED_TALK_PATH_MAX];
+    struct ucred c;
+    socklen_t size = sizeof c;
+    int fd = -1;
+    int err = name_talk_path(RESCUE_PREFIX, getpid(), false, path, why);
+
+    if (err == 0)
+        err = hed_talk_open_at(path, &fd, why);
+    if (err != 0)
+        return err;
+    /* Others may have a process with our number, or could keep us waiting for ever. */
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) == 0 && c.pid == getppid() &&
+        (c.uid == 0 || c.uid == geteuid())) {
+        *out = fd;
+        return 0;
+    }
+    close(fd);
+    hed_why_set(why, "%s does not belong to the parent of this process", path);
+    return HED_ENOTFOUND;
+}
+
+/* ---- everybody ------------------------------------------------------------------------------- */
 
 struct talk_visit {
     bool (*visit)(void *arg, pid_t pid);

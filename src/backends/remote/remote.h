@@ -122,6 +122,7 @@ struct hed_remote {
     _Atomic bool trying;    /* a new worker is being told about the program's objects */
     struct hed_why trouble; /* why that one was lost */
     struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
+    _Atomic uint32_t rescue;                /* whether help was asked for: snap/rescue.c; a futex */
     struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
     struct hed_remote_seat *behind; /* a worker that has been left and is to be closed; or NULL */
     struct hed_lock ahead;   /* rank HED_RANK_AHEAD; device memory is unmapped, or read, under it */
@@ -171,7 +172,8 @@ int hed_remote_choose_again(struct hed_remote *r, const struct hed_profile_devic
 int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
                        struct hed_conn **out, struct hed_why *why);
 
-/* The worker, or the connection to it, is gone. Only the first call has an effect. */
+/* The worker, or the connection to it, is gone. Only the first call has an effect. If the program
+ * is taken back to a snapshot (snap/rescue.h), this does not return. */
 void hed_remote_lose(struct hed_remote *r, const char *why);
 /* The same, after the error of a channel: if the worker has said why it is gone, that is the
  * reason. For the thread that reads the channel. */

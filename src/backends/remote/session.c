@@ -1,5 +1,6 @@
 /* The session with a worker: its slots, its failures, and its end. See remote.h. */
 #include "backends/remote/remote.h"
+#include "backends/remote/snap/rescue.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -80,8 +81,8 @@ do_soon(void *(*what)(void *), void *arg)
         hed_warn(REMOTE, "cannot start a thread that ends the session's channels");
 }
 
-void
-hed_remote_lose(struct hed_remote *r, const char *why)
+static void
+end_session(struct hed_remote *r, const char *why)
 {
     /* Relaxed: the first thread logs it, and the others find out. */
     if (atomic_load_explicit(&r->ended, memory_order_relaxed) ||
@@ -101,12 +102,23 @@ hed_remote_lose(struct hed_remote *r, const char *why)
 }
 
 void
+hed_remote_lose(struct hed_remote *r, const char *why)
+{
+    /* Relaxed: as in end_session(). Until the program has to see the loss, nothing is lost. */
+    if (!r->trying && !atomic_load_explicit(&r->ended, memory_order_relaxed) &&
+        !atomic_load_explicit(&r->lost, memory_order_relaxed))
+        hed_remote_rescue(r, why);
+    end_session(r, why);
+}
+
+/* A server that says why it ends the session would do so again, so nobody is asked for help. */
+void
 hed_remote_lose_channel(struct hed_remote *r, struct hed_channel *ch, int err)
 {
     struct hed_end end;
 
     if (err == HED_EIO && hed_channel_last_words(ch, &end))
-        hed_remote_lose(r, end.text);
+        end_session(r, end.text);
     else
         hed_remote_lose(r, err == HED_EIO ? "the worker is gone, or gives no sign of life"
                                           : hed_err_text(err));

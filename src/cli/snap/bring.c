@@ -44,8 +44,8 @@ open_snapshot(struct bringing *s, struct hed_why *why)
         (void)hed_str_copy(s->out->name, sizeof s->out->name, s->b->name);
         err = hed_snap_store_get(s->place.store, s->b->name, 0, &fd, &s->reader, why);
     } else {
-        err = hed_snap_store_newest(s->place.store, NULL, UINT64_MAX, true, &fd, &s->reader,
-                                    s->out->name, &passed);
+        err = hed_snap_store_newest(s->place.store, s->b->session, UINT64_MAX, true, &fd,
+                                    &s->reader, s->out->name, &passed);
         if (err != 0)
             hed_why_set(why, "%s: %s", s->place.dir, passed.text);
         else if (passed.text[0])
@@ -130,6 +130,7 @@ make_process(struct bringing *s, struct hed_why *why)
     (void)hed_str_copy(s->out->socket, sizeof s->out->socket, s->process.socket);
     memcpy(s->out->session, about->session, sizeof s->out->session);
     s->out->epoch = about->epoch;
+    s->out->created_ns = about->created_ns;
     err = attach_program(s, why);
     s->out->memory_ns = hed_now_ns() - start;
     if (err == 0)

@@ -15,12 +15,17 @@
 #include "cli/cli.h"
 #include "cli/snap/live.h"
 #include "cli/snap/private.h"
+#include "cli/snap/recover.h"
 #include "cli/snap/supervise.h"
+#include "cli/snap/tree.h"
 #include "wire/transport.h"
 
 #define USUAL_DIR "heddle-snapshots"
 #define USUAL_KEEP 3
-#define SHORTEST_NS (100 * HED_NS_PER_MS) /* between two snapshots */
+#define USUAL_RECOVER 3
+#define USUAL_WAIT_NS (60 * HED_NS_PER_S)
+#define LONGEST_WAIT_NS (3600000 * HED_NS_PER_S) /* 1000 h: times can be added without a check */
+#define SHORTEST_NS (100 * HED_NS_PER_MS)        /* between two snapshots */
 
 /* ---- the words of --ckpt --------------------------------------------------------------------- */
 
@@ -43,8 +48,19 @@ take_ckpt_word(struct hed_ckpt *c, const char *key, const char *value, struct he
         if (value[0])
             return hed_cli_absolute(value, c->dir, sizeof c->dir, why) == 0;
         hed_why_set(why, "dir= needs a folder");
+    } else if (strcmp(key, "recover") == 0) {
+        c->recover = USUAL_RECOVER;
+        if (!value[0] || (hed_parse_u64(value, &c->recover) == 0 && c->recover <= UINT32_MAX))
+            return true;
+        hed_why_set(
+            why, "recover=%s is not how often the program may go on from one snapshot, such as 3",
+            value);
+    } else if (strcmp(key, "wait") == 0) {
+        if (hed_snap_parse_time(value, &c->wait_ns) == 0 && c->wait_ns <= LONGEST_WAIT_NS)
+            return true;
+        hed_why_set(why, "wait=%s is not a time such as 60s or 5m, at most 1000h", value);
     } else {
-        hed_why_set(why, "'%s' is not one of every, keep, dir, zstd", key);
+        hed_why_set(why, "'%s' is not one of every, keep, dir, zstd, recover, wait", key);
     }
     return false;
 }
@@ -52,7 +68,7 @@ take_ckpt_word(struct hed_ckpt *c, const char *key, const char *value, struct he
 int
 hed_ckpt_parse(const char *text, struct hed_ckpt *out, struct hed_why *why)
 {
-    struct hed_ckpt c = {.on = true, .keep = USUAL_KEEP};
+    struct hed_ckpt c = {.on = true, .keep = USUAL_KEEP, .wait_ns = USUAL_WAIT_NS};
     char word[PATH_MAX + 16];
     int err = hed_cli_absolute(USUAL_DIR, c.dir, sizeof c.dir, why);
 
@@ -71,6 +87,10 @@ hed_ckpt_parse(const char *text, struct hed_ckpt *out, struct hed_why *why)
         if (!take_ckpt_word(&c, word, equals ? equals + 1 : "", why))
             err = HED_EINVAL;
     }
+    if (err == 0 && c.recover > 0 && c.every_ns == 0) {
+        hed_why_set(why, "recover needs snapshots to go back to: add every=60s, for example");
+        err = HED_EINVAL;
+    }
     if (err == 0)
         *out = c;
     return err;
@@ -78,15 +98,11 @@ hed_ckpt_parse(const char *text, struct hed_ckpt *out, struct hed_why *why)
 
 /* ---- from time to time ----------------------------------------------------------------------- */
 
-/* What the children that save tell each other: a complaint is printed once. */
-struct ckpt_memory {
-    char said[512];
-};
-
 struct ckpt_state {
     const struct hed_ckpt *ckpt;
     pid_t pid;
-    struct ckpt_memory *memory; /* may be NULL */
+    struct hed_ckpt_memory *memory;   /* shared with the children that save */
+    struct hed_private_server server; /* pid 0: none, or gone */
 };
 
 static void
@@ -104,6 +120,19 @@ prune_snapshots(const struct hed_ckpt *c)
     hed_snap_place_close(&place);
 }
 
+/* A program that does not use CUDA yet, or ends, is no failure. */
+static bool
+program_listens(pid_t pid)
+{
+    struct hed_why ignored;
+    int fd;
+
+    if (hed_talk_open(pid, &fd, &ignored) != 0)
+        return false;
+    close(fd);
+    return true;
+}
+
 static int
 save_once(void *arg)
 {
@@ -115,30 +144,29 @@ save_once(void *arg)
                                     .deadline_ms = HED_SNAP_DEADLINE_MS};
     struct hed_snap_taken taken;
     struct hed_why why = {""};
-    int fd;
 
-    /* A program that does not use CUDA yet, or has just ended, is no failure. */
-    if (hed_talk_open(s->pid, &fd, &why) != 0)
+    if (!program_listens(s->pid))
         return HED_EXIT_OK;
-    close(fd);
     if (hed_snap_take(&t, &taken, &why) == 0) {
+        memcpy(s->memory->session, taken.session, sizeof s->memory->session);
+        s->memory->said[0] = '\0';
         prune_snapshots(s->ckpt);
-        if (s->memory)
-            s->memory->said[0] = '\0';
         return HED_EXIT_OK;
     }
-    if (kill(s->pid, 0) == 0 && (!s->memory || strcmp(s->memory->said, why.text) != 0)) {
+    if (!program_listens(s->pid))
+        return HED_EXIT_OK;
+    if (!s->memory->quiet && strcmp(s->memory->said, why.text) != 0) {
         hed_cli_say("run: --ckpt: no snapshot of process %d: %s", (int)s->pid, why.text);
-        if (s->memory)
-            (void)hed_str_copy(s->memory->said, sizeof s->memory->said, why.text);
+        (void)hed_str_copy(s->memory->said, sizeof s->memory->said, why.text);
     }
-    return HED_EXIT_FAILED;
+    return taken.stuck ? HED_SUPERVISE_STUCK : HED_EXIT_FAILED;
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
 static int
-bring_newest(const struct hed_ckpt_how *how, const char *address, pid_t *out)
+bring_newest(const struct hed_ckpt_how *how, const char *address, struct hed_recovery *r,
+             pid_t *out)
 {
     char dir[PATH_MAX], name[HED_SNAP_FILE_NAME];
     struct hed_snap_bring b = {.dir = how->resume, .address = address};
@@ -157,6 +185,9 @@ bring_newest(const struct hed_ckpt_how *how, const char *address, pid_t *out)
 
     if (err == 0) {
         *out = brought.pid;
+        (void)hed_cli_absolute(b.dir, r->from_dir, sizeof r->from_dir, NULL);
+        (void)hed_str_copy(r->from_name, sizeof r->from_name, brought.name);
+        r->epoch = brought.epoch;
         hed_cli_say("run: process %d goes on from %s", (int)brought.pid, brought.name);
     } else if (err != HED_ENOTFOUND || !how->start) {
         hed_cli_say("run: --resume %s: %s", how->resume, why.text);
@@ -188,10 +219,11 @@ start_program(const struct hed_ckpt_how *how, const char *address, const sigset_
 }
 
 static int
-begin_program(const struct hed_ckpt_how *how, const char *address, const sigset_t *old, pid_t *out)
+begin_program(const struct hed_ckpt_how *how, const char *address, const sigset_t *old,
+              struct hed_recovery *r, pid_t *out)
 {
     if (how->resume) {
-        const int err = bring_newest(how, address, out);
+        const int err = bring_newest(how, address, r, out);
 
         if (err == 0)
             return HED_EXIT_OK;
@@ -216,35 +248,66 @@ check_ckpt(const struct hed_ckpt_how *how)
     return HED_EXIT_BROKEN;
 }
 
+static void
+note_reaped(void *arg, pid_t pid)
+{
+    struct ckpt_state *s = arg;
+
+    if (pid == s->server.pid)
+        s->server.pid = 0;
+}
+
+/* The program has begun. Without help against lost servers it runs as well. */
+static void
+begin_recovering(struct hed_recovery *r, struct ckpt_state *s, struct hed_supervised *supervised)
+{
+    struct hed_why why = {""};
+
+    if (s->ckpt->recover == 0)
+        return;
+    r->ckpt = s->ckpt;
+    r->memory = s->memory;
+    r->server = &s->server;
+    if (hed_recovery_open(r, s->pid, &why) == 0)
+        supervised->recovery = r;
+    else
+        hed_cli_say("run: --ckpt: recover: %s", why.text);
+}
+
 int
 hed_ckpt_run(const struct hed_ckpt_how *how)
 {
-    struct hed_private_server server = {.pid = 0};
     struct ckpt_state state = {.ckpt = how->ckpt};
-    struct hed_supervised s = {.every_ns = how->ckpt->every_ns, .tick = save_once, .arg = &state};
+    struct hed_recovery recovery = {.listener = -1, .gpu = how->gpu, .address = how->gpu};
+    struct hed_supervised s = {
+        .every_ns = how->ckpt->every_ns, .tick = save_once, .arg = &state, .reaped = note_reaped};
     struct hed_why why = {""};
-    const char *address = how->gpu;
     int signal_number = 0;
     sigset_t old;
     int code = check_ckpt(how);
 
     if (code != HED_EXIT_OK)
         return code;
-    if (!hed_address_is(how->gpu)) {
-        if (hed_private_start(how->gpu, &server, &why) != 0) {
-            hed_cli_say("run: --ckpt: %s", why.text);
-            return HED_EXIT_BROKEN;
-        }
-        address = server.address;
-    }
     state.memory = hed_child_shared(sizeof *state.memory);
+    if (!state.memory ||
+        (!hed_address_is(how->gpu) && hed_private_start(how->gpu, &state.server, &why) != 0)) {
+        hed_cli_say("run: --ckpt: %s", state.memory ? why.text : hed_err_text(HED_ENOMEM));
+        hed_child_shared_free(state.memory, sizeof *state.memory);
+        return HED_EXIT_BROKEN;
+    }
+    if (state.server.pid > 0)
+        recovery.address = state.server.address;
+    if (how->ckpt->recover > 0)
+        hed_tree_adopt();
     hed_supervise_prepare(&old);
-    code = begin_program(how, address, &old, &s.pid);
+    code = begin_program(how, recovery.address, &old, &recovery, &s.pid);
     if (code == HED_EXIT_OK) {
         state.pid = s.pid;
+        begin_recovering(&recovery, &state, &s);
         code = hed_supervise(&s, &signal_number);
+        hed_recovery_close(&recovery);
     }
-    hed_private_stop(&server);
+    hed_private_stop(&state.server);
     hed_child_shared_free(state.memory, sizeof *state.memory);
     if (signal_number)
         hed_supervise_die(signal_number);

@@ -18,10 +18,13 @@ struct hed_ckpt {
     uint64_t every_ns; /* 0: only when `heddle snap save` asks */
     uint64_t keep;     /* how many snapshots */
     uint64_t zstd;     /* level; 0: no packing */
+    uint64_t recover;  /* how often it may go on from one snapshot if its server is lost */
+    uint64_t wait_ns;  /* for a server that is gone to come back */
     char dir[PATH_MAX];
 };
 
-/* Parses "on" or a list of every=TIME, keep=N, dir=DIR, zstd=LEVEL. dir becomes a full path. */
+/* Parses "on" or a list of every=TIME, keep=N, dir=DIR, zstd=LEVEL, recover[=N], wait=TIME. dir
+ * becomes a full path. */
 int hed_ckpt_parse(const char *text, struct hed_ckpt *out, struct hed_why *why);
 
 struct hed_ckpt_how {

@@ -125,7 +125,9 @@ struct hed_snap_taken {
     uint64_t stall_ns;      /* how long the program stood still; only if it goes on */
     uint64_t total_ns;
     uint64_t file_bytes;
+    uint8_t session[HED_SNAP_UUID];
     bool shadow; /* the copy was made in device memory */
+    bool stuck;  /* after a failure: the program has left its server, and could not go back */
 };
 
 /* Saves a program. After any failure it goes on, and nothing is left of the snapshot. */
@@ -135,9 +137,10 @@ int hed_snap_take(const struct hed_snap_take *t, struct hed_snap_taken *out, str
 
 struct hed_snap_bring {
     const char *dir;
-    const char *name;    /* NULL: the newest that can be used */
-    const char *address; /* of the server; "": the one that it had */
-    bool verify;         /* compare the memory with the snapshot after it was filled */
+    const char *name;       /* NULL: the newest that can be used */
+    const uint8_t *session; /* of this session; NULL: of any. Only without a name */
+    const char *address;    /* of the server; "": the one that it had */
+    bool verify;            /* compare the memory with the snapshot after it was filled */
 };
 
 struct hed_snap_brought {
@@ -146,6 +149,7 @@ struct hed_snap_brought {
     char socket[HED_TALK_PATH_MAX];
     uint8_t session[HED_SNAP_UUID];
     uint64_t epoch;
+    uint64_t created_ns; /* wall clock */
     uint64_t device_bytes;
     uint64_t process_ns, memory_ns;
 };

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct hed_recovery;
+
 struct hed_supervised {
     pid_t pid;         /* a child of ours */
     uint64_t every_ns; /* how often `tick` is called; 0: never */
@@ -15,7 +17,15 @@ struct hed_supervised {
      * nowhere. It is not called again before it has ended. NULL: nothing to do. */
     int (*tick)(void *arg);
     void *arg;
+
+    /* Another child of ours has ended. May be NULL. */
+    void (*reaped)(void *arg, pid_t pid);
+
+    /* What a program that has lost its server goes back to a snapshot with; NULL: it does not. */
+    struct hed_recovery *recovery;
 };
+
+#define HED_SUPERVISE_STUCK 3 /* tick's exit code: the program cannot go on */
 
 /* Blocks the signals that supervise() handles. Called before the program is started; the program
  * must set `old` again before it begins. */

@@ -92,6 +92,8 @@ release_program(struct taking *s, enum hed_talk_state state, struct hed_why *why
     }
     if (err != 0)
         hed_why_set(why, "%s; and the program cannot go on: %s", why->text, deeper.text);
+    /* A program whose parked worker is lost finds out by itself. */
+    s->out->stuck = err != 0 && state != HED_TALK_PARKED;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -117,6 +119,7 @@ prepare_taking(struct taking *s, struct hed_why *why)
     if (err == 0)
         err = hed_talk_path(s->t->pid, s->process.socket, why);
     s->process.criu_version = s->criu.version;
+    memcpy(s->out->session, s->info.session, sizeof s->out->session);
     return err;
 }
 
@@ -273,6 +276,7 @@ take_without_shadow(struct taking *s, uint64_t start, struct hed_why *why)
     }
     err = call_program(s, HED_TALK_ATTACH, &a, why);
     s->out->stall_ns = hed_now_ns() - start;
+    s->out->stuck = err != 0;
     return err;
 }
 

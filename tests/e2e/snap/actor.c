@@ -7,7 +7,8 @@
  * Its threads count and change memory while it runs. To LOG it writes "ready PID", each request,
  * and "done N" at the end. It ends with code 7 after STEPS=N steps, and with code 9 if it finds its
  * memory wrong. Words: "no-shadow": SHADOW is refused; "refuse": it has what cannot be saved;
- * "bad-attach": ATTACH fails; "lost": it dies at CAPTURE.
+ * "bad-attach": ATTACH fails; "bad-once=FILE": it fails if the file exists, and removes it;
+ * "lost": it dies at CAPTURE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ static struct {
     uint8_t session[16];
     char address[256];
     bool no_shadow, refuse, bad_attach, die;
+    const char *bad_once; /* if this file exists, ATTACH removes it and fails */
     int log;
 } actor = {.gate = PTHREAD_MUTEX_INITIALIZER, .address = "shm:/nowhere"};
 
@@ -226,7 +228,7 @@ play_attach(const struct hed_talk_request *q, const int *fds, struct hed_why *wh
     if (actor.state != HED_TALK_CAPTURED && actor.state != HED_TALK_PARKED &&
         actor.state != HED_TALK_SWAPPED)
         return wrong_state(why);
-    if (actor.bad_attach) {
+    if (actor.bad_attach || (actor.bad_once && unlink(actor.bad_once) == 0)) {
         hed_why_set(why, "the actor was told not to attach");
         return HED_ENOTSUP;
     }
@@ -393,6 +395,8 @@ main(int argc, char **argv)
         actor.refuse |= strcmp(argv[i], "refuse") == 0;
         actor.bad_attach |= strcmp(argv[i], "bad-attach") == 0;
         actor.die |= strcmp(argv[i], "lost") == 0;
+        if (strncmp(argv[i], "bad-once=", 9) == 0)
+            actor.bad_once = argv[i] + 9;
     }
     if (steps && hed_parse_u64(steps, &last) != 0)
         return 2;

@@ -2,6 +2,7 @@
 plays the GPU's part (actor.c) and a server of its own."""
 
 import os
+from pathlib import Path
 import signal
 import subprocess
 import unittest
@@ -116,6 +117,19 @@ class Saved(Supervised):
         finally:
             p.kill()
             p.wait()
+
+    def test_stuck_program_is_recovered(self):
+        """A program that has left its server for a snapshot, and cannot go back."""
+        p = self.run_heddle("--ckpt", f"every=300ms,recover,dir={self.path('d')}", "--", ACTOR,
+                            self.path("log"), "no-shadow", f"bad-once={self.path('bad')}",
+                            STEPS="900")
+        until(self.snapshots)
+        Path(self.path("bad")).touch()
+        until(lambda: "goes on from" in self.text("err") or p.poll() is not None)
+        self.assertEqual(p.wait(PATIENCE), 7, self.text("err"))
+        self.assertIn("gone after a snapshot was taken", self.text("err"))
+        self.assertNotIn("wrong", self.text("log"))
+        self.assertIn("done 900", self.text("log"))
 
     def test_nothing_to_resume(self):
         os.mkdir(self.path("d"))

@@ -375,6 +375,7 @@ hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
     case HED_TALK_CONTINUE:
         return s == HED_TALK_PARKED ? hed_remote_continue(a, q) : refuse_state(a, q);
     case HED_TALK_INFO:
+    case HED_TALK_RESCUE: /* not for us */
         break;
     }
     return HED_ENOTSUP;

@@ -328,6 +328,15 @@ hed_remote_return(struct hed_remote *r, struct hed_why *why)
     return 0;
 }
 
+void
+hed_remote_waited_in_vain(struct hed_remote *r, const char *why)
+{
+    hed_remote_lose(r, why);
+    (void)hed_remote_space_take(r, NULL); /* nothing uses them any more */
+    forget_waiting(r);
+    set_away(r, false);
+}
+
 /* ---- arrive ---------------------------------------------------------------------------------- */
 
 static int

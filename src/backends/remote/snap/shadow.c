@@ -18,6 +18,9 @@
 #include "driver/memory/memory_index.h"
 #include "snap/writer.h"
 
+#define RETURN_TRIES 3
+#define RETURN_NAP_NS (100 * HED_NS_PER_MS) /* between two of these */
+
 /* Where the bytes of a chunk are. */
 enum chunk_place { IN_SHADOW, IN_PARENT, IN_HOST, IS_ZERO };
 
@@ -354,12 +357,31 @@ write_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q,
     return err;
 }
 
+/* Returns to the worker. If that is gone, the program is released and finds out. */
+static int
+return_to_worker(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    int err = hed_remote_return(a->remote, &q->why);
+
+    for (int i = 1; err && i < RETURN_TRIES; i++) {
+        hed_sleep_ns(RETURN_NAP_NS);
+        err = hed_remote_return(a->remote, &q->why);
+    }
+    if (!err)
+        return 0;
+    hed_remote_waited_in_vain(a->remote, q->why.text);
+    hed_remote_shadow_drop(a);
+    a->state = HED_TALK_RUNNING;
+    hed_remote_release(a->remote);
+    return err;
+}
+
 int
 hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
     const uint64_t whole = hed_now_ns();
     struct hed_remote_shadow *w = a->shadow;
-    int err = hed_remote_return(a->remote, &q->why);
+    int err = return_to_worker(a, q);
 
     if (err)
         return err;

@@ -33,6 +33,8 @@ void hed_remote_lap(struct hed_remote *r, enum hed_talk_part part);
 /* Leaves the worker, which ends, or waits for this client's return if `park`. */
 int hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why);
 int hed_remote_return(struct hed_remote *r, struct hed_why *why);
+/* The parked worker cannot be returned to: the session is lost. */
+void hed_remote_waited_in_vain(struct hed_remote *r, const char *why);
 
 /* Fills the memory of a new worker, which has all objects by then. Any HED_E... refuses it. */
 struct hed_remote_source {

@@ -1,0 +1,221 @@
+/* Tests of the recovery of programs that have lost their server, as far as no program has to be
+ * restored, and of ending a process with its descendants. */
+#include "harness/unit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/meeting.h"
+#include "cli/snap/ckpt.h"
+#include "cli/snap/private.h"
+#include "cli/snap/recover.h"
+#include "cli/snap/tree.h"
+
+static char folder[64]; /* where the processes of this test meet, and snapshots would be */
+
+static int
+make_recover_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/hed-recover-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    hed_meeting_choose(folder);
+    return 0;
+}
+
+static int
+remove_recover_folder(void **state)
+{
+    (void)state;
+    (void)rmdir(folder);
+    hed_meeting_choose("");
+    return 0;
+}
+
+static void
+words_about_recovery_are_read(void **state)
+{
+    struct hed_ckpt c;
+    struct hed_why why = {""};
+
+    (void)state;
+    assert_int_equal(hed_ckpt_parse("every=60s", &c, &why), 0);
+    assert_int_equal(c.recover, 0);
+    assert_int_equal(hed_ckpt_parse("every=60s,recover", &c, &why), 0);
+    assert_int_equal(c.recover, 3);
+    assert_int_equal(c.wait_ns, 60 * HED_NS_PER_S);
+    assert_int_equal(hed_ckpt_parse("recover=7,wait=5m,every=60s", &c, &why), 0);
+    assert_int_equal(c.recover, 7);
+    assert_int_equal(c.wait_ns, 300 * HED_NS_PER_S);
+    assert_int_not_equal(hed_ckpt_parse("recover", &c, &why), 0);
+    assert_non_null(strstr(why.text, "every="));
+    assert_int_not_equal(hed_ckpt_parse("every=60s,recover=often", &c, &why), 0);
+    assert_int_not_equal(hed_ckpt_parse("every=60s,recover,wait=9999h", &c, &why), 0);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* In a child: waits for the parent to listen, and asks. The exit code is 0 after a refusal. */
+static pid_t
+start_asking(void)
+{
+    const pid_t pid = fork();
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    int fd;
+
+    if (pid != 0)
+        return pid;
+    while (hed_talk_open_rescue(&fd, NULL) != 0)
+        hed_sleep_ns(HED_NS_PER_MS);
+    hed_talk_ask(&q, HED_TALK_RESCUE);
+    (void)snprintf(q.label, sizeof q.label, "for a test");
+    _exit(hed_talk_send(fd, &q, NULL, 0, NULL) == 0 &&
+                  hed_talk_wait(fd, -1, HED_TALK_RESCUE, &a, NULL) == 0 && a.err == HED_ENOTFOUND &&
+                  strstr(a.why, "no snapshot")
+              ? 0
+              : 1);
+}
+
+static void
+hear_until_it_ends(struct hed_recovery *r, pid_t pid, int *status)
+{
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        hed_recovery_hear(r);
+        hed_sleep_ns(HED_NS_PER_MS);
+    }
+}
+
+static void
+a_program_without_a_snapshot_is_refused(void **state)
+{
+    struct hed_ckpt ckpt = {.recover = 3};
+    struct hed_private_server server = {.pid = 0};
+    struct hed_ckpt_memory memory = {.quiet = false};
+    struct hed_recovery r = {
+        .ckpt = &ckpt, .server = &server, .memory = &memory, .address = "unix:/nowhere"};
+    const pid_t pid = start_asking();
+    int status = 0;
+
+    (void)state;
+    (void)snprintf(ckpt.dir, sizeof ckpt.dir, "%s", folder);
+    assert_int_equal(hed_recovery_open(&r, pid, NULL), 0);
+    hear_until_it_ends(&r, pid, &status);
+    assert_int_equal(status, 0);
+    assert_false(r.waiting);
+    assert_int_equal(hed_recovery_timeout(&r), -1);
+    assert_int_equal(hed_recovery_step(&r, true), HED_RECOVERY_NOT_YET);
+    hed_recovery_close(&r);
+    assert_int_not_equal(access(r.path, F_OK), 0);
+}
+
+static void
+only_the_program_itself_is_heard(void **state)
+{
+    struct hed_ckpt ckpt = {.recover = 3};
+    struct hed_private_server server = {.pid = 0};
+    struct hed_ckpt_memory memory = {.quiet = false};
+    struct hed_recovery r = {.ckpt = &ckpt, .server = &server, .memory = &memory};
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    int fd;
+
+    (void)state;
+    /* Nobody listens as our own parent, and we are not the program that is listened for. */
+    assert_int_equal(hed_talk_open_rescue(&fd, NULL), HED_ENOTFOUND);
+    assert_int_equal(hed_recovery_open(&r, getpid(), NULL), 0);
+    assert_int_equal(hed_talk_open_rescue(&fd, NULL), HED_ENOTFOUND);
+    hed_recovery_hear(&r);
+    r.pid = 1;
+    assert_int_equal(hed_talk_open_at(r.path, &fd, NULL), 0);
+    hed_talk_ask(&q, HED_TALK_RESCUE);
+    assert_int_equal(hed_talk_send(fd, &q, NULL, 0, NULL), 0);
+    hed_recovery_hear(&r);
+    assert_int_equal(hed_talk_wait(fd, -1, HED_TALK_RESCUE, &a, NULL), HED_ETRUNC);
+    close(fd);
+    hed_recovery_close(&r);
+}
+
+static void
+programs_that_end_by_themselves_are_not_recovered(void **state)
+{
+    struct hed_ckpt ckpt = {.recover = 3};
+    struct hed_private_server server = {.pid = 0};
+    struct hed_ckpt_memory memory = {.quiet = false};
+    struct hed_recovery r = {.ckpt = &ckpt,
+                             .server = &server,
+                             .memory = &memory,
+                             .address = "unix:/nowhere",
+                             .peer = -1};
+
+    (void)state;
+    assert_false(hed_recovery_ended(&r, 0));
+    assert_false(hed_recovery_ended(&r, 1 << 8)); /* exit code 1 */
+    assert_false(hed_recovery_ended(&r, SIGTERM));
+    assert_false(hed_recovery_ended(&r, SIGKILL));
+    r.waiting = true;
+    assert_false(hed_recovery_ended(&r, SIGTERM));
+    assert_false(r.waiting);
+    r.waiting = true;
+    assert_true(hed_recovery_ended(&r, SIGSEGV));
+    r.waiting = false;
+    assert_false(hed_recovery_ended(&r, SIGSEGV)); /* there is no snapshot */
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* A process with two children, each with a family of four, which all say their numbers. */
+__attribute__((noreturn)) static void
+be_family(int out)
+{
+    pid_t self;
+
+    (void)(fork() == 0 ? fork() + fork() : fork() == 0 ? fork() + fork() : 0);
+    self = getpid();
+    (void)!write(out, &self, sizeof self);
+    for (;;)
+        (void)pause();
+}
+
+static void
+a_process_is_killed_with_its_descendants(void **state)
+{
+    enum { PROCESSES = 9 };
+    pid_t pids[PROCESSES];
+    int fds[2];
+    int status = 0;
+
+    (void)state;
+    hed_tree_adopt();
+    assert_int_equal(pipe(fds), 0);
+
+    const pid_t root = fork();
+
+    if (root == 0)
+        be_family(fds[1]);
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(read(fds[0], &pids[i], sizeof pids[i]), sizeof pids[i]);
+    hed_tree_kill(root);
+    assert_int_equal(waitpid(root, &status, 0), root);
+    assert_int_equal(status, SIGKILL);
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_not_equal(kill(pids[i], 0), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(words_about_recovery_are_read),
+    cmocka_unit_test_setup_teardown(a_program_without_a_snapshot_is_refused, make_recover_folder,
+                                    remove_recover_folder),
+    cmocka_unit_test_setup_teardown(only_the_program_itself_is_heard, make_recover_folder,
+                                    remove_recover_folder),
+    cmocka_unit_test(programs_that_end_by_themselves_are_not_recovered),
+    cmocka_unit_test(a_process_is_killed_with_its_descendants),
+};
+
+HED_UNIT_MAIN(tests)
