@@ -129,6 +129,7 @@ hed_cli_doctor(int argc, char **argv)
     hed_doctor_driver(d);
     hed_doctor_system(d);
     hed_doctor_share(d);
+    hed_doctor_criu(d);
     for (size_t i = 0; i < d->count; i++)
         failed = failed || d->findings[i].level == HED_FINDING_FAIL;
     if (json)

@@ -43,3 +43,4 @@ void hed_doctor_guest(struct hed_doctor *d);  /* is this a QEMU guest? fills in 
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */
 void hed_doctor_share(struct hed_doctor *d);  /* do --sched and --inject work? */
+void hed_doctor_criu(struct hed_doctor *d);   /* can programs be saved? */

@@ -106,6 +106,15 @@ class Doctor(Case):
             self.assertIn("programs can share a GPU", text)
         self.assertEqual(meetings("doctor-*"), [])
 
+    def test_snapshots_are_checked(self):
+        level, text = self.finding("snapshots")
+        self.assertNotEqual(level, "FAIL", text)
+        self.assertIn("criu", text)
+        if not shutil.which("criu", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/sbin"):
+            self.assertIn("not installed", text)
+        path = self.finding("snapshots", PATH="/nonexistent")
+        self.assertEqual(path[0], level, path)
+
     @needs_libraries
     def test_injection_is_checked(self):
         level, text = self.finding("--inject")
