@@ -1,9 +1,12 @@
 /* Code at the twin, while the program still runs elsewhere. See early.h.
  *
  * Invariants:
- * 1. A library is not closed while the twin is told about it (`pins`), so its image is there.
- * 2. A module and its functions are kept by references meanwhile. These are given back when the
- *    thread has its own channel again, since the last one ends the object at the program's worker.
+ * 1. A library is not closed while its image is read (`pins`), and the program, which may free the
+ *    image as soon as it has unloaded the library, waits. No module is kept by a reference then: it
+ *    would keep the library open, and the program would not wait.
+ * 2. Modules and functions are kept by references while the twin is told about them. These are
+ *    given back when the thread has its own channel again, since the last one ends the object at
+ *    the program's worker.
  * 3. Modules are told in the order in which the program loaded them: devices put variables where
  *    there is room.
  * 4. Functions are known by their handles, which are not used twice.
@@ -140,6 +143,7 @@ tell_libraries(struct hed_remote_twin *t)
             t->early->libraries = l;
             c->early = l;
             (void)hed_remote_allocates(t->of, c);
+            (void)hed_remote_variable_names(t->of, &c->code, NULL, NULL);
         } else {
             err = HED_ENOMEM;
         }
@@ -307,12 +311,33 @@ look_up_variable(void *arg, const char *name)
     return 0;
 }
 
+/* The image is not read for this. */
 static void
 look_up_variables(struct hed_remote *r, struct hed_module *m, struct hed_code *there)
 {
     struct looking_up l = {r, m, there};
 
-    (void)hed_remote_variable_names(r, m->code, look_up_variable, &l);
+    if (hed_remote_knows_names(r, m->code))
+        (void)hed_remote_variable_names(r, m->code, look_up_variable, &l);
+}
+
+/* Functions and variables of modules, of which the oldest is last. */
+static void
+tell_modules(struct hed_remote_twin *t, const struct kept_objects *modules,
+             struct kept_objects *functions)
+{
+    for (size_t i = modules->count; i-- > 0;) {
+        struct hed_module *m = (struct hed_module *)modules->all[i];
+        const struct hed_remote_early_library *l = hed_remote_library(m->code)->early;
+        size_t k = functions->count;
+
+        if (!l || !l->there)
+            continue;
+        keep_functions(t, m, functions);
+        for (; k < functions->count; k++)
+            tell_function(t, (struct hed_function *)functions->all[k], l);
+        look_up_variables(&t->remote, m, &l->there->code);
+    }
 }
 
 int
@@ -324,6 +349,12 @@ hed_remote_early_tell(struct hed_remote_twin *t)
 
     if (!t->early && !(t->early = calloc(1, sizeof *t->early)))
         return HED_ENOMEM;
+    own = hed_remote_channel_aside();
+    drop_gone_libraries(t);
+    err = tell_libraries(t);
+    hed_remote_channel_back(own);
+    if (err)
+        return err;
     keep_modules(t, &modules);
     (void)hed_handles_each(t->of->driver->handles, HED_KIND_GRAPH_EXEC, keep_exec, &execs);
     for (size_t i = modules.count; i-- > 0;) {
@@ -332,20 +363,7 @@ hed_remote_early_tell(struct hed_remote_twin *t)
         look_up_variables(t->of, m, m->code);
     }
     own = hed_remote_channel_aside();
-    drop_gone_libraries(t);
-    err = tell_libraries(t);
-    for (size_t i = modules.count; i-- > 0 && !err;) {
-        struct hed_module *m = (struct hed_module *)modules.all[i];
-        const struct hed_remote_early_library *l = hed_remote_library(m->code)->early;
-        size_t k = functions.count;
-
-        if (!l || !l->there)
-            continue;
-        keep_functions(t, m, &functions);
-        for (; k < functions.count; k++)
-            tell_function(t, (struct hed_function *)functions.all[k], l);
-        look_up_variables(&t->remote, m, &l->there->code);
-    }
+    tell_modules(t, &modules, &functions);
     /* What is private memory depends on whether the heap is shared. */
     for (size_t i = 0; i < execs.count && t->remote.shares_heap == t->of->shares_heap; i++)
         hed_remote_early_graph(t, (struct hed_exec *)execs.all[i]);
@@ -353,7 +371,7 @@ hed_remote_early_tell(struct hed_remote_twin *t)
     give_kept_back(&execs);
     give_kept_back(&functions);
     give_kept_back(&modules);
-    return err;
+    return 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -83,7 +83,9 @@ CUresult hed_remote_variable_known(struct hed_remote *r, struct hed_context *c,
 
 /* ---- variables.c ----------------------------------------------------------------------------- */
 
-/* Calls fn with the name of every variable that the code of a library may have. Some may not exist
- * there. HED_ENOMEM, or what fn returns. */
+/* Calls fn, unless that is NULL, with the name of every variable that the code of a library may
+ * have. Some may not exist there. HED_ENOMEM, or what fn returns. */
 int hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
                               int (*fn)(void *arg, const char *name), void *arg);
+/* Are they known, so that the image need not be read? */
+bool hed_remote_knows_names(const struct hed_remote *r, struct hed_code *code);

@@ -228,17 +228,26 @@ learn_names(struct hed_remote *r, struct hed_remote_library *c)
     return err;
 }
 
+bool
+hed_remote_knows_names(const struct hed_remote *r, struct hed_code *code)
+{
+    const struct hed_remote_library *c = hed_remote_library(code);
+    const struct hed_remote_device *d = &r->devices[c->device->ordinal];
+
+    return c->names && c->names->major == d->major && c->names->minor == d->minor &&
+           c->names->real == d->real;
+}
+
 int
 hed_remote_variable_names(struct hed_remote *r, struct hed_code *code,
                           int (*fn)(void *arg, const char *name), void *arg)
 {
     struct hed_remote_library *c = hed_remote_library(code);
-    const struct hed_remote_device *d = &r->devices[c->device->ordinal];
     int err = c->names ? 0 : learn_names(r, c);
 
-    if (err)
+    if (err || !fn)
         return err;
-    if (c->names->major != d->major || c->names->minor != d->minor || c->names->real != d->real)
+    if (!hed_remote_knows_names(r, code))
         return find_names(r, c, &(struct naming){.fn = fn, .arg = arg});
     for (size_t at = 0; at < c->names->size && !err; at += strlen(c->names->text + at) + 1)
         err = fn(arg, c->names->text + at);
