@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/live.h"
+#include "cli/snap/tails.h"
 
 struct bringing {
     const struct hed_snap_bring *b;
@@ -158,6 +159,8 @@ hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, str
         err = hed_snap_images_get(s.reader, s.images, &s.process, why);
     if (err == 0)
         err = check_socket(&s, why);
+    if (err == 0 && b->cut)
+        out->cut = hed_snap_tails_cut(s.images, &s.process.criu);
     if (err == 0)
         err = make_process(&s, why);
     if (s.images[0])

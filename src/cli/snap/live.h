@@ -141,6 +141,7 @@ struct hed_snap_bring {
     const uint8_t *session; /* of this session; NULL: of any. Only without a name */
     const char *address;    /* of the server; "": the one that it had */
     bool verify;            /* compare the memory with the snapshot after it was filled */
+    bool cut;               /* cut files that have grown, if the program will write that again */
 };
 
 struct hed_snap_brought {
@@ -152,6 +153,7 @@ struct hed_snap_brought {
     uint64_t created_ns; /* wall clock */
     uint64_t device_bytes;
     uint64_t process_ns, memory_ns;
+    unsigned cut; /* files */
 };
 
 /* Makes a program again, as a child of this process. After a failure there is none. */

@@ -2,6 +2,7 @@
 #include "cli/snap/recover.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,7 +218,8 @@ hed_recovery_ended(struct hed_recovery *r, int status)
 static int
 bring_back(struct hed_recovery *r, struct hed_snap_brought *out, struct hed_why *why)
 {
-    struct hed_snap_bring b = {.dir = r->ckpt->dir, .session = r->session, .address = r->at};
+    struct hed_snap_bring b = {
+        .dir = r->ckpt->dir, .session = r->session, .address = r->at, .cut = true};
     uint64_t epoch;
 
     if (!find_newest(r, &epoch) && r->from_name[0]) {
@@ -267,14 +269,17 @@ try_later(struct hed_recovery *r, bool alive, const struct hed_why *why)
 static void
 say_recovered(const struct hed_recovery *r, const struct hed_snap_brought *b)
 {
+    const uint64_t age = r->lost_wall > b->created_ns ? r->lost_wall - b->created_ns : 0;
     char text[HED_SNAP_AMOUNT];
+    char cut[64] = "";
 
-    hed_cli_say(
-        "run: --ckpt: process %d has lost its GPU's server (%s) and goes on from %s, which "
-        "was saved %s before (%llu of at most %llu times from there)",
-        (int)r->pid, r->lost, b->name,
-        hed_snap_time_text(r->lost_wall > b->created_ns ? r->lost_wall - b->created_ns : 0, text),
-        (unsigned long long)r->count, (unsigned long long)r->ckpt->recover);
+    if (b->cut > 0)
+        (void)snprintf(cut, sizeof cut, "; %u of its files %s cut to the size of then", b->cut,
+                       b->cut == 1 ? "was" : "were");
+    hed_cli_say("run: --ckpt: process %d has lost its GPU's server (%s) and goes on from %s, which "
+                "was saved %s before (%llu of at most %llu times from there)%s",
+                (int)r->pid, r->lost, b->name, hed_snap_time_text(age, text),
+                (unsigned long long)r->count, (unsigned long long)r->ckpt->recover, cut);
 }
 
 int

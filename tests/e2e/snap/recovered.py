@@ -273,6 +273,32 @@ def with_children(folder, want):
     assert run.text() == want, run.errors()
 
 
+def log_is_written_once(folder, want):
+    """A file that is written from beginning to end has no line twice, and lacks none."""
+    kept, log = f"{folder}/log-kept", f"{folder}/numbers"
+    writer = ("import os, time, itertools\n"
+              "for i in itertools.count():\n"
+              "    os.write(7, b'%d\\n' % i)\n"
+              "    time.sleep(0.01)\n")
+    run = Run(folder, ("--ckpt", f"every=300ms,recover,dir={kept}"), program="/bin/sh", words_of=(
+        "-c", f'exec 7>"{log}"; "{sys.executable}" -c "$0" & exec {WORK} {STEPS} 8 {PAUSE}',
+        writer))
+    until(lambda: snapshots(kept) or not run.runs(), run.errors)
+    grown = os.path.getsize(log) + 10
+    until(lambda: os.path.getsize(log) > grown)
+    for pid in run.own_workers():
+        kill(pid)
+    until(run.recovered, run.errors)
+    assert "1 of its files was cut" in run.errors(), run.errors()
+    program = next(p for p in children(run.process.pid) if runs(p, WORK))
+    for pid in children(program):
+        os.kill(pid, signal.SIGTERM)
+    assert run.end() == 0, run.errors()
+    assert run.text() == want, run.errors()
+    lines = Path(log).read_text().split()
+    assert lines == [str(i) for i in range(len(lines))], run.errors()
+
+
 def main():
     if why_not():
         print(why_not())
@@ -287,7 +313,7 @@ def main():
                          ended_while_it_waits, parked_worker_dies):
                 print(case.__name__, flush=True)
                 case(folder)
-            for case in (crash_while_it_waits, with_children):
+            for case in (crash_while_it_waits, with_children, log_is_written_once):
                 print(case.__name__, flush=True)
                 case(folder, want)
         else:

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +12,10 @@
 #include "base/err.h"
 #include "base/meeting.h"
 #include "cli/snap/ckpt.h"
+#include "cli/snap/criu.h"
 #include "cli/snap/private.h"
 #include "cli/snap/recover.h"
+#include "cli/snap/tails.h"
 #include "cli/snap/tree.h"
 
 static char folder[64]; /* where the processes of this test meet, and snapshots would be */
@@ -208,6 +211,122 @@ a_process_is_killed_with_its_descendants(void **state)
     close(fds[1]);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void
+write_text(const char *path, const char *text, size_t size)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* An entry of files.img: flags, where the program was, its path, the size. All below 128. */
+static size_t
+put_open_file(uint8_t *out, uint8_t flags_low, uint8_t flags_high, uint8_t pos, const char *path,
+              uint8_t size)
+{
+    const uint8_t n = (uint8_t)strlen(path);
+    uint8_t reg[128] = {
+        0x08, 1,    0x10, (uint8_t)(flags_low | 0x80), flags_high, 0x18, pos, 0x2a, 2, 0x08,
+        0,    0x32, n};
+    const uint8_t reg_size = (uint8_t)(13 + n + 2 + 4);
+    const uint32_t entry = 4 + 2 + (uint32_t)reg_size;
+
+    memcpy(reg + 13, path, n);
+    memcpy(reg + 13 + n, (uint8_t[]){0x40, size, 0x50, 0xa4, 0x83, 0x02}, 6);
+    memcpy(out, &entry, sizeof entry);
+    memcpy(out + 4, (uint8_t[]){0x08, 1, 0x10, 7, 0x1a, reg_size}, 6);
+    memcpy(out + 10, reg, reg_size);
+    return 10 + (size_t)reg_size;
+}
+
+static void
+note_tail(void *arg, const char *path, uint64_t size)
+{
+    char *text = arg;
+
+    (void)snprintf(text + strlen(text), 256 - strlen(text), "%s %u;", path, (unsigned)size);
+}
+
+static void
+files_that_are_written_to_their_end_are_found(void **state)
+{
+    uint8_t image[512] = {0};
+    char found[256] = "";
+    size_t n = 8;
+
+    (void)state;
+    n += put_open_file(image + n, 0x01, 0, 9, "/a/log", 9);
+    n += put_open_file(image + n, 0x00, 0, 9, "/read", 9);
+    n += put_open_file(image + n, 0x02, 0, 9, "/both", 9);
+    n += put_open_file(image + n, 0x01, 8, 9, "/append", 9);
+    n += put_open_file(image + n, 0x01, 0, 3, "/inside", 9);
+    n += put_open_file(image + n, 0x01, 0, 0, "/empty", 0);
+    n += put_open_file(image + n, 0x01, 0, 9, "relative", 9);
+    hed_snap_tails_each(image, n, note_tail, found);
+    assert_string_equal(found, "/a/log 9;/empty 0;");
+}
+
+/* Nothing else is promised than that it ends, and stays inside. */
+static void
+any_image_of_files_is_safe(void **state)
+{
+    uint8_t good[512] = {0};
+    const size_t n = 8 + put_open_file(good + 8, 0x01, 0, 9, "/a/log", 9);
+    char found[256];
+
+    (void)state;
+    for (size_t cut = 0; cut <= n; cut++) {
+        uint8_t *exact = malloc(cut ? cut : 1);
+
+        assert_non_null(exact);
+        memcpy(exact, good, cut);
+        found[0] = '\0';
+        hed_snap_tails_each(exact, cut, note_tail, found);
+        free(exact);
+    }
+    for (size_t at = 8; at < n; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            good[at] ^= (uint8_t)(1u << bit);
+            found[0] = '\0';
+            hed_snap_tails_each(good, n, note_tail, found);
+            good[at] ^= (uint8_t)(1u << bit);
+        }
+}
+
+static void
+files_that_have_grown_are_cut(void **state)
+{
+    struct hed_criu_process p = {.pid = 1};
+    char image[96], log[96], out[96];
+    uint8_t bytes[512] = {0};
+    size_t n = 8;
+    struct stat st;
+
+    (void)state;
+    (void)snprintf(image, sizeof image, "%s/files.img", folder);
+    (void)snprintf(log, sizeof log, "%s/log", folder);
+    (void)snprintf(out, sizeof out, "%s/out", folder);
+    (void)snprintf(p.stream[1], sizeof p.stream[1], "file:3:%s", out);
+    n += put_open_file(bytes + n, 0x01, 0, 3, log, 3);
+    n += put_open_file(bytes + n, 0x01, 0, 3, out, 3);
+    write_text(image, (const char *)bytes, n);
+    write_text(log, "123456", 6);
+    write_text(out, "123456", 6);
+    assert_int_equal(hed_snap_tails_cut(folder, &p), 1);
+    assert_int_equal(stat(log, &st), 0);
+    assert_int_equal(st.st_size, 3);
+    assert_int_equal(stat(out, &st), 0);
+    assert_int_equal(st.st_size, 6);
+    assert_int_equal(hed_snap_tails_cut(folder, &p), 0);
+    (void)unlink(image);
+    (void)unlink(log);
+    (void)unlink(out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(words_about_recovery_are_read),
     cmocka_unit_test_setup_teardown(a_program_without_a_snapshot_is_refused, make_recover_folder,
@@ -216,6 +335,10 @@ static const struct CMUnitTest tests[] = {
                                     remove_recover_folder),
     cmocka_unit_test(programs_that_end_by_themselves_are_not_recovered),
     cmocka_unit_test(a_process_is_killed_with_its_descendants),
+    cmocka_unit_test(files_that_are_written_to_their_end_are_found),
+    cmocka_unit_test(any_image_of_files_is_safe),
+    cmocka_unit_test_setup_teardown(files_that_have_grown_are_cut, make_recover_folder,
+                                    remove_recover_folder),
 };
 
 HED_UNIT_MAIN(tests)
