@@ -52,12 +52,11 @@ read_answer(struct hed_conn *c, struct hed_buf *b)
 }
 
 int
-hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
-            struct hed_why *why)
+hed_cli_ask_open(const char *listen, const struct hed_preface *question, struct hed_conn **out,
+                 struct hed_why *why)
 {
     struct hed_preface preface = *question;
     struct hed_address address;
-    struct hed_conn *c = NULL;
     int err = find_server(listen, &address, why);
 
     if (err != 0)
@@ -69,9 +68,19 @@ hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_b
         return HED_EINVAL;
     }
     memcpy(preface.magic, HED_PREFACE_MAGIC, sizeof preface.magic);
-    err = hed_conn_open(&address, NULL, &preface, ANSWER_MS, &c, why);
+    err = hed_conn_open(&address, NULL, &preface, ANSWER_MS, out, why);
+    return err == HED_EINVAL ? HED_EIO : err;
+}
+
+int
+hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
+            struct hed_why *why)
+{
+    struct hed_conn *c = NULL;
+    int err = hed_cli_ask_open(listen, question, &c, why);
+
     if (err != 0)
-        return err == HED_EINVAL ? HED_EIO : err;
+        return err;
     err = read_answer(c, text);
     if (err != 0)
         hed_why_set(why, "the server does not answer: %s", hed_err_text(err));
@@ -94,7 +103,8 @@ hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_w
         /* No text of a client can hold these words: quotes in it are escaped. */
         (void)snprintf(key, sizeof key, "{\"worker\":%" PRIu64 ",", worker);
 
-        const char *at = strstr(hed_buf_cstr(&text), key);
+        const char *clients = strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
+        const char *at = clients ? strstr(clients, key) : NULL;
         const char *pid = at ? strstr(at, ",\"pid\":") : NULL;
         const long number = pid ? strtol(pid + 7, NULL, 10) : 0;
 
@@ -106,7 +116,7 @@ hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_w
                              "command there, with the number of the program"
                            : "the server has no worker %" PRIu64,
                         worker);
-            err = HED_ENOTFOUND;
+            err = at ? HED_ENOTSUP : HED_ENOTFOUND;
         }
     }
     hed_buf_fini(&text);
@@ -116,24 +126,16 @@ hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_w
 int
 hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why)
 {
-    struct hed_preface preface = {.kind = HED_PREFACE_STATUS};
-    struct hed_address address;
+    const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_conn *c = NULL;
     struct hed_buf text;
     pid_t pid = 0;
-    int err = find_server(listen, &address, why);
+    int err = hed_cli_ask_open(listen, &question, &c, why);
 
     if (err)
         return err;
-    if (!address.transport->link->local) {
-        hed_why_set(why, "give the server's socket, with --listen shm:PATH");
-        return HED_EINVAL;
-    }
     hed_buf_init(&text, HED_CLI_ANSWER_MAX);
-    memcpy(preface.magic, HED_PREFACE_MAGIC, sizeof preface.magic);
-    err = hed_conn_open(&address, NULL, &preface, ANSWER_MS, &c, why);
-    if (!err)
-        err = hed_conn_peer(c, &(uid_t){0}, &(gid_t){0}, &pid);
+    err = hed_conn_peer(c, &(uid_t){0}, &(gid_t){0}, &pid);
     if (!err)
         err = read_answer(c, &text);
     if (!err) {

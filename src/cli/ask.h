@@ -7,10 +7,13 @@
 #include <sys/types.h>
 
 struct hed_buf;
+struct hed_conn;
 struct hed_preface;
 struct hed_why;
 
 #define HED_CLI_ANSWER_MAX (16u << 20) /* bytes of an answer */
+#define HED_CLI_CLIENTS \
+    ",\"clients\":[" /* in the status: behind it are workers that have clients */
 
 /* Asks the server that listens at an address (NULL: at the usual one), and adds its answer to
  * `text`. question->magic is filled in here. HED_EINVAL: there is no such address, or no question
@@ -18,9 +21,13 @@ struct hed_why;
 int hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
                 struct hed_why *why);
 
+/* Only connects and asks; for answers that are not a text. */
+int hed_cli_ask_open(const char *listen, const struct hed_preface *question, struct hed_conn **out,
+                     struct hed_why *why);
+
 /* The server's process, as the kernel knows it. HED_EACCESS if the server says another. */
 int hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why);
 
-/* The process that a worker serves. HED_ENOTFOUND: the server has no such worker, or its client is
- * on another machine. */
+/* The process that a worker serves. HED_ENOTFOUND: the server has no such worker. HED_ENOTSUP: its
+ * client is on another machine. */
 int hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why);

@@ -1,6 +1,7 @@
 /* Emptying a server. See drain.h.
  *
- *   the server's status ──> its clients on this machine ──HED_TALK_MOVE──> each goes to `to`
+ *   the server's status ──> each client ──HED_TALK_MOVE──> goes to `to`   if it can be reached
+ *        │                             └──order, through the server──> the same       if not
  *        └── again, for those that came meanwhile; nobody left: SIGTERM
  */
 #include "cli/drain.h"
@@ -18,77 +19,149 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/order.h"
 #include "cli/snap/live.h"
 #include "wire/wire.h"
 
 #define ROUNDS 100       /* questions, because clients may come meanwhile */
 #define NAP_NS 100000000 /* between them, until the workers of those that went have ended */
 #define CLIENTS_MAX 1024 /* of one server */
+#define ORDERS_MAX 16    /* at a time, so that one client that takes long does not delay all */
+#define NAME_MAX_BYTES 160
 
 struct tried {
-    pid_t pid;
+    uint64_t worker;
     bool moved;
 };
 
+struct told { /* a client that has an order */
+    struct tried *tried;
+    struct hed_conn *conn;
+    char name[NAME_MAX_BYTES];
+};
+
 struct drain {
-    const char *to;
+    const char *listen, *to;
     struct tried tried[CLIENTS_MAX]; /* programs that were moved, or could not be */
     unsigned count;
+    struct told told[ORDERS_MAX];
+    unsigned orders;
     /* Of this round: clients that were tried; those that were moved and whose worker is still
      * there; those that stay. */
     unsigned fresh, leaving, stay;
 };
 
 static const struct tried *
-find_tried(const struct drain *d, pid_t pid)
+find_tried(const struct drain *d, uint64_t worker)
 {
     for (unsigned i = 0; i < d->count; i++)
-        if (d->tried[i].pid == pid)
+        if (d->tried[i].worker == worker)
             return &d->tried[i];
     return NULL;
 }
 
-static bool
+/* "worker 7 (train at 10.0.0.1:4242)". The texts are a client's own, but escaped. */
+static void
+describe_client(const char *at, uint64_t worker, char out[NAME_MAX_BYTES])
+{
+    const char *program = strstr(at, ",\"program\":\""), *peer = strstr(at, ",\"peer\":\"");
+
+    program = program ? program + strlen(",\"program\":\"") : "";
+    peer = peer ? peer + strlen(",\"peer\":\"") : "";
+    (void)snprintf(out, NAME_MAX_BYTES, "worker %" PRIu64 " (%.*s at %.*s)", worker,
+                   (int)hed_min(strcspn(program, "\""), 63), program,
+                   (int)hed_min(strcspn(peer, "\""), 63), peer);
+}
+
+static void
+show_moved(const char *program, const char *name, const char *address, uint64_t stall_ns)
+{
+    char stall[HED_SNAP_AMOUNT];
+
+    printf("%s (%s) goes on at %s; it stood still for %s\n", program, name, address,
+           hed_snap_time_text(stall_ns, stall));
+    (void)fflush(stdout);
+}
+
+/* HED_ENOTFOUND: it cannot be reached from here, although it may be on this machine. */
+static int
 move_program(struct drain *d, pid_t pid)
 {
     struct hed_talk_request q;
     struct hed_talk_answer a;
     struct hed_why why = {""};
-    char stall[HED_SNAP_AMOUNT];
+    char name[32];
+    int err;
 
     hed_talk_ask(&q, HED_TALK_MOVE);
     q.deadline_ms = HED_SNAP_DEADLINE_MS;
     (void)hed_str_copy(q.address, sizeof q.address, d->to);
-    if (hed_talk_call(pid, &q, NULL, 0, -1, &a, &why) != 0) {
-        hed_cli_say("serve: process %d was not moved to %s: %s", (int)pid, d->to, why.text);
-        return false;
-    }
-    printf("%s (process %d) goes on at %s; it stood still for %s\n", a.program, (int)pid, a.address,
-           hed_snap_time_text(a.stall_ns, stall));
-    (void)fflush(stdout);
-    return true;
+    err = hed_talk_call(pid, &q, NULL, 0, -1, &a, &why);
+    (void)snprintf(name, sizeof name, "process %d", (int)pid);
+    if (!err)
+        show_moved(a.program, name, a.address, a.stall_ns);
+    else if (err != HED_ENOTFOUND)
+        hed_cli_say("serve: %s was not moved to %s: %s", name, d->to, why.text);
+    return err;
 }
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static void
+give_order(struct drain *d, struct tried *t, const char *name)
+{
+    const struct hed_cli_order order = {
+        .listen = d->listen, .worker = t->worker, .to = d->to, .deadline_ms = HED_SNAP_DEADLINE_MS};
+    struct told *o = &d->told[d->orders];
+    struct hed_why why = {""};
+
+    if (hed_cli_order_give(&order, &o->conn, &why) != 0) {
+        hed_cli_say("serve: %s was not moved to %s: %s", name, d->to, why.text);
+        d->stay++;
+        return;
+    }
+    o->tried = t;
+    (void)hed_str_copy(o->name, sizeof o->name, name);
+    d->orders++;
+}
+
+/* Waits until all orders are carried out, or not. */
+static void
+await_orders(struct drain *d)
+{
+    for (unsigned i = 0; i < d->orders; i++) {
+        struct told *o = &d->told[i];
+        struct hed_order_report r;
+        struct hed_why why = {""};
+
+        o->tried->moved = hed_cli_order_wait(o->conn, &r, &why) == 0;
+        if (o->tried->moved) {
+            show_moved(r.program, o->name, r.address, r.stall_ns);
+        } else {
+            hed_cli_say("serve: %s was not moved to %s: %s", o->name, d->to, why.text);
+            d->stay++;
+        }
+    }
+    d->orders = 0;
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
 
 /* A client in the status: quotes in a client's own texts are escaped, so these words are the
  * server's. */
 static void
 drain_client(struct drain *d, const char *at)
 {
+    const uint64_t worker = strtoull(at + strlen("{\"worker\":"), NULL, 10);
     const char *pid = strstr(at, ",\"pid\":");
     const long number = pid ? strtol(pid + 7, NULL, 10) : 0;
-
-    if (number <= 0 || number > INT_MAX) {
-        hed_cli_say("serve: the client of worker %ld is on another machine: move it from there "
-                    "(heddle migrate)",
-                    strtol(at + strlen("{\"worker\":"), NULL, 10));
-        d->stay++;
-        return;
-    }
-
-    const struct tried *before = find_tried(d, (pid_t)number);
+    const struct tried *before = find_tried(d, worker);
+    char name[NAME_MAX_BYTES];
+    int err = HED_ENOTFOUND;
 
     if (before || d->count == CLIENTS_MAX) {
         d->leaving += before && before->moved;
@@ -96,28 +169,40 @@ drain_client(struct drain *d, const char *at)
         return;
     }
 
-    const bool moved = move_program(d, (pid_t)number);
+    struct tried *t = &d->tried[d->count++];
 
-    d->tried[d->count++] = (struct tried){(pid_t)number, moved};
+    *t = (struct tried){.worker = worker};
     d->fresh++;
-    d->stay += !moved;
+    if (number > 0 && number <= INT_MAX)
+        err = move_program(d, (pid_t)number);
+    t->moved = err == 0;
+    if (err == HED_ENOTFOUND) {
+        describe_client(at, worker, name);
+        give_order(d, t, name);
+        if (d->orders == ORDERS_MAX)
+            await_orders(d);
+    } else {
+        d->stay += !t->moved;
+    }
 }
 
 /* Moves what the server has now. */
 static int
-drain_round(struct drain *d, const char *listen, struct hed_why *why)
+drain_round(struct drain *d, struct hed_why *why)
 {
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_buf text;
 
     hed_buf_init(&text, HED_CLI_ANSWER_MAX);
 
-    const int err = hed_cli_ask(listen, &question, &text, why);
+    const int err = hed_cli_ask(d->listen, &question, &text, why);
+
+    const char *at = err ? NULL : strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
 
     d->fresh = d->leaving = d->stay = 0;
-    for (const char *at = err ? NULL : strstr(hed_buf_cstr(&text), "{\"worker\":"); at;
-         at = strstr(at + 1, "{\"worker\":"))
+    while (at && (at = strstr(at + 1, "{\"worker\":")))
         drain_client(d, at);
+    await_orders(d);
     hed_buf_fini(&text);
     return err;
 }
@@ -125,7 +210,7 @@ drain_round(struct drain *d, const char *listen, struct hed_why *why)
 int
 hed_cli_drain(const char *listen, const char *to)
 {
-    struct drain d = {.to = to};
+    struct drain d = {.listen = listen, .to = to};
     struct hed_why why = {""};
     pid_t server = 0;
     int err = hed_snap_check_address(to, &why);
@@ -138,7 +223,7 @@ hed_cli_drain(const char *listen, const char *to)
     for (int i = 0; i < ROUNDS && !err && (i == 0 || d.fresh || d.leaving); i++) {
         if (i > 0)
             (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        err = drain_round(&d, listen, &why);
+        err = drain_round(&d, &why);
     }
     if (err) {
         hed_cli_say("serve: --drain: %s", why.text);

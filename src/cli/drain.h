@@ -2,6 +2,6 @@
 #pragma once
 
 /* Moves the programs of the server that listens at `listen` (NULL: at the usual address) to another
- * server, one after the other, and then stops the empty server. What cannot be moved goes on, and
- * so does the server. Returns the exit code. */
+ * server, wherever they run, and then stops the empty server. What cannot be moved goes on, and so
+ * does the server. Returns the exit code. */
 int hed_cli_drain(const char *listen, const char *to);

@@ -1,11 +1,16 @@
 /* heddle migrate: moves a running program to another server, or to another GPU of the same one. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/order.h"
 #include "cli/snap/live.h"
+#include "wire/wire.h"
 
 static const char usage[] =
     "usage: heddle migrate PID|WORKER --to ADDRESS [OPTION...]\n"
@@ -13,7 +18,8 @@ static const char usage[] =
     "Moves a running program to another server: its GPU memory is copied while it\n"
     "runs, then it stops for a moment, and goes on there. If the move fails, it goes\n"
     "on where it was. The program is named by the number of its process on this\n"
-    "machine, or of its worker (heddle serve --list).\n"
+    "machine, or of its worker (heddle serve --list). A program that cannot be\n"
+    "reached from here, such as one on another machine, is told by its server.\n"
     "\n"
     "  --to ADDRESS      the server to go to: shm:PATH, unix:PATH, tcp://HOST:PORT\n"
     "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
@@ -92,14 +98,91 @@ print_move_parts(const struct hed_talk_answer *a)
             printf("  %-9s %.3f ms\n", hed_talk_part_name(i), (double)a->parts_ns[i] * 1e-6);
 }
 
+static void
+show_move(const char *program, const char *address, uint64_t written, uint32_t rounds,
+          uint64_t last_round, uint64_t stall_ns)
+{
+    char bytes[HED_SNAP_AMOUNT], last[HED_SNAP_AMOUNT], stall[HED_SNAP_AMOUNT];
+
+    printf("%s goes on at %s: %s in %" PRIu32 " rounds, %s in the last; it stood still for %s\n",
+           program, address, hed_snap_bytes_text(written, bytes), rounds,
+           hed_snap_bytes_text(last_round, last), hed_snap_time_text(stall_ns, stall));
+}
+
+static int
+ask_program(const struct migrate_words *w, pid_t pid)
+{
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    struct hed_why why = {""};
+
+    hed_talk_ask(&q, HED_TALK_MOVE);
+    q.deadline_ms = (uint32_t)(w->deadline_ns / 1000000);
+    q.budget_ms = (uint32_t)(w->budget_ns / 1000000);
+    (void)hed_str_copy(q.address, sizeof q.address, w->to);
+    if (hed_talk_call(pid, &q, NULL, 0, -1, &a, &why) != 0) {
+        hed_cli_say("migrate: process %d was not moved to %s: %s", (int)pid, w->to, why.text);
+        return HED_EXIT_FAILED;
+    }
+    show_move(a.program, a.address, a.written, a.rounds, a.last_round, a.stall_ns);
+    if (w->verbose)
+        print_move_parts(&a);
+    return HED_EXIT_OK;
+}
+
+/* The server tells its client. */
+static int
+order_program(const struct migrate_words *w, uint64_t worker)
+{
+    const struct hed_cli_order order = {.listen = w->listen,
+                                        .worker = worker,
+                                        .to = w->to,
+                                        .deadline_ms = (uint32_t)(w->deadline_ns / 1000000),
+                                        .budget_ms = (uint32_t)(w->budget_ns / 1000000)};
+    struct hed_order_report r;
+    struct hed_conn *c = NULL;
+    struct hed_why why = {""};
+    int err = hed_cli_order_give(&order, &c, &why);
+
+    if (!err)
+        err = hed_cli_order_wait(c, &r, &why);
+    if (err) {
+        hed_cli_say("migrate: the program of worker %" PRIu64 " was not moved to %s: %s", worker,
+                    w->to, why.text);
+        return HED_EXIT_FAILED;
+    }
+    show_move(r.program, r.address, r.written, r.rounds, r.last_round, r.stall_ns);
+    return HED_EXIT_OK;
+}
+
+/* Is it a worker whose client cannot be reached from here? */
+static bool
+is_out_of_reach(const struct migrate_words *w, uint64_t *worker)
+{
+    pid_t pid = 0;
+    int fd;
+
+    if (!w->subject || hed_parse_u64(w->subject, worker) != 0 || *worker == 0 || *worker > INT_MAX)
+        return false;
+    if (hed_talk_open((pid_t)*worker, &fd, NULL) == 0) {
+        (void)close(fd);
+        return false;
+    }
+
+    const int err = hed_cli_ask_client(w->listen, *worker, &pid, NULL);
+
+    if (!err && hed_talk_open(pid, &fd, NULL) == 0) {
+        (void)close(fd);
+        return false;
+    }
+    return !err || err == HED_ENOTSUP;
+}
+
 int
 hed_cli_migrate(int argc, char **argv)
 {
     struct migrate_words w = {.deadline_ns = HED_SNAP_DEADLINE_MS * UINT64_C(1000000)};
-    struct hed_talk_request q;
-    struct hed_talk_answer a;
-    struct hed_why why = {""};
-    char bytes[HED_SNAP_AMOUNT], last[HED_SNAP_AMOUNT], stall[HED_SNAP_AMOUNT];
+    uint64_t worker = 0;
     pid_t pid;
     int code = parse_migrate(&w, argc, argv);
 
@@ -109,21 +192,8 @@ hed_cli_migrate(int argc, char **argv)
         fputs(usage, stdout);
         return HED_EXIT_OK;
     }
+    if (is_out_of_reach(&w, &worker))
+        return order_program(&w, worker);
     code = hed_snap_subject("migrate", w.subject, w.listen, &pid);
-    if (code != HED_EXIT_OK)
-        return code;
-    hed_talk_ask(&q, HED_TALK_MOVE);
-    q.deadline_ms = (uint32_t)(w.deadline_ns / 1000000);
-    q.budget_ms = (uint32_t)(w.budget_ns / 1000000);
-    (void)hed_str_copy(q.address, sizeof q.address, w.to);
-    if (hed_talk_call(pid, &q, NULL, 0, -1, &a, &why) != 0) {
-        hed_cli_say("migrate: process %d was not moved to %s: %s", (int)pid, w.to, why.text);
-        return HED_EXIT_FAILED;
-    }
-    printf("%s goes on at %s: %s in %" PRIu32 " rounds, %s in the last; it stood still for %s\n",
-           a.program, a.address, hed_snap_bytes_text(a.written, bytes), a.rounds,
-           hed_snap_bytes_text(a.last_round, last), hed_snap_time_text(a.stall_ns, stall));
-    if (w.verbose)
-        print_move_parts(&a);
-    return HED_EXIT_OK;
+    return code == HED_EXIT_OK ? ask_program(&w, pid) : code;
 }

@@ -66,6 +66,7 @@ static const struct {
     {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
     {"cache_trust", {"user", "group"}},    {"cpu_confine", {"no", "yes"}},
+    {"orders", {"trusted", "on", "off"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

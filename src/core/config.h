@@ -56,6 +56,7 @@
     X(WORD, insecure, "no", "tcp without TLS, so that others can read it: yes or no")             \
     X(NUMBER, connect_timeout, "5000", "milliseconds to wait for a server: 1 to 600000")          \
     X(NUMBER, server_timeout, "10000", "milliseconds without a sign of life from a server")       \
+    X(WORD, orders, "trusted", "move when a server says so: trusted (security.md), on or off")    \
     X(TEXT, perf, "", "optimisations to turn off, separated by commas: no_counter")
 
 struct hed_config {

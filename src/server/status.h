@@ -10,6 +10,7 @@ struct hed_worker_status {
     _Atomic uint64_t last_ns; /* when the last message arrived */
     _Atomic uint32_t channels;
     _Atomic uint32_t failed;    /* CUresult */
+    _Atomic uint32_t orders;    /* 1: the client has a connection on which it takes orders */
     _Atomic uint64_t host;      /* bytes of pinned memory */
     _Atomic uint64_t parked_ns; /* since when the client is away; 0: it is not */
     _Atomic uint32_t ready;     /* a spare worker waits for its client */

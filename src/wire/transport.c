@@ -14,12 +14,12 @@
 
 /* A transport is one line here. */
 static const struct hed_transport transports[] = {
-    {HED_TRANSPORT_SHM, "shm", "shm:", "shm:PATH", IN_MEMORY | HED_CAN_CLIENT_HEAP, &hed_link_unix,
-     &hed_channel_shm},
-    {HED_TRANSPORT_UNIX, "unix", "unix:", "unix:PATH", EVERYWHERE, &hed_link_unix,
+    {HED_TRANSPORT_SHM, "shm", "shm:", "shm:PATH", IN_MEMORY | HED_CAN_CLIENT_HEAP | HED_CAN_ORDERS,
+     &hed_link_unix, &hed_channel_shm},
+    {HED_TRANSPORT_UNIX, "unix", "unix:", "unix:PATH", EVERYWHERE | HED_CAN_ORDERS, &hed_link_unix,
      &hed_channel_stream},
-    {HED_TRANSPORT_TCP, "tcp", "tcp://", "tcp://HOST:PORT", EVERYWHERE, &hed_link_tcp,
-     &hed_channel_stream},
+    {HED_TRANSPORT_TCP, "tcp", "tcp://", "tcp://HOST:PORT", EVERYWHERE | HED_CAN_ORDERS,
+     &hed_link_tcp, &hed_channel_stream},
     {HED_TRANSPORT_VM, "vm", "vm:", "vm:NAME", IN_MEMORY, &hed_link_vm, &hed_channel_window},
 };
 

@@ -23,7 +23,7 @@
 #include "base/copy.h"
 
 #define HED_WIRE_MAJOR 2 /* changes when old and new versions cannot talk to each other */
-#define HED_WIRE_MINOR 1 /* changes when something is added that the other side may lack */
+#define HED_WIRE_MINOR 2 /* changes when something is added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, including its head, without bulk */
@@ -70,6 +70,10 @@ enum hed_msg_kind {
 
     /* From the client, since 2.1. */
     HED_MSG_PARK, /* the client closes all channels and may return: struct hed_park_answer */
+
+    /* On a connection for orders only, since 2.2. */
+    HED_MSG_ORDER,        /* from the worker: what the client is to do: struct hed_order */
+    HED_MSG_ORDER_REPORT, /* from the client: how it goes: struct hed_order_report */
     HED_MSG_KINDS
 };
 
@@ -128,14 +132,17 @@ enum hed_preface_kind {
     HED_PREFACE_LIST,   /* of the clients, as a table */
     HED_PREFACE_EVICT,  /* end a client */
     HED_PREFACE_REPORT, /* the status for people */
+    /* Since 2.2. */
+    HED_PREFACE_ORDERS, /* a connection of a session, on which orders come: struct hed_order */
+    HED_PREFACE_ORDER,  /* an operator has an order for a client: struct hed_order follows */
 };
 struct hed_preface {
     char magic[8];
     uint32_t kind;     /* enum hed_preface_kind */
     uint32_t reserved; /* 0 */
     union {
-        uint8_t session[16]; /* of HED_PREFACE_CHANNEL: the session; not secret */
-        uint64_t worker;     /* of HED_PREFACE_EVICT: the worker's process */
+        uint8_t session[16]; /* of HED_PREFACE_CHANNEL, _ORDERS: the session; not secret */
+        uint64_t worker;     /* of HED_PREFACE_EVICT, _ORDER: the worker's process */
     };
 };
 
@@ -169,6 +176,8 @@ enum hed_capabilities {
     HED_CAN_CLIENT_HEAP = 8, /* the shared memory of HED_CAN_SHARED_HEAP is the client's own file */
     HED_CAN_PARK = 16,       /* HED_MSG_PARK, HED_CHANNEL_RETURN */
     HED_CAN_BASE = 32,       /* struct hed_arena_offer says how many shares, and maybe where */
+    /* Since 2.2. */
+    HED_CAN_ORDERS = 64, /* HED_PREFACE_ORDERS */
 };
 
 #define HED_WELCOME_TEXT 256
@@ -225,6 +234,9 @@ enum hed_channel_purpose {
      * struct hed_answer. Over shm, the descriptor of the slots follows, as after HED_MSG_ARENA.
      * Tickets begin at 1 again. Later it carries calls. Channels of before are closed. */
     HED_CHANNEL_RETURN,
+    /* Since 2.2: not a channel. After HED_PREFACE_ORDERS, struct hed_attach is the first that the
+     * client writes. */
+    HED_CHANNEL_ORDERS,
 };
 
 /* HED_MSG_PARK with HED_CAN_PARK: the client closes all its channels after the answer, and the
@@ -234,6 +246,50 @@ enum hed_channel_purpose {
 struct hed_park_answer {
     struct hed_answer head;
     uint8_t key[16]; /* good for one return */
+};
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+/* With HED_CAN_ORDERS a client may open one more connection, with HED_PREFACE_ORDERS. It carries
+ * these two structs as they are, over all transports: it has no rings, tickets or answers.
+ *
+ *   operator ──HED_PREFACE_ORDER, order──> listener ──the connection──> worker ──order──> client
+ *            <───────────────────────── reports ─────────────────────────────── <─ reports ──
+ *
+ * The client decides whether it obeys. It reports at least once per order; the last report says
+ * DONE or FAILED. Orders are carried out one after the other. The connection may end, and be opened
+ * again, without an effect on the session. */
+enum hed_order_action {
+    HED_ORDER_MOVE = 1, /* go to the server at `address`, with everything that the program has */
+};
+
+struct hed_order {
+    struct hed_msg head;  /* number: of the order, which its reports repeat; the worker sets it */
+    uint32_t action;      /* enum hed_order_action; the client refuses what it does not know */
+    uint32_t deadline_ms; /* for the program's work to end; 0: the client's choice */
+    uint32_t budget_ms;   /* how long the last copy may take; 0: the client's choice */
+    uint32_t reserved;    /* 0 */
+    char address[256];
+};
+
+enum hed_order_state {
+    HED_ORDER_GOING = 1, /* it is being carried out */
+    HED_ORDER_DONE,
+    HED_ORDER_FAILED, /* or refused: the program goes on as before, and `why` says why */
+};
+
+struct hed_order_report {
+    struct hed_msg head;  /* number: of the order */
+    uint32_t state;       /* enum hed_order_state */
+    uint32_t rounds;      /* of copying; the last one while the program stood still */
+    uint64_t written;     /* bytes that were copied */
+    uint64_t last_round;  /* of these, in the last round */
+    uint64_t stall_ns;    /* how long the program stood still */
+    uint64_t total_ns;    /* of all of it */
+    uint64_t reserved[1]; /* 0 */
+    char program[64];
+    char address[256]; /* of the server that the program is at now */
+    char why[256];     /* for people */
 };
 
 /* The worker offers a base. The client accepts it, or refuses it and is offered another.
@@ -420,3 +476,5 @@ struct hed_run {         /* worker to client, on the callback channel; answered 
 
 _Static_assert(sizeof(struct hed_msg) == 64, "the head is one cache line");
 _Static_assert(sizeof(struct hed_preface) == 32, "the preface has no padding");
+_Static_assert(sizeof(struct hed_order) == 336, "an order has no padding");
+_Static_assert(sizeof(struct hed_order_report) == 688, "a report has no padding");

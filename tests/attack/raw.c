@@ -240,6 +240,17 @@ raw_attach(const struct raw *r, enum hed_channel_purpose purpose)
     return a;
 }
 
+struct hed_conn *
+raw_orders(struct raw *r, const struct hed_attach *a)
+{
+    struct hed_conn *conn = raw_connect(r, HED_PREFACE_ORDERS, r->welcome.session);
+
+    if (conn && hed_conn_write(conn, a, sizeof *a) == 0)
+        return conn;
+    hed_conn_close(conn);
+    return NULL;
+}
+
 /* ---- parking --------------------------------------------------------------------------------- */
 
 int

@@ -16,7 +16,7 @@
 
 #define RAW_ALL                                                                                \
     (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_CLIENT_HEAP | HED_CAN_PARK | \
-     HED_CAN_BASE)
+     HED_CAN_BASE | HED_CAN_ORDERS)
 
 struct raw {
     struct hed_address address;
@@ -52,6 +52,9 @@ int raw_map_host(struct raw *r, uint64_t offset, uint64_t size);
 struct hed_channel *raw_channel(struct raw *r, const uint8_t *session, struct hed_attach *a);
 bool raw_is_closed(struct hed_channel *ch);
 struct hed_attach raw_attach(const struct raw *r, enum hed_channel_purpose purpose);
+
+/* A connection for orders, which begins with this. NULL if the server does not take it. */
+struct hed_conn *raw_orders(struct raw *r, const struct hed_attach *a);
 
 /* Parks the worker: the result, or RAW_GONE. Afterwards the channel is still open. */
 int raw_park(struct raw *r, uint8_t *key);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "backends/remote/snap/hold.h"
+#include "backends/remote/snap/orders.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "core/layer.h"
@@ -77,6 +78,7 @@ struct hed_remote {
     char token[128]; /* secret; for servers that want one */
     int timeout_ms;  /* for connecting, and for answers that do not wait for a device */
     int silent_ms;   /* without a sign of life from the worker */
+    enum hed_remote_obeys obeys;
     uint8_t session[16], secret[16];
     uint64_t capabilities; /* enum hed_capabilities that both sides have */
     enum hed_wire_backend backend;

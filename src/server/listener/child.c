@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "base/search.h"
 #include "base/str.h"
+#include "server/handed.h"
 #include "server/listener/listener.h"
 #include "server/start.h"
 #include "server/status.h"
@@ -361,9 +362,15 @@ hed_child_find(struct hed_server *s, const struct hed_peer *p, struct hed_child 
 int
 hed_child_pass(const struct hed_child *c, const struct hed_peer *p)
 {
-    static const struct hed_conn_state plain;
+    struct hed_handed h = {.kind = p->in.preface.kind};
 
-    return hed_fd_send(c->control, &p->fd, 1, p->conn ? p->conn : &plain, sizeof plain);
+    if (p->conn)
+        h.state = *p->conn;
+
+    const int err = hed_fd_send(c->control, &p->fd, 1, &h, sizeof h);
+
+    explicit_bzero(&h, sizeof h);
+    return err;
 }
 
 static void

@@ -345,6 +345,12 @@ void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
 uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
 
+/* ---- operator.c ------------------------------------------------------------------------------ */
+
+/* Does what an operator asks for that is more than a question, and adds the answer to `out`. If it
+ * adds nothing, a worker has the connection and answers. */
+void hed_operator_heard(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out);
+
 /* ---- guests.c -------------------------------------------------------------------------------- */
 
 /* Makes what a guest has before its QEMU runs. The server listens on the guest's socket already, so

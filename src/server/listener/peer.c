@@ -2,8 +2,9 @@
  *
  *   PREFACE ──┬─ NEW, CHANNEL with TLS ──> GATE ──┬──> DEAD (a worker has it now)
  *      │      ├─ NEW ──> HELLO ───────────────────┤
- *      │      ├─ CHANNEL ─────────────────────────┴─ PASSING ──> the same, when the worker has
+ *      │      ├─ CHANNEL, ORDERS ─────────────────┴─ PASSING ──> the same, when the worker has
  *      │      │                                                  taken those before it
+ *      │      ├─ ORDER ──> DEAD (a worker has it now)
  *      │      ├─ STATUS, ... > WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
@@ -236,23 +237,7 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
     close_peer(s, p);
 }
 
-/* Who may evict: the server's own user, and root. */
-static void
-evict_client(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out)
-{
-    const unsigned long long worker = p->in.preface.worker;
-
-    if (p->user.uid != 0 && p->user.uid != geteuid())
-        hed_buf_addf(out, "refused: only the server's user and root may evict clients\n");
-    else if (!hed_child_evict(s, worker))
-        hed_buf_addf(out, "refused: there is no worker %llu\n", worker);
-    else {
-        hed_buf_addf(out, "evicted\n");
-        hed_warn(SERVER, "worker %llu is evicted by user %u", worker, p->user.uid);
-    }
-}
-
-/* Answers an operator's question or order with text. */
+/* Answers an operator's question or order. */
 static void
 begin_answer(struct hed_server *s, struct hed_peer *p)
 {
@@ -271,9 +256,11 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
     else if (p->in.preface.kind == HED_PREFACE_LIST)
         hed_status_list(s, &text);
     else
-        evict_client(s, p, &text);
-    if (text.err) {
+        hed_operator_heard(s, p, &text);
+    if (text.err)
         hed_error(SERVER, "cannot write the status: %s", hed_err_text(text.err));
+    /* An order that was passed on is answered by its worker. */
+    if (text.err || text.size == 0) {
         hed_buf_fini(&text);
         close_peer(s, p);
         return;
@@ -382,6 +369,7 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
         begin_session(s, p);
         break;
     case HED_PREFACE_CHANNEL:
+    case HED_PREFACE_ORDERS:
         if (needs_gate(s, p) && hed_child_find(s, p, &(struct hed_child *){NULL}) == 0)
             begin_gate(s, p);
         else
@@ -391,6 +379,7 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
     case HED_PREFACE_REPORT:
     case HED_PREFACE_LIST:
     case HED_PREFACE_EVICT:
+    case HED_PREFACE_ORDER:
         begin_answer(s, p);
         break;
     default:

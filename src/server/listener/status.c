@@ -164,6 +164,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - c->started_ns));
     hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds_of(now - last) : 0);
     hed_buf_addf(b, ",\"parked\":%s", atomic_load(&w->parked_ns) ? "true" : "false");
+    hed_buf_addf(b, ",\"orders\":%s", atomic_load(&w->orders) ? "true" : "false");
     put_number(b, "channels", atomic_load(&w->channels));
     put_number(b, "messages", atomic_load(&w->messages));
     put_number(b, "bytes_in", atomic_load(&w->bytes_in));

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/session.h"
+#include "server/handed.h"
 #include "server/notice.h"
 #include "server/status.h"
 #include "server/worker/worker.h"
@@ -182,6 +183,7 @@ hed_worker_exit(struct hed_worker *w, int err)
 {
     /* Relaxed: waiting threads check it from time to time. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
+    hed_worker_orders_end(w);
     hed_lock(&w->lock);
     for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
         hed_worker_tell_counts(ch);
@@ -416,13 +418,15 @@ control_thread(void *arg)
             hed_worker_exit(w, 0);
 
         int fd;
-        struct hed_conn_state state;
-        const int err = from_listener ? hed_fd_take(w->start->control, &fd, 1, &state, sizeof state)
-                                      : HED_ETIME;
+        struct hed_handed h;
+        const int err =
+            from_listener ? hed_fd_take(w->start->control, &fd, 1, &h, sizeof h) : HED_ETIME;
 
         gone = err == HED_EIO;
-        if (!err)
-            accept_channel(w, fd, &state);
+        if (!err && h.kind == HED_PREFACE_CHANNEL)
+            accept_channel(w, fd, &h.state);
+        else if (!err)
+            hed_worker_orders_accept(w, fd, &h);
         send_signs_of_life(w, &sign);
         hed_print_trim(w);
         hed_worker_check_limits(w, &limits);

@@ -15,6 +15,7 @@
  *   print.c   what kernels print             arena.c   addresses that both sides have
  *   limits.c  sessions that take too much    progress.c  kernels that take too long
  *   park.c    clients that go away and return   spare.c  workers that are ready before the client
+ *   orders.c  what operators tell the client
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -41,6 +42,7 @@
 #include "wire/window.h"
 #include "wire/wire.h"
 
+struct hed_handed;
 struct hed_worker;
 
 /* One channel and its thread. */
@@ -100,9 +102,13 @@ struct hed_worker {
     uint64_t parked_ns;            /* when it went; under the lock */
     uint8_t key[16];               /* by which it returns; under the lock */
     _Atomic uint32_t new_channels; /* channels that have not yet shown the session's secret */
-    _Atomic uint32_t resets;       /* contexts that have ended; what was made in them is gone */
-    bool lacks_memory;             /* one has ended since hed_memory_restore(); by ticket */
-    _Atomic int failed;            /* CUresult of the first failure */
+    struct hed_conn *orders;       /* on which the client takes orders; under the lock; or NULL */
+    uint64_t order;                /* number of the last order; under the lock */
+    _Atomic bool ordering;         /* one is being carried out; changed under the lock */
+    _Atomic uint32_t order_threads;
+    _Atomic uint32_t resets; /* contexts that have ended; what was made in them is gone */
+    bool lacks_memory;       /* one has ended since hed_memory_restore(); by ticket */
+    _Atomic int failed;      /* CUresult of the first failure */
     uint64_t failed_context;
 
     struct hed_lock desk_lock;       /* rank HED_RANK_DESK: one question at a time; guards `told` */
@@ -260,6 +266,10 @@ struct hed_worker_new_channel { /* a channel whose first message has not come ye
     int fd;
     struct hed_conn_state state;
 };
+/* orders.c. Takes a connection for orders, or one of an operator who has an order. end: the process
+ * ends; waits for a moment if the client has yet to say how an order went. */
+void hed_worker_orders_accept(struct hed_worker *w, int fd, const struct hed_handed *h);
+void hed_worker_orders_end(struct hed_worker *w);
 /* park.c. Has the client parked the worker since the channel was added? */
 bool hed_worker_is_left(const struct hed_worker_channel *ch);
 /* May a channel come that says this? It then belongs to this life. */

@@ -238,7 +238,7 @@ class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices", "guests",
             "spares", "connections", "refused", "clients_ever", "stopping", "clients"}
     CLIENT_KEYS = {"worker", "worker_uid", "sandbox", "pid", "uid", "program", "peer",
-                   "certificate", "since", "seconds", "idle_seconds", "parked",
+                   "certificate", "since", "seconds", "idle_seconds", "parked", "orders",
                    "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
                    "leased_total_bytes", "host_bytes", "used_bytes", "failure"}
 

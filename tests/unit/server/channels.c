@@ -169,6 +169,61 @@ channel_to_a_busy_worker_does_not_block(void **state)
     assert_int_equal(pass(b), HED_EIO);
 }
 
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* What the listener answers to an order for this worker; an empty text if it passes it on. */
+static const char *
+answer_order(struct bench *b, uid_t user, uint64_t worker, struct hed_order_report *out)
+{
+    struct hed_buf text;
+
+    b->peer.in.preface.kind = HED_PREFACE_ORDER;
+    b->peer.in.preface.worker = worker;
+    b->peer.user.uid = user;
+    hed_buf_init(&text, HED_STATUS_MAX);
+    hed_operator_heard(&b->server, &b->peer, &text);
+    assert_int_equal(text.err, 0);
+    memset(out, 0, sizeof *out);
+    if (text.size) {
+        assert_int_equal(text.size, sizeof *out);
+        memcpy(out, text.data, sizeof *out);
+        assert_int_equal(out->state, HED_ORDER_FAILED);
+    }
+    hed_buf_fini(&text);
+    return out->why;
+}
+
+static void
+orders_of_operators_go_to_the_worker(void **state)
+{
+    struct bench *b = *state;
+    struct hed_order_report r;
+    char text[3] = "";
+
+    assert_string_equal(answer_order(b, geteuid(), 1234, &r), "");
+    assert_string_equal(answer_order(b, 0, 1234, &r), "");
+    for (int i = 0; i < 2; i++) {
+        const int fd = take_fd(b->control);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "hi", 2), 2);
+        assert_int_equal(read(b->far, text, 2), 2);
+        (void)close(fd);
+    }
+}
+
+static void
+orders_of_others_are_refused(void **state)
+{
+    struct bench *b = *state;
+    struct hed_order_report r;
+
+    assert_non_null(strstr(answer_order(b, 7, 1234, &r), "only the server's user and root"));
+    assert_non_null(strstr(answer_order(b, 0, 4321, &r), "no worker 4321"));
+    assert_non_null(strstr(answer_order(b, 0, 0, &r), "no worker 0"));
+    assert_int_equal(take_fd(b->control), -1);
+}
+
 /* ---- from the gate --------------------------------------------------------------------------- */
 
 /* A peer that is at a gate, of which the test has the other end. */
@@ -299,6 +354,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(channel_of_no_session_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(channel_of_somebody_else_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(channel_to_a_busy_worker_does_not_block, setup, teardown),
+    cmocka_unit_test_setup_teardown(orders_of_operators_go_to_the_worker, setup, teardown),
+    cmocka_unit_test_setup_teardown(orders_of_others_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(channel_that_waits_has_left_its_gate, setup, teardown),
     cmocka_unit_test_setup_teardown(wrong_answers_of_a_gate_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(a_gate_ends_with_the_peer, setup, teardown),

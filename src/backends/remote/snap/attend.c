@@ -2,6 +2,7 @@
 #include "backends/remote/snap/attend.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -72,8 +73,8 @@ hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer 
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static int
-handle_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
+int
+hed_remote_attend_to(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
     const bool entered = hed_remote_enter_any(a->remote);
     const int err = hed_remote_request(a, q);
@@ -81,6 +82,25 @@ handle_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
     if (entered)
         hed_thread_pop(a->remote->driver);
     return err;
+}
+
+void
+hed_remote_attend_answer(struct hed_remote_attendant *a, struct hed_remote_request *q, int err)
+{
+    hed_remote_describe_self(a, &q->answer);
+    q->answer.err = err;
+    if (!err)
+        return;
+    (void)hed_str_copy(q->answer.why, sizeof q->answer.why,
+                       q->why.text[0] ? q->why.text : hed_err_text(err));
+    hed_info(REMOTE, "%s failed: %s", hed_talk_kind_name(q->asked.kind), q->answer.why);
+}
+
+/* Does the program part from its worker, and have no connection then? */
+static bool
+parts_from_worker(uint16_t kind)
+{
+    return kind == HED_TALK_CAPTURE || kind == HED_TALK_OUT || kind == HED_TALK_SHADOW;
 }
 
 /* True: the connection is kept. */
@@ -95,17 +115,13 @@ serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_reques
     q->peer = peer;
     q->why.text[0] = '\0';
     hed_talk_reply(&q->answer, &q->asked);
+    if (parts_from_worker(q->asked.kind))
+        hed_remote_orders_leave(a);
     if (q->asked.kind == HED_TALK_INFO)
         count_objects(a->remote, q->answer.objects);
     else
-        err = handle_request(a, q);
-    hed_remote_describe_self(a, &q->answer);
-    q->answer.err = err;
-    if (err) {
-        (void)hed_str_copy(q->answer.why, sizeof q->answer.why,
-                           q->why.text[0] ? q->why.text : hed_err_text(err));
-        hed_info(REMOTE, "%s failed: %s", hed_talk_kind_name(q->asked.kind), q->answer.why);
-    }
+        err = hed_remote_attend_to(a, q);
+    hed_remote_attend_answer(a, q, err);
     for (uint32_t i = 0; i < q->asked.fds; i++)
         (void)close(q->fds[i]);
     (void)hed_talk_answer(peer, &q->answer);
@@ -122,26 +138,50 @@ try_comeback(struct hed_remote_attendant *a)
         hed_thread_pop(a->remote->driver);
 }
 
+/* Somebody has connected. False: the socket is of no use any more. */
+static bool
+meet_peer(struct hed_remote_attendant *a)
+{
+    struct hed_remote_request *q;
+    int peer = -1;
+    const int err = hed_talk_accept(a->listener, 0, &peer, NULL);
+
+    if (err)
+        return err == HED_ETIME;
+    q = calloc(1, sizeof *q);
+    if (!q || !serve_request(a, peer, q))
+        (void)close(peer);
+    free(q);
+    return true;
+}
+
+/* The shorter of two times to wait; -1 is for ever. */
+static int
+sooner_of(int a, int b)
+{
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
 static void *
 attendant_thread(void *arg)
 {
     struct hed_remote_attendant *a = arg;
 
     for (;;) {
-        struct hed_remote_request *q;
-        int peer = -1;
-        const int err = hed_talk_accept(a->listener, hed_remote_comeback_wait(a), &peer, NULL);
+        hed_remote_orders_tend(a);
 
-        if (err == HED_ETIME) {
-            try_comeback(a);
-            continue;
-        }
-        if (err)
+        struct pollfd p[] = {{.fd = a->listener, .events = POLLIN},
+                             {.fd = hed_remote_orders_fd(a), .events = POLLIN}};
+        const int n = poll(p, 2, sooner_of(hed_remote_comeback_wait(a), hed_remote_orders_wait(a)));
+
+        if (n < 0 && errno != EINTR)
             break;
-        q = calloc(1, sizeof *q);
-        if (!q || !serve_request(a, peer, q))
-            (void)close(peer);
-        free(q);
+        if (n == 0)
+            try_comeback(a);
+        if (n > 0 && p[1].revents)
+            hed_remote_orders_heard(a);
+        if (n > 0 && p[0].revents && !meet_peer(a))
+            break;
     }
     return NULL;
 }
@@ -155,11 +195,16 @@ hed_remote_attend(struct hed_remote *r)
     if (!a)
         return;
     a->remote = r;
+    hed_remote_orders_init(a);
     if (getrandom(a->session, sizeof a->session, 0) != sizeof a->session ||
         hed_talk_listen(&a->listener, a->path, &why) != 0) {
-        hed_info(REMOTE, "this program cannot be saved or moved: %s", why.text);
-        free(a);
-        return;
+        hed_info(REMOTE, "this program cannot be saved, nor be moved from here: %s", why.text);
+        a->listener = -1;
+        a->path[0] = '\0';
+        if (!(r->capabilities & HED_CAN_ORDERS)) {
+            free(a);
+            return;
+        }
     }
     r->attendant = a;
     if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-attend"}, attendant_thread,
@@ -173,14 +218,17 @@ hed_remote_attend(struct hed_remote *r)
 void
 hed_remote_attend_forked(struct hed_remote *r)
 {
-    if (r->attendant)
-        (void)close(r->attendant->listener);
+    if (r->attendant) {
+        if (r->attendant->listener >= 0)
+            (void)close(r->attendant->listener);
+        hed_remote_orders_forked(r->attendant);
+    }
     r->attendant = NULL;
 }
 
 void
 hed_remote_attend_ended(struct hed_remote *r)
 {
-    if (r->attendant)
+    if (r->attendant && r->attendant->path[0])
         (void)unlink(r->attendant->path);
 }

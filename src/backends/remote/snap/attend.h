@@ -1,5 +1,5 @@
-/* The attendant: a thread in the program that does what the heddle command asks for (snap/talk.h).
- * It sleeps otherwise. What a request does is in request.c.
+/* The attendant: a thread in the program that does what the heddle command asks for (snap/talk.h),
+ * and what its server orders (orders.h). It sleeps otherwise. What a request does is in request.c.
  *
  *                 PAUSE            OUT, CAPTURE                     SHADOW
  *   RUNNING <───────────> PAUSED ───────────────> SWAPPED, CAPTURED
@@ -14,13 +14,14 @@
 #pragma once
 
 #include "backends/remote/snap/contents.h"
+#include "backends/remote/snap/orders.h"
 #include "snap/talk.h"
 
 struct hed_remote_shadow;
 
 struct hed_remote_attendant {
     struct hed_remote *remote;
-    int listener;
+    int listener; /* -1: only its server can ask for something */
     char path[HED_TALK_PATH_MAX];
     enum hed_talk_state state;
     uint8_t session[16];              /* the same for all snapshots of this program */
@@ -35,6 +36,7 @@ struct hed_remote_attendant {
         uint64_t next;     /* ns: of the next attempt */
         uint64_t pause_ns; /* between this one and the one after it */
     } comeback;
+    struct hed_remote_orders orders;
 };
 
 /* Starts it. A program without an attendant works as well, but cannot be asked for anything. */
@@ -48,9 +50,15 @@ struct hed_remote_request {
     struct hed_talk_request asked;
     int fds[HED_TALK_FDS_MAX];
     struct hed_talk_answer answer;
-    int peer; /* connection, for answers that are not the last */
+    int peer;                         /* connection, for answers that are not the last */
+    struct hed_remote_orders *orders; /* the server asks; NULL: a peer does */
     struct hed_why why;
 };
+
+/* attend.c. Does what is asked for, in a context of the program; then fills in the whole answer. */
+int hed_remote_attend_to(struct hed_remote_attendant *a, struct hed_remote_request *q);
+void hed_remote_attend_answer(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                              int err);
 
 /* request.c. Does what is asked for; fills in the answer, but not its state and reason. 0 or
  * HED_E... */

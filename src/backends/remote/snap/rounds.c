@@ -157,6 +157,8 @@ hed_remote_in_batches(struct hed_remote_going *g, struct hed_remote_pace *pace,
         hed_unlock(&g->remote->ahead);
         pace->bytes += bytes;
         pace->ns += hed_now_ns() - begin;
+        if (!g->held)
+            hed_remote_orders_going(g->request, g->total + g->round);
     }
     free(batch);
     return err;

@@ -39,6 +39,7 @@ copy_session(struct hed_remote *t, const struct hed_remote *r, const char *addre
                              .tls = r->tls,
                              .timeout_ms = r->timeout_ms,
                              .silent_ms = r->silent_ms,
+                             .obeys = r->obeys,
                              .arena = r->arena,
                              .base = r->base,
                              .size = r->size,
