@@ -11,6 +11,7 @@ same GPU); HED_MOVES the moves of each program (5), of which the best and the me
 
 import os
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -91,6 +92,7 @@ def main():
     total, sizes = int(sys.argv[4]), [int(w) for w in sys.argv[5:]]
     folder = tempfile.mkdtemp(prefix="hed")
     servers = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # and ends the servers
     try:
         link = link_times(sizes)
         servers = [serve(folder, i) for i in range(2)]

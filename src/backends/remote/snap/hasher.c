@@ -184,10 +184,20 @@ launch_hasher(struct hed_remote_hasher *h, const struct hasher_part *p, size_t a
             ASK(r, cuLaunchKernel, .f = p->function, .gridDimX = n < BLOCKS_MOST ? n : BLOCKS_MOST,
                 .gridDimY = 1, .gridDimZ = 1, .blockDimX = HED_SNAP_HASH_THREADS, .blockDimY = 1,
                 .blockDimZ = 1, .hStream = p->stream, .kernelParams = params);
-    if (result == CUDA_SUCCESS)
-        result = ASK(r, cuMemcpyDtoHAsync_v2, .dstHost = h->hashes + at, .srcDevice = out,
-                     .ByteCount = count * sizeof *h->hashes, .hStream = p->stream);
     return result;
+}
+
+/* Gets the hashes of pieces[at .. at + count). A copy to memory that is not pinned may wait for the
+ * kernel, so it does not belong to the beginning. */
+static CUresult
+fetch_hashes(struct hed_remote_hasher *h, const struct hasher_part *p, size_t at, size_t count)
+{
+    struct hed_remote *r = h->remote;
+    CUresult result = ASK(r, cuMemcpyDtoHAsync_v2, .dstHost = h->hashes + at,
+                          .srcDevice = p->out + at * sizeof *h->hashes,
+                          .ByteCount = count * sizeof *h->hashes, .hStream = p->stream);
+
+    return result == CUDA_SUCCESS ? ASK(r, cuStreamSynchronize, .hStream = p->stream) : result;
 }
 
 static const struct hasher_part *
@@ -199,11 +209,11 @@ part_of_chunk(const struct hed_remote_hasher *h, const struct hed_remote_chunk *
     return NULL;
 }
 
-/* Begins chunks of one device, from chunks[0] on; they are pieces[at] and following. Says how many
- * it has looked at, and how many pieces they are. */
+/* Chunks of one device, from chunks[0] on; they are pieces[at] and following. Says how many it has
+ * looked at, and how many pieces they are. */
 static CUresult
-begin_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
-           size_t at, size_t *looked, size_t *pieces)
+hash_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
+          size_t at, bool begins, size_t *looked, size_t *pieces)
 {
     const struct hasher_part *p = part_of_chunk(h, chunks);
     size_t n = 0, i = 0;
@@ -219,7 +229,7 @@ begin_some(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, s
         return CUDA_SUCCESS;
     if (!p || !hed_thread_push(h->remote->driver, p->ctx))
         return CUDA_ERROR_INVALID_CONTEXT;
-    result = launch_hasher(h, p, at, n);
+    result = begins ? launch_hasher(h, p, at, n) : fetch_hashes(h, p, at, n);
     hed_thread_pop(h->remote->driver);
     return result;
 }
@@ -239,40 +249,34 @@ hed_remote_hasher_room(const struct hed_remote_hasher *h)
     return h->room;
 }
 
-int
-hed_remote_hasher_begin(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
-                        size_t count, struct hed_why *why)
+static CUresult
+hash_all(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks, size_t count,
+         bool begins)
 {
     CUresult result = count <= h->room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
     for (size_t i = 0, at = 0, n, pieces; i < count && result == CUDA_SUCCESS; i += n, at += pieces)
-        result = begin_some(h, chunks + i, count - i, at, &n, &pieces);
-    return hasher_failed(result, why);
+        result = hash_some(h, chunks + i, count - i, at, begins, &n, &pieces);
+    return result;
+}
+
+int
+hed_remote_hasher_begin(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
+                        size_t count, struct hed_why *why)
+{
+    return hasher_failed(hash_all(h, chunks, count, true), why);
 }
 
 int
 hed_remote_hasher_end(struct hed_remote_hasher *h, const struct hed_remote_chunk *chunks,
                       size_t count, struct hed_snap_hash *out, struct hed_why *why)
 {
-    const struct hasher_part *last = NULL;
-    CUresult result = CUDA_SUCCESS;
+    const int err = hasher_failed(hash_all(h, chunks, count, false), why);
 
-    for (size_t i = 0, at = 0; i < count && result == CUDA_SUCCESS; i++) {
-        const struct hasher_part *p;
-
-        if (!hed_remote_is_hashable(&chunks[i]))
-            continue;
-        p = part_of_chunk(h, &chunks[i]);
-        if (p != last) {
-            if (!p || !hed_thread_push(h->remote->driver, p->ctx))
-                return hasher_failed(CUDA_ERROR_INVALID_CONTEXT, why);
-            result = ASK(h->remote, cuStreamSynchronize, .hStream = p->stream);
-            hed_thread_pop(h->remote->driver);
-            last = p;
-        }
-        out[i] = h->hashes[at++];
-    }
-    return hasher_failed(result, why);
+    for (size_t i = 0, at = 0; i < count && !err; i++)
+        if (hed_remote_is_hashable(&chunks[i]))
+            out[i] = h->hashes[at++];
+    return err;
 }
 
 int

@@ -29,6 +29,7 @@
 #define COPIES 3u /* slots that are being read at once; the others are with the crew */
 #define SLOT_CHUNKS 8u
 #define SLOT_BYTES ((size_t)SLOT_CHUNKS * HED_EXTENT_CHUNK)
+#define SMALL_MOST 64u /* chunks of a slot that are not whole */
 #define CREW_MAX 16
 #define SPINS 20000 /* looks for work before a thread sleeps: waking one takes as long as a copy */
 #define TOUCH_BYTES ((size_t)8 << 20) /* that one of the crew touches at a time */
@@ -302,13 +303,14 @@ await_copies(struct hed_remote_pump *p, struct slot *s)
 static size_t
 load_slot(struct slot *s, const struct hed_remote_chunk *chunks, size_t left, size_t count)
 {
-    const unsigned most = (unsigned)hed_clamp(count / (2 * SLOTS), 1, SLOT_CHUNKS);
+    const size_t most = hed_clamp(count / (2 * SLOTS), 1, SLOT_CHUNKS) * HED_EXTENT_CHUNK;
+    size_t bytes = 0;
 
     s->chunks = chunks;
     s->count = s->taken = s->done = 0;
-    while (s->count < left && s->count < most &&
+    while (s->count < left && s->count < SMALL_MOST && bytes + chunks[s->count].size <= most &&
            chunks[s->count].extent->ctx == chunks[0].extent->ctx)
-        s->count++;
+        bytes += chunks[s->count++].size;
     return s->count;
 }
 
@@ -325,9 +327,7 @@ static enum slot_state
 slot_state_now(struct hed_remote_pump *p, const struct slot *s)
 {
     (void)pthread_mutex_lock(&p->lock);
-
     const enum slot_state state = s->state;
-
     (void)pthread_mutex_unlock(&p->lock);
     return state;
 }

@@ -16,8 +16,9 @@
 #define BATCH_NS (20 * HED_NS_PER_MS)    /* for which memory cannot be unmapped, about */
 #define BATCH_LEAST ((uint64_t)16 << 20) /* bytes */
 #define BATCH_MOST ((uint64_t)16 << 30)
-#define HASH_STEPS 8u   /* of the last round */
-#define HASH_LEAST 512u /* chunks of a step */
+#define STEPS_MOST 8u               /* of the last round */
+#define STEP_NS (2 * HED_NS_PER_MS) /* of hashing, about: each costs a launch and a wait */
+#define STEP_LEAST 32u              /* chunks */
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -364,14 +365,25 @@ copy_some(struct hed_remote_going *g, struct hed_remote_chunk *some, size_t coun
     return copy_batch(g, some, count);
 }
 
+/* How many chunks are hashed at a time, as fast as they were before. */
+static size_t
+step_chunks(const struct hed_remote_going *g)
+{
+    const struct hed_remote_pace *p = &g->hashing;
+    const double per_ns = p->ns ? (double)p->bytes / (double)p->ns : 0;
+    const size_t paced = (size_t)(per_ns * (double)STEP_NS) / HED_EXTENT_CHUNK;
+    const size_t shared = (size_t)hed_divide_up(g->count, STEPS_MOST);
+
+    return hed_min(hed_max(hed_max(paced, shared), STEP_LEAST), hed_remote_hasher_room(g->hasher));
+}
+
 /* One batch is copied while the next one is hashed. */
 static int
 copy_changed(struct hed_remote_going *g)
 {
     struct hed_remote_chunk *unknown = calloc(g->count + 1, sizeof *unknown);
     const size_t fresh = unknown ? take_unknown(g, unknown) : 0;
-    const size_t step = hed_min(hed_max(hed_divide_up(g->count, HASH_STEPS), HASH_LEAST),
-                                hed_remote_hasher_room(g->hasher));
+    const size_t step = step_chunks(g);
     int err = unknown ? 0 : HED_ENOMEM;
 
     if (!err && g->count)
