@@ -287,6 +287,31 @@ hed_snap_images_get(const struct hed_snap_reader *r, const char *folder,
     return err;
 }
 
+int
+hed_snap_images_peek(const struct hed_snap_reader *r, struct hed_snap_process *out, void **files,
+                     size_t *size, struct hed_why *why)
+{
+    const struct hed_snap_extent like = {.kind = HED_SNAP_FILE, .name = "files.img"};
+    const size_t room = hed_snap_reader_about(r)->chunk_size;
+    void *bytes = malloc(room > NOTES_MAX ? room : NOTES_MAX);
+    uint32_t id;
+    int err = bytes ? get_notes(r, bytes, room, out, why) : HED_ENOMEM;
+
+    if (err == 0 && (!hed_snap_extent_find(r, &like, &id) || hed_snap_chunk_count(r, id) != 1)) {
+        hed_why_set(why, "the snapshot's image of open files is not there, or too large");
+        err = HED_ENOTFOUND;
+    }
+    if (err == 0) {
+        *size = hed_snap_chunk_length(r, id, 0);
+        err = *size <= room ? hed_snap_chunk_get(r, id, 0, bytes, *size, why) : HED_EFORMAT;
+    }
+    if (err == 0)
+        *files = bytes;
+    else
+        free(bytes);
+    return err;
+}
+
 /* ---- processes that have images -------------------------------------------------------------- */
 
 void

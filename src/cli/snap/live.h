@@ -98,6 +98,10 @@ int hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, 
 int hed_snap_images_get(const struct hed_snap_reader *r, const char *folder,
                         struct hed_snap_process *out, struct hed_why *why);
 
+/* Reads only what was noted, and CRIU's image of open files, which is the caller's to free. */
+int hed_snap_images_peek(const struct hed_snap_reader *r, struct hed_snap_process *out,
+                         void **files, size_t *size, struct hed_why *why);
+
 /* The notes as text, and back. For tests, too. */
 int hed_snap_notes_read(const char *text, size_t size, struct hed_snap_process *out,
                         struct hed_why *why);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "cli/snap/ckpt.h"
 #include "cli/snap/live.h"
 #include "cli/snap/private.h"
+#include "cli/snap/tails.h"
 #include "wire/link/link.h"
 #include "wire/transport.h"
 
@@ -68,28 +70,65 @@ refuse_recovery(struct hed_recovery *r, const char *why)
     r->waiting = false;
 }
 
-/* Finds the newest snapshot in the folder of this run. False: there is none yet. */
+struct newest {
+    struct hed_snap_folder place;
+    struct hed_snap_reader *reader;
+    int fd;
+};
+
+static void
+close_newest(struct newest *n)
+{
+    hed_snap_reader_free(n->reader);
+    close(n->fd);
+    hed_snap_place_close(&n->place);
+}
+
+/* Opens the newest snapshot in the folder of this run. HED_ENOTFOUND: there is none yet. */
+static int
+open_newest(const struct hed_recovery *r, struct newest *n)
+{
+    char name[HED_SNAP_FILE_NAME];
+    int err = hed_snap_place_open(r->ckpt->dir, false, &n->place, NULL);
+
+    if (err != 0)
+        return err;
+    err = hed_snap_store_newest(n->place.store, r->session, UINT64_MAX, false, &n->fd, &n->reader,
+                                name, NULL);
+    if (err != 0)
+        hed_snap_place_close(&n->place);
+    return err;
+}
+
 static bool
 find_newest(const struct hed_recovery *r, uint64_t *epoch)
 {
-    struct hed_snap_folder place;
-    struct hed_snap_reader *reader = NULL;
-    char name[HED_SNAP_FILE_NAME];
-    int fd = -1;
+    struct newest n;
 
-    if (hed_snap_place_open(r->ckpt->dir, false, &place, NULL) != 0)
+    if (open_newest(r, &n) != 0)
         return false;
+    *epoch = hed_snap_reader_about(n.reader)->epoch;
+    close_newest(&n);
+    return true;
+}
 
-    const bool found = hed_snap_store_newest(place.store, r->session, UINT64_MAX, false, &fd,
-                                             &reader, name, NULL) == 0;
+/* Before the program is killed: would CRIU refuse a file? What cannot be checked passes. */
+static int
+check_files(const struct hed_recovery *r, struct hed_why *why)
+{
+    struct hed_snap_process p;
+    struct newest n;
+    void *files = NULL;
+    size_t size = 0;
+    int err = 0;
 
-    if (found) {
-        *epoch = hed_snap_reader_about(reader)->epoch;
-        hed_snap_reader_free(reader);
-        close(fd);
-    }
-    hed_snap_place_close(&place);
-    return found;
+    if (open_newest(r, &n) != 0)
+        return 0;
+    if (hed_snap_images_peek(n.reader, &p, &files, &size, NULL) == 0)
+        err = hed_snap_tails_check(files, size, &p.criu, why);
+    free(files);
+    close_newest(&n);
+    return err;
 }
 
 static void
@@ -302,6 +341,10 @@ hed_recovery_step(struct hed_recovery *r, bool alive)
     if (!r->waiting || hed_now_ns() < r->next)
         return HED_RECOVERY_NOT_YET;
     err = find_recovery_server(r, &why);
+    if (err == 0 && alive && check_files(r, &why) != 0) {
+        refuse_recovery(r, why.text);
+        return HED_RECOVERY_NOT_YET;
+    }
     if (err == 0 && alive)
         return HED_RECOVERY_KILL;
     if (r->peer >= 0 && !alive) {

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/io.h"
 #include "cli/snap/criu.h"
 
@@ -125,9 +126,9 @@ is_tail(const struct open_file *f)
            (f->flags & O_ACCMODE) == O_WRONLY && (f->flags & O_APPEND) == 0 && f->path[0] == '/';
 }
 
-void
-hed_snap_tails_each(const void *image, size_t size,
-                    void (*visit)(void *arg, const char *path, uint64_t size), void *arg)
+static void
+each_open_file(const void *image, size_t size,
+               void (*visit)(void *arg, const struct open_file *file), void *arg)
 {
     const uint8_t *bytes = image;
     struct open_file file;
@@ -146,10 +147,32 @@ hed_snap_tails_each(const void *image, size_t size,
             if (f.number != ENTRY_REG || !f.inner.at)
                 continue;
             read_open_file(f.inner, &file);
-            if (is_tail(&file))
-                visit(arg, file.path, file.size);
+            visit(arg, &file);
         }
     }
+}
+
+struct tail_visit {
+    void (*visit)(void *arg, const char *path, uint64_t size);
+    void *arg;
+};
+
+static void
+visit_tail(void *arg, const struct open_file *file)
+{
+    const struct tail_visit *v = arg;
+
+    if (is_tail(file))
+        v->visit(v->arg, file->path, file->size);
+}
+
+void
+hed_snap_tails_each(const void *image, size_t size,
+                    void (*visit)(void *arg, const char *path, uint64_t size), void *arg)
+{
+    struct tail_visit v = {.visit = visit, .arg = arg};
+
+    each_open_file(image, size, visit_tail, &v);
 }
 
 /* ---- cutting --------------------------------------------------------------------------------- */
@@ -211,4 +234,39 @@ hed_snap_tails_cut(const char *folder, const struct hed_criu_process *p)
     free(bytes);
     close(fd);
     return c.count;
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+struct checking {
+    const struct hed_criu_process *process;
+    struct hed_why *why;
+    int err;
+};
+
+static void
+check_open_file(void *arg, const struct open_file *file)
+{
+    struct checking *c = arg;
+    struct stat st;
+
+    /* A file that is not there may have been removed while it was open: criu has kept it then. */
+    if (c->err != 0 || !file->sized || !S_ISREG((mode_t)file->mode) || file->path[0] != '/' ||
+        is_stream_path(c->process, file->path) || stat(file->path, &st) != 0)
+        return;
+    if ((uint64_t)st.st_size == file->size || (is_tail(file) && (uint64_t)st.st_size > file->size))
+        return;
+    hed_why_set(c->why, "%s, which it had open, has %llu bytes, and had %llu in the snapshot",
+                file->path, (unsigned long long)st.st_size, (unsigned long long)file->size);
+    c->err = HED_ESTATE;
+}
+
+int
+hed_snap_tails_check(const void *image, size_t size, const struct hed_criu_process *p,
+                     struct hed_why *why)
+{
+    struct checking c = {.process = p, .why = why};
+
+    each_open_file(image, size, check_open_file, &c);
+    return c.err;
 }

@@ -22,6 +22,7 @@ from moves import Program, free_port, listens
 from resumed import kill_program, snapshots
 
 PAUSE = 20000  # microseconds between two steps
+LONG = ("100000", "8", str(PAUSE))  # of a program that is not to end by itself
 LOST = "has lost its GPU's server"
 
 
@@ -83,9 +84,12 @@ class Server:
 class Run:
     """heddle run, with a program whose server is at an address, or its own."""
 
+    all = []
+
     def __init__(self, folder, words, address="cpu:h200", program=WORK,
                  words_of=(str(STEPS), "8", str(PAUSE))):
         self.folder = folder
+        self.all.append(self)
         self.err = os.path.join(folder, "err")
         self.out = os.path.join(folder, "out")
         mine = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
@@ -170,7 +174,7 @@ def rounds(transport, folder, dice):
 # ---- what cannot be recovered --------------------------------------------------------------------
 
 def no_snapshot_yet(folder):
-    run = Run(folder, ("--ckpt", f"every=1h,recover,dir={folder}/none"))
+    run = Run(folder, ("--ckpt", f"every=1h,recover,dir={folder}/none"), words_of=LONG)
     until(lambda: "ready" in run.text() or not run.runs())
     for pid in run.own_workers():
         kill(pid)
@@ -180,7 +184,7 @@ def no_snapshot_yet(folder):
 
 def recovery_is_off(folder):
     kept = f"{folder}/off"
-    run = Run(folder, ("--ckpt", f"every=300ms,dir={kept}"))
+    run = Run(folder, ("--ckpt", f"every=300ms,dir={kept}"), words_of=LONG)
     until(lambda: snapshots(kept) or not run.runs(), run.errors)
     for pid in run.own_workers():
         kill(pid)
@@ -191,10 +195,10 @@ def recovery_is_off(folder):
 def limit_is_reached(folder):
     """The program comes from a snapshot, and there will be no other."""
     kept = f"{folder}/limit"
-    run = Run(folder, ("--ckpt", f"every=300ms,dir={kept}"))
+    run = Run(folder, ("--ckpt", f"every=300ms,dir={kept}"), words_of=LONG)
     until(lambda: snapshots(kept) or not run.runs(), run.errors)
     until(lambda: kill_program(run.process.pid) or not run.runs())
-    run = Run(folder, ("--ckpt", f"every=1h,recover=2,dir={kept}", "--resume", kept))
+    run = Run(folder, ("--ckpt", f"every=1h,recover=2,dir={kept}", "--resume", kept), words_of=LONG)
     until(lambda: "process" in run.errors())
     for n in range(3):
         until(lambda: run.own_workers() or not run.runs(), run.errors)
@@ -210,7 +214,8 @@ def limit_is_reached(folder):
 def server_stays_away(folder):
     server = Server("unix", folder)
     kept = f"{folder}/away"
-    run = Run(folder, ("--ckpt", f"every=300ms,recover,wait=1s,dir={kept}"), server.address)
+    run = Run(folder, ("--ckpt", f"every=300ms,recover,wait=1s,dir={kept}"), server.address,
+              words_of=LONG)
     until(lambda: snapshots(kept) or not run.runs(), run.errors)
     server.kill()
     assert run.end() not in (0, -signal.SIGKILL), run.errors()
@@ -220,12 +225,31 @@ def server_stays_away(folder):
 def ended_while_it_waits(folder):
     server = Server("unix", folder)
     kept = f"{folder}/ended"
-    run = Run(folder, ("--ckpt", f"every=300ms,recover,wait=1h,dir={kept}"), server.address)
+    run = Run(folder, ("--ckpt", f"every=300ms,recover,wait=1h,dir={kept}"), server.address,
+              words_of=LONG)
     until(lambda: snapshots(kept) or not run.runs(), run.errors)
     server.kill()
     until(lambda: "waits up to" in run.errors() or not run.runs(), run.errors)
     run.process.terminate()
     assert run.end() == -signal.SIGTERM, run.errors()
+
+
+def file_has_changed(folder):
+    """CRIU would refuse the file, so the program is not killed for nothing."""
+    kept, data = f"{folder}/changed", f"{folder}/data"
+    run = Run(folder, ("--ckpt", f"every=1h,recover,dir={kept}"), program="/bin/sh", words_of=(
+        "-c", f'exec 7<>"{data}"; exec {WORK} "$@"', "sh", *LONG))
+    until(lambda: "ready" in run.text())
+    program = next(p for p in children(run.process.pid) if runs(p, WORK))
+    saved = subprocess.run([HEDDLE, "snap", "save", str(program), "--leave-running", "--dir", kept],
+                           capture_output=True, text=True)
+    assert saved.returncode == 0, saved.stderr
+    Path(data).write_text("more")
+    for pid in run.own_workers():
+        kill(pid)
+    assert run.end() not in (0, -signal.SIGKILL), run.errors()
+    assert "is told so" in run.errors(), run.errors()
+    assert f"{data}, which it had open" in run.errors(), run.errors()
 
 
 def parked_worker_dies(folder):
@@ -310,7 +334,7 @@ def main():
         if sys.argv[1] == "limits":
             want = undisturbed(folder)
             for case in (no_snapshot_yet, recovery_is_off, limit_is_reached, server_stays_away,
-                         ended_while_it_waits, parked_worker_dies):
+                         ended_while_it_waits, file_has_changed, parked_worker_dies):
                 print(case.__name__, flush=True)
                 case(folder)
             for case in (crash_while_it_waits, with_children, log_is_written_once):
@@ -319,6 +343,8 @@ def main():
         else:
             rounds(sys.argv[1], folder, random.Random(seed))
     finally:
+        for run in Run.all:
+            run.process.kill()
         for server in Server.all:
             server.kill()
         shutil.rmtree(folder, ignore_errors=True)

@@ -305,6 +305,7 @@ files_that_have_grown_are_cut(void **state)
     uint8_t bytes[512] = {0};
     size_t n = 8;
     struct stat st;
+    struct hed_why why = {""};
 
     (void)state;
     (void)snprintf(image, sizeof image, "%s/files.img", folder);
@@ -316,12 +317,18 @@ files_that_have_grown_are_cut(void **state)
     write_text(image, (const char *)bytes, n);
     write_text(log, "123456", 6);
     write_text(out, "123456", 6);
+    assert_int_equal(hed_snap_tails_check(bytes, n, &p, &why), 0);
     assert_int_equal(hed_snap_tails_cut(folder, &p), 1);
     assert_int_equal(stat(log, &st), 0);
     assert_int_equal(st.st_size, 3);
     assert_int_equal(stat(out, &st), 0);
     assert_int_equal(st.st_size, 6);
     assert_int_equal(hed_snap_tails_cut(folder, &p), 0);
+    n += put_open_file(bytes + n, 0x02, 0, 3, log, 3); /* also open for reading */
+    assert_int_equal(hed_snap_tails_check(bytes, n, &p, &why), 0);
+    write_text(log, "123456", 6);
+    assert_int_equal(hed_snap_tails_check(bytes, n, &p, &why), HED_ESTATE);
+    assert_non_null(strstr(why.text, "has 6 bytes, and had 3"));
     (void)unlink(image);
     (void)unlink(log);
     (void)unlink(out);
