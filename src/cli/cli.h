@@ -39,6 +39,9 @@ int hed_cli_version(int argc, char **argv);
  */
 void hed_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same on standard output, without "heddle: ". */
+void hed_cli_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints text with its control characters replaced, without a newline. */
 void hed_cli_put(FILE *out, const char *text);
 

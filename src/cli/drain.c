@@ -32,6 +32,7 @@
 #define CLIENTS_MAX 1024 /* of one server */
 #define ORDERS_MAX 16    /* at a time, so that one client that takes long does not delay all */
 #define NAME_MAX_BYTES 160
+#define MOVE_MS 900000 /* for one program; one that never answers must not keep the others */
 
 struct tried {
     uint64_t worker;
@@ -82,9 +83,8 @@ show_moved(const char *program, const char *name, const char *address, uint64_t 
 {
     char stall[HED_SNAP_AMOUNT];
 
-    printf("%s (%s) goes on at %s; it stood still for %s\n", program, name, address,
-           hed_snap_time_text(stall_ns, stall));
-    (void)fflush(stdout);
+    hed_cli_tell("%s (%s) goes on at %s; it stood still for %s", program, name, address,
+                 hed_snap_time_text(stall_ns, stall));
 }
 
 /* HED_ENOTFOUND: it cannot be reached from here, although it may be on this machine. */
@@ -100,7 +100,7 @@ move_program(struct drain *d, pid_t pid)
     hed_talk_ask(&q, HED_TALK_MOVE);
     q.deadline_ms = HED_SNAP_DEADLINE_MS;
     (void)hed_str_copy(q.address, sizeof q.address, d->to);
-    err = hed_talk_call(pid, &q, NULL, 0, -1, &a, &why);
+    err = hed_talk_call(pid, &q, NULL, 0, MOVE_MS, &a, &why);
     (void)snprintf(name, sizeof name, "process %d", (int)pid);
     if (!err)
         show_moved(a.program, name, a.address, a.stall_ns);

@@ -104,9 +104,10 @@ show_move(const char *program, const char *address, uint64_t written, uint32_t r
 {
     char bytes[HED_SNAP_AMOUNT], last[HED_SNAP_AMOUNT], stall[HED_SNAP_AMOUNT];
 
-    printf("%s goes on at %s: %s in %" PRIu32 " rounds, %s in the last; it stood still for %s\n",
-           program, address, hed_snap_bytes_text(written, bytes), rounds,
-           hed_snap_bytes_text(last_round, last), hed_snap_time_text(stall_ns, stall));
+    hed_cli_tell("%s goes on at %s: %s in %" PRIu32
+                 " rounds, %s in the last; it stood still for %s",
+                 program, address, hed_snap_bytes_text(written, bytes), rounds,
+                 hed_snap_bytes_text(last_round, last), hed_snap_time_text(stall_ns, stall));
 }
 
 static int

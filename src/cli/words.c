@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +30,64 @@ hed_cli_say(const char *fmt, ...)
     free(text);
 }
 
+void
+hed_cli_tell(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    va_end(args);
+    hed_cli_put(stdout, text ? text : fmt);
+    putchar('\n');
+    fflush(stdout);
+    free(text);
+}
+
+/* Reads a character of UTF-8. Returns how many bytes it has; 1 and U+FFFD for what is none. */
+static size_t
+take_character(const char *text, size_t n, uint32_t *out)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    const size_t size = p[0] < 0xc2 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 1;
+
+    *out = size == 1 ? p[0] : p[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size && size <= n; i++) {
+        *out = *out << 6 | (p[i] & 0x3f);
+        if ((p[i] & 0xc0) != 0x80)
+            *out = UINT32_MAX >> 1; /* and it stays too large */
+    }
+    if (size > n || (size == 1 && p[0] >= 0x80) || *out > 0x10ffff) {
+        *out = 0xfffd;
+        return 1;
+    }
+    return size;
+}
+
+/* Does it print something, in its place? What controls a terminal does not: also the second set of
+ * control characters, among which is another ESC [, and those that turn the direction of text. */
+static bool
+is_plain(uint32_t c)
+{
+    return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && c != 0xfffd && !(c >= 0x2028 && c <= 0x202e) &&
+           !(c >= 0x2066 && c <= 0x2069);
+}
+
 static void
 put_plain(FILE *out, const char *text, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        fputc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
+    for (size_t i = 0; i < n;) {
+        uint32_t c;
+        const size_t size = take_character(text + i, n - i, &c);
+
+        if (is_plain(c))
+            fwrite(text + i, 1, size, out);
+        else
+            fputc('?', out);
+        i += size;
+    }
 }
 
 void

@@ -14,7 +14,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define BACKLOG 4 /* connections that may wait for a busy program */
+#define BACKLOG 4      /* connections that may wait for a busy program */
+#define ANSWERS_MAX 16 /* to one request */
+#define SCARCE_NS (100 * HED_NS_PER_MS)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -395,6 +397,11 @@ hed_talk_accept(int listener, int timeout_ms, int *out, pid_t *peer)
         const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
         if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                /* The program has used up what it may have. That may pass. */
+                hed_sleep_ns(SCARCE_NS);
+                continue;
+            }
             if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN)
                 continue;
             return HED_EIO;
@@ -504,8 +511,13 @@ hed_talk_rest(int fd, int timeout_ms, struct hed_talk_answer *a, struct hed_why 
 {
     int err = 0;
 
-    while (err == 0 && a->flags & HED_TALK_MORE)
+    for (int i = 1; err == 0 && a->flags & HED_TALK_MORE; i++) {
+        if (i == ANSWERS_MAX) {
+            hed_why_set(why, "the program goes on answering and does not come to an end");
+            return HED_EFORMAT;
+        }
         err = hed_talk_wait(fd, timeout_ms, a->kind, a, why);
+    }
     if (err == 0 && a->err != 0) {
         hed_why_set(why, "%s", a->why[0] ? a->why : hed_err_text(a->err));
         err = a->err;

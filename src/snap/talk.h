@@ -227,6 +227,9 @@ int hed_talk_answer(int fd, const struct hed_talk_answer *a);
 int hed_talk_open(pid_t pid, int *out, struct hed_why *why);
 int hed_talk_open_at(const char *path, int *out, struct hed_why *why);
 
+/* Is the process the one that listens at the other end? HED_ENOTFOUND: it is not. */
+int hed_talk_check_peer(int fd, pid_t pid, struct hed_why *why);
+
 /* The path where a process listens, or would. HED_ENOTFOUND: there is no folder. */
 int hed_talk_path(pid_t pid, char path[HED_TALK_PATH_MAX], struct hed_why *why);
 

@@ -71,8 +71,8 @@ hed_talk_listen(int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why
 }
 
 /* A process of another container may have the same number and listen at the same path. */
-static int
-check_talk_peer(int fd, pid_t pid, struct hed_why *why)
+int
+hed_talk_check_peer(int fd, pid_t pid, struct hed_why *why)
 {
     struct ucred c;
     socklen_t size = sizeof c;
@@ -105,7 +105,7 @@ hed_talk_open(pid_t pid, int *out, struct hed_why *why)
         hed_why_set(why, "process %d: %s", (int)pid, detail.text);
         return err;
     }
-    err = check_talk_peer(fd, pid, why);
+    err = hed_talk_check_peer(fd, pid, why);
     if (err != 0)
         close(fd);
     else

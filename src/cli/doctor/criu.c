@@ -86,19 +86,19 @@ static void
 try_criu(void *arg)
 {
     struct criu_trial *t = arg;
-    char folder[PATH_MAX];
+    struct hed_criu_folder folder;
     const pid_t pid = start_to_be_saved();
 
     if (pid < 0) {
         hed_why_set(&t->why, "no process can be started");
         return;
     }
-    if (hed_criu_folder_make("/tmp", folder, &t->why) != 0) {
+    if (hed_criu_folder_make("/tmp", &folder, &t->why) != 0) {
         end_process(pid);
         return;
     }
-    t->works = save_and_restore(t, pid, folder) == 0;
-    hed_criu_folder_remove(folder);
+    t->works = save_and_restore(t, pid, folder.path) == 0;
+    hed_criu_folder_remove(&folder);
 }
 
 static void

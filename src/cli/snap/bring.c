@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/snap/live.h"
 #include "cli/snap/tails.h"
+#include "cli/snap/trust.h"
 
 struct bringing {
     const struct hed_snap_bring *b;
@@ -27,7 +28,7 @@ struct bringing {
     struct hed_snap_process process;
     int fds[HED_TALK_FDS_MAX]; /* the file, its homes */
     size_t count;
-    char images[PATH_MAX]; /* "": there is no such folder */
+    struct hed_criu_folder images;
     struct hed_snap_brought *out;
 };
 
@@ -58,6 +59,8 @@ open_snapshot(struct bringing *s, struct hed_why *why)
     err = hed_snap_place_homes(&s->place, s->reader, s->fds + s->count, HED_TALK_FDS_MAX - s->count,
                                &homes, why);
     s->count += homes;
+    for (size_t i = 0; err == 0 && i < s->count; i++)
+        err = hed_snap_check_owner(s->fds[i], why);
     return err;
 }
 
@@ -110,7 +113,9 @@ attach_program(struct bringing *s, struct hed_why *why)
 
     if (err != 0)
         return err;
-    err = hed_talk_exchange(fd, &q, s->fds, s->count, -1, &a, why);
+    err = hed_talk_check_peer(fd, s->out->pid, why);
+    if (err == 0)
+        err = hed_talk_exchange(fd, &q, s->fds, s->count, -1, &a, why);
     close(fd);
     if (err == 0)
         s->out->device_bytes = a.device_bytes;
@@ -122,7 +127,7 @@ make_process(struct bringing *s, struct hed_why *why)
 {
     const struct hed_snap_about *about = hed_snap_reader_about(s->reader);
     uint64_t start = hed_now_ns();
-    int err = hed_criu_restore(&s->criu, &s->process.criu, s->images, &s->out->pid, why);
+    int err = hed_criu_restore(&s->criu, &s->process.criu, s->images.path, &s->out->pid, why);
 
     if (err != 0)
         return err;
@@ -136,7 +141,7 @@ make_process(struct bringing *s, struct hed_why *why)
     s->out->memory_ns = hed_now_ns() - start;
     if (err == 0)
         return 0;
-    hed_snap_images_kill(s->images, SIGKILL);
+    hed_snap_images_kill(s->images.path, SIGKILL);
     (void)waitpid(s->out->pid, NULL, 0);
     return err;
 }
@@ -144,7 +149,7 @@ make_process(struct bringing *s, struct hed_why *why)
 int
 hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, struct hed_why *why)
 {
-    struct bringing s = {.b = b, .place = {.folder = -1}, .out = out};
+    struct bringing s = {.b = b, .place = {.folder = -1}, .images = {.fd = -1}, .out = out};
     int err;
 
     *out = (struct hed_snap_brought){.pid = -1};
@@ -154,17 +159,16 @@ hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, str
     if (err == 0)
         err = hed_criu_find(&s.criu, why);
     if (err == 0)
-        err = hed_criu_folder_make(s.place.dir, s.images, why);
+        err = hed_criu_folder_make(s.place.dir, &s.images, why);
     if (err == 0)
-        err = hed_snap_images_get(s.reader, s.images, &s.process, why);
+        err = hed_snap_images_get(s.reader, s.images.path, &s.process, why);
     if (err == 0)
         err = check_socket(&s, why);
     if (err == 0 && b->cut)
-        out->cut = hed_snap_tails_cut(s.images, &s.process.criu);
+        out->cut = hed_snap_tails_cut(s.images.path, &s.process.criu);
     if (err == 0)
         err = make_process(&s, why);
-    if (s.images[0])
-        hed_criu_folder_remove(s.images);
+    hed_criu_folder_remove(&s.images);
     hed_snap_reader_free(s.reader);
     for (size_t i = 0; i < s.count; i++)
         close(s.fds[i]);

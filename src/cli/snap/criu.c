@@ -114,8 +114,11 @@ run_criu(const char *path, char *const *words, char *const *env, int out_fd, boo
         for (int i = 0; streams && i < HED_CRIU_STREAMS; i++)
             if (dup2(i, STREAM_BASE + i) < 0)
                 (void)dup2(null, STREAM_BASE + i);
-        if (!streams)
+        if (!streams) {
             dup2(null, STDIN_FILENO);
+            /* Ctrl-C must not end criu while its code is in the program. */
+            (void)setsid();
+        }
         dup2(out_fd >= 0 ? out_fd : null, STDOUT_FILENO);
         dup2(out_fd >= 0 ? out_fd : null, STDERR_FILENO);
         execve(path, words, env);
@@ -342,6 +345,10 @@ call_criu(const struct hed_criu *c, struct criu_words *w, const char *folder, bo
     /* Settings of heddle's for the program are not meant for criu. */
     hed_env_unset(&env, "LD_PRELOAD");
     hed_env_unset(&env, "LD_LIBRARY_PATH");
+    /* criu takes options from files in the home folder, which under sudo may be another user's;
+     * one of them names a program to run. The administrator's are in /etc. */
+    hed_env_unset(&env, "HOME");
+    hed_env_unset(&env, "CRIU_CONFIG_FILE");
     if (c->preload[0])
         hed_env_set(&env, "LD_PRELOAD", c->preload);
     if (env.failed) {
@@ -455,19 +462,33 @@ hed_criu_restore(const struct hed_criu *c, const struct hed_criu_process *p, con
 /* ---- folders for images ---------------------------------------------------------------------- */
 
 int
-hed_criu_folder_make(const char *near, char out[PATH_MAX], struct hed_why *why)
+hed_criu_folder_make(const char *near, struct hed_criu_folder *out, struct hed_why *why)
 {
-    if (snprintf(out, PATH_MAX, "%s/.heddle-criu-XXXXXX", near) >= PATH_MAX || !mkdtemp(out)) {
+    struct stat st;
+
+    out->fd = -1;
+    if (snprintf(out->name, sizeof out->name, "%s/.heddle-criu-XXXXXX", near) >=
+            (int)sizeof out->name ||
+        !mkdtemp(out->name)) {
         hed_why_set(why, "cannot make a folder in %s: %s", near, strerror(errno));
         return HED_EIO;
     }
+    out->fd = open(out->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (out->fd < 0 || fstat(out->fd, &st) != 0 || st.st_uid != geteuid() ||
+        (st.st_mode & 0777) != 0700) {
+        hed_why_set(why, "somebody else has taken the place of %s", out->name);
+        hed_criu_folder_remove(out);
+        return HED_EACCESS;
+    }
+    (void)snprintf(out->path, sizeof out->path, "/proc/%d/fd/%d", (int)getpid(), out->fd);
     return 0;
 }
 
-void
-hed_criu_folder_remove(const char *folder)
+/* Removes the files in a folder. */
+static void
+empty_criu_folder(int folder)
 {
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e;
 
@@ -480,5 +501,15 @@ hed_criu_folder_remove(const char *folder)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             (void)unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
-    (void)rmdir(folder);
+}
+
+void
+hed_criu_folder_remove(struct hed_criu_folder *f)
+{
+    if (f->fd < 0)
+        return;
+    empty_criu_folder(f->fd);
+    close(f->fd);
+    f->fd = -1;
+    (void)rmdir(f->name);
 }

@@ -55,8 +55,17 @@ int hed_criu_restore(const struct hed_criu *c, const struct hed_criu_process *p,
 /* Finds in the text of a log the line that says why criu failed, and explains it. For tests. */
 void hed_criu_explain(const char *log, size_t size, struct hed_why *why);
 
-/* A folder of our own beside `near`, for images; only its owner can look into it. */
-int hed_criu_folder_make(const char *near, char out[PATH_MAX], struct hed_why *why);
+/* A folder of our own, for images; only its owner can look into it. It may lie in a folder of
+ * another user, who can rename it and put something else in its place: so it is found through a
+ * descriptor of ours, never by its name. */
+struct hed_criu_folder {
+    int fd;              /* -1: there is none */
+    char path[48];       /* the way to it through the descriptor, for this process and criu */
+    char name[PATH_MAX]; /* what it was called when it was made */
+};
+
+/* Makes the folder in the folder `near`. */
+int hed_criu_folder_make(const char *near, struct hed_criu_folder *out, struct hed_why *why);
 
 /* Removes the folder and the files in it. */
-void hed_criu_folder_remove(const char *folder);
+void hed_criu_folder_remove(struct hed_criu_folder *f);

@@ -119,9 +119,9 @@ report_taken(const struct save_words *w, const struct hed_snap_taken *t)
 {
     char a[HED_SNAP_AMOUNT], b[HED_SNAP_AMOUNT], c[HED_SNAP_AMOUNT];
 
-    printf("%s: %s of GPU memory in a file of %s, %s\n", t->path,
-           hed_snap_bytes_text(t->device_bytes, a), hed_snap_bytes_text(t->file_bytes, b),
-           hed_snap_time_text(t->total_ns, c));
+    hed_cli_tell("%s: %s of GPU memory in a file of %s, %s", t->path,
+                 hed_snap_bytes_text(t->device_bytes, a), hed_snap_bytes_text(t->file_bytes, b),
+                 hed_snap_time_text(t->total_ns, c));
     if (w->leave)
         printf("the program stood still for %s%s\n", hed_snap_time_text(t->stall_ns, a),
                t->shadow ? "" : ", because the GPU has no room for a copy of its memory meanwhile");

@@ -150,8 +150,8 @@ hed_cli_snap_out(int argc, char **argv)
     const int code = run_swap("snap out", out_usage, hold_options, HED_TALK_OUT, argc, argv, &a);
 
     if (code == HED_EXIT_OK && a.kind)
-        printf("%s is out: %s of GPU memory, %s\n", a.program,
-               hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
+        hed_cli_tell("%s is out: %s of GPU memory, %s", a.program,
+                     hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
     return code;
 }
 
@@ -163,8 +163,8 @@ hed_cli_snap_in(int argc, char **argv)
     const int code = run_swap("snap in", in_usage, in_options, HED_TALK_IN, argc, argv, &a);
 
     if (code == HED_EXIT_OK && a.kind)
-        printf("%s goes on at %s: %s of GPU memory, %s\n", a.program, a.address,
-               hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
+        hed_cli_tell("%s goes on at %s: %s of GPU memory, %s", a.program, a.address,
+                     hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
     return code;
 }
 

@@ -14,6 +14,7 @@
  * Invariant: until the file is published, the program exists and can go on. Whatever fails before
  * that, it is released (CONTINUE or ATTACH), and the file is removed.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +29,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/snap/guard.h"
 #include "cli/snap/live.h"
+#include "cli/snap/trust.h"
 
 struct taking {
     const struct hed_snap_take *t;
@@ -42,7 +45,9 @@ struct taking {
     size_t count;
     uint8_t uuid[HED_SNAP_UUID];
     uint64_t epoch;
-    char images[PATH_MAX]; /* "": there is no such folder */
+    struct hed_criu_folder images;
+    struct hed_snap_guard guard;
+    bool own; /* the program is this user's */
     struct hed_snap_taken *out;
 };
 
@@ -120,6 +125,7 @@ prepare_taking(struct taking *s, struct hed_why *why)
         err = hed_talk_path(s->t->pid, s->process.socket, why);
     s->process.criu_version = s->criu.version;
     memcpy(s->out->session, s->info.session, sizeof s->out->session);
+    s->own = hed_snap_is_own_process(s->t->pid);
     return err;
 }
 
@@ -161,6 +167,21 @@ drop_long_parent(struct taking *s)
         close(s->fds[--s->count]);
 }
 
+/* The program's own name, as far as it can be believed: it becomes a file's. */
+static void
+name_taking(const struct taking *s, char name[HED_SNAP_FILE_NAME])
+{
+    const char *slash = strrchr(s->info.program, '/');
+    const char *program = slash ? slash + 1 : s->info.program;
+
+    (void)snprintf(name, HED_SNAP_FILE_NAME, "%.100s-%06" PRIu64, program, s->epoch);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._+-", *c))
+            *c = '_';
+    if (name[0] == '.')
+        name[0] = '_';
+}
+
 static int
 begin_taking(struct taking *s, struct hed_why *why)
 {
@@ -178,10 +199,7 @@ begin_taking(struct taking *s, struct hed_why *why)
     if (s->t->name) {
         (void)hed_str_copy(name, sizeof name, s->t->name);
     } else {
-        const char *slash = strrchr(s->info.program, '/');
-
-        (void)snprintf(name, sizeof name, "%.100s-%06" PRIu64, slash ? slash + 1 : s->info.program,
-                       s->epoch);
+        name_taking(s, name);
     }
     err = hed_snap_store_begin(s->place.store, name, s->uuid, &s->draft, why);
     if (err != 0)
@@ -192,10 +210,30 @@ begin_taking(struct taking *s, struct hed_why *why)
     return err;
 }
 
+/* From here on the file is ours alone: what is added to it decides about a process's rights. */
+static int
+claim_draft(struct taking *s, struct hed_why *why)
+{
+    struct hed_snap_about asked = {.epoch = s->epoch};
+    int err = hed_snap_claim(&s->draft.fd, s->own, why);
+
+    s->fds[0] = s->draft.fd;
+    if (err != 0 || s->own)
+        return err;
+    memcpy(asked.uuid, s->uuid, sizeof asked.uuid);
+    memcpy(asked.session, s->info.session, sizeof asked.session);
+    return hed_snap_check_part(s->draft.fd, &asked, why);
+}
+
 static int
 store_images(struct taking *s, struct hed_why *why)
 {
-    return hed_snap_images_put(s->draft.fd, s->parent, s->t->zstd, s->images, &s->process, why);
+    const int err = claim_draft(s, why);
+
+    if (err != 0)
+        return err;
+    return hed_snap_images_put(s->draft.fd, s->parent, s->t->zstd, s->images.path, &s->process,
+                               why);
 }
 
 static int
@@ -228,7 +266,7 @@ dump_process(struct taking *s, enum hed_criu_after after, struct hed_why *why)
 {
     const int err = hed_criu_describe(s->t->pid, &s->process.criu, why);
 
-    return err != 0 ? err : hed_criu_dump(&s->criu, &s->process.criu, s->images, after, why);
+    return err != 0 ? err : hed_criu_dump(&s->criu, &s->process.criu, s->images.path, after, why);
 }
 
 /* ---- the two ways ---------------------------------------------------------------------------- */
@@ -247,12 +285,12 @@ take_and_end(struct taking *s, struct hed_why *why)
         err = store_images(s, why);
         /* The file is attached to again if it cannot be published, so it must stay open. */
         if (err == 0) {
-            const int copy = fcntl(s->draft.fd, F_DUPFD_CLOEXEC, 3);
+            const int copy = hed_snap_reading_copy(s->draft.fd);
 
             err = publish_taking(s, why);
             s->fds[0] = copy;
         }
-        hed_snap_images_kill(s->images, err == 0 ? SIGKILL : SIGCONT);
+        hed_snap_images_kill(s->images.path, err == 0 ? SIGKILL : SIGCONT);
     }
     if (err != 0)
         release_program(s, HED_TALK_CAPTURED, why);
@@ -325,10 +363,28 @@ take_and_go_on(struct taking *s, struct hed_why *why)
     return err == 0 ? publish_taking(s, why) : err;
 }
 
+static int
+guard_taking(struct taking *s, struct hed_why *why)
+{
+    struct hed_snap_guarded g = {.pid = s->t->pid,
+                                 .store = s->place.store,
+                                 .draft = &s->draft,
+                                 .images = &s->images,
+                                 .count = s->count};
+
+    memcpy(g.fds, s->fds, s->count * sizeof g.fds[0]);
+    return hed_snap_guard_begin(&g, &s->guard, why);
+}
+
 int
 hed_snap_take(const struct hed_snap_take *t, struct hed_snap_taken *out, struct hed_why *why)
 {
-    struct taking s = {.t = t, .place = {.folder = -1}, .draft = {.fd = -1}, .out = out};
+    struct taking s = {.t = t,
+                       .place = {.folder = -1},
+                       .draft = {.fd = -1},
+                       .images = {.fd = -1},
+                       .guard = {.fd = -1},
+                       .out = out};
     const uint64_t start = hed_now_ns();
 
     *out = (struct hed_snap_taken){.path = ""};
@@ -338,11 +394,13 @@ hed_snap_take(const struct hed_snap_take *t, struct hed_snap_taken *out, struct 
     if (err == 0)
         err = begin_taking(&s, why);
     if (err == 0)
-        err = hed_criu_folder_make(s.place.dir, s.images, why);
+        err = hed_criu_folder_make(s.place.dir, &s.images, why);
+    if (err == 0)
+        err = guard_taking(&s, why);
     if (err == 0)
         err = t->running ? take_and_go_on(&s, why) : take_and_end(&s, why);
-    if (s.images[0])
-        hed_criu_folder_remove(s.images);
+    hed_snap_guard_end(&s.guard);
+    hed_criu_folder_remove(&s.images);
     if (s.draft.fd >= 0) {
         s.fds[0] = -1; /* it is closed here */
         hed_snap_store_drop(s.place.store, &s.draft);

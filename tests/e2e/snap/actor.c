@@ -9,6 +9,10 @@
  * memory wrong. Words: "no-shadow": SHADOW is refused; "refuse": it has what cannot be saved;
  * "bad-attach": ATTACH fails; "bad-once=FILE": it fails if the file exists, and removes it;
  * "lost": it dies at CAPTURE.
+ *
+ * Words of a program that means harm: "keep", "map": it does not give the file back; "smuggle": it
+ * writes an image of a process into the file; "other": it writes another snapshot than was asked
+ * for; "odd": its name would give orders to a terminal; "silent": it answers nothing but INFO.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +48,7 @@ static struct {
     char address[256];
     bool no_shadow, refuse, bad_attach, die;
     const char *bad_once; /* if this file exists, ATTACH removes it and fails */
+    bool keep, map, smuggle, other, odd, silent;
     int log;
 } actor = {.gate = PTHREAD_MUTEX_INITIALIZER, .address = "shm:/nowhere"};
 
@@ -103,11 +108,15 @@ write_snapshot(const struct hed_talk_request *q, const int *fds, const unsigned 
     const struct hed_snap_how how = {.zstd = q->zstd, .partial = true};
     const struct hed_snap_extent e = {
         .kind = HED_SNAP_DEVICE, .key = 0x200000000000, .size = MEMORY};
+    const struct hed_snap_extent image = {
+        .kind = HED_SNAP_FILE, .size = 4096, .name = "core-1.img"};
     struct hed_snap_reader *parent = NULL;
     struct hed_snap_writer *w = NULL;
     void *arg[2] = {(void *)q, (void *)fds};
     int err = 0;
 
+    if (actor.other)
+        about.epoch = UINT64_MAX;
     memcpy(about.uuid, q->uuid, sizeof about.uuid);
     memcpy(about.session, actor.session, sizeof about.session);
     (void)hed_str_copy(about.program, sizeof about.program, "actor");
@@ -118,6 +127,8 @@ write_snapshot(const struct hed_talk_request *q, const int *fds, const unsigned 
         err = hed_snap_writer_create(&hed_snap_files_real, fds[0], &about, parent, &how, &w, why);
     if (err == 0)
         err = hed_snap_extent_put(w, &e, from);
+    if (err == 0 && actor.smuggle)
+        err = hed_snap_extent_put(w, &image, from);
     if (err == 0)
         err = hed_snap_writer_finish(w, why);
     a->written = w ? hed_snap_writer_bytes(w) : 0;
@@ -290,7 +301,20 @@ describe_actor(struct hed_talk_answer *a)
     a->refusals = actor.refuse;
     memcpy(a->session, actor.session, sizeof a->session);
     (void)hed_str_copy(a->address, sizeof a->address, actor.address);
-    (void)hed_str_copy(a->program, sizeof a->program, "actor");
+    (void)hed_str_copy(a->program, sizeof a->program,
+                       actor.odd ? "a\033]0;owned\007\302\2332J\n\r../b" : "actor");
+}
+
+/* What an honest program does not do with the file that it is given. */
+static void
+keep_file(const struct hed_talk_request *q, const int *fds)
+{
+    if (q->fds == 0 || (q->kind != HED_TALK_CAPTURE && q->kind != HED_TALK_CONTINUE))
+        return;
+    if (actor.keep && fcntl(fds[0], F_DUPFD_CLOEXEC, 3) < 0)
+        _exit(6);
+    if (actor.map && mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0) == MAP_FAILED)
+        _exit(6);
 }
 
 static void *
@@ -308,6 +332,8 @@ attend(void *arg)
         if (hed_talk_accept(listener, -1, &fd, NULL) != 0)
             _exit(4);
         if (hed_talk_receive(fd, 10000, &q, fds, &why) == 0) {
+            while (actor.silent && q.kind != HED_TALK_INFO)
+                pause();
             hed_talk_reply(&a, &q);
             a.err = play_request(fd, &q, fds, &a, &why);
             describe_actor(&a);
@@ -317,6 +343,7 @@ attend(void *arg)
             if (q.kind != HED_TALK_INFO)
                 write_log("%s %d %s %s", hed_talk_kind_name(q.kind), a.err,
                           hed_talk_state_name(actor.state), actor.address);
+            keep_file(&q, fds);
             for (uint32_t i = 0; i < q.fds; i++)
                 close(fds[i]);
             (void)hed_talk_answer(fd, &a);
@@ -378,6 +405,29 @@ work(unsigned long last)
     }
 }
 
+static void
+take_word(const char *word)
+{
+    const struct {
+        const char *word;
+        bool *flag;
+    } words[] = {{"no-shadow", &actor.no_shadow},
+                 {"refuse", &actor.refuse},
+                 {"bad-attach", &actor.bad_attach},
+                 {"lost", &actor.die},
+                 {"keep", &actor.keep},
+                 {"map", &actor.map},
+                 {"smuggle", &actor.smuggle},
+                 {"other", &actor.other},
+                 {"odd", &actor.odd},
+                 {"silent", &actor.silent}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        *words[i].flag |= strcmp(word, words[i].word) == 0;
+    if (strncmp(word, "bad-once=", 9) == 0)
+        actor.bad_once = word + 9;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -390,14 +440,8 @@ main(int argc, char **argv)
     uint64_t last = 0;
 
     actor.log = open(argv[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    for (int i = 2; i < argc; i++) {
-        actor.no_shadow |= strcmp(argv[i], "no-shadow") == 0;
-        actor.refuse |= strcmp(argv[i], "refuse") == 0;
-        actor.bad_attach |= strcmp(argv[i], "bad-attach") == 0;
-        actor.die |= strcmp(argv[i], "lost") == 0;
-        if (strncmp(argv[i], "bad-once=", 9) == 0)
-            actor.bad_once = argv[i] + 9;
-    }
+    for (int i = 2; i < argc; i++)
+        take_word(argv[i]);
     if (steps && hed_parse_u64(steps, &last) != 0)
         return 2;
     actor.memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

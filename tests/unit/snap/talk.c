@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -293,6 +295,64 @@ silence_ends_at_the_deadline(void **state)
     close(fd);
 }
 
+/* A program that never comes to the end of its answers does not keep the command. */
+static void
+endless_answers_are_refused(void **state)
+{
+    struct hed_talk_request q;
+    struct hed_talk_answer a;
+    struct hed_why why;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    hed_talk_ask(&q, HED_TALK_OUT);
+    hed_talk_reply(&a, &q);
+    a.flags = HED_TALK_MORE;
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(hed_talk_answer(fds[1], &a), 0);
+    close(fds[1]);
+    assert_int_equal(hed_talk_rest(fds[0], 1000, &a, &why), HED_EFORMAT);
+    close(fds[0]);
+}
+
+static void *
+lift_limit(void *arg)
+{
+    const struct timespec moment = {.tv_nsec = 20000000};
+
+    (void)nanosleep(&moment, NULL);
+    (void)setrlimit(RLIMIT_NOFILE, arg);
+    return NULL;
+}
+
+/* A program that has used up its descriptors can be asked again when it has some. */
+static void
+a_lack_of_descriptors_passes(void **state)
+{
+    char path[HED_TALK_PATH_MAX];
+    struct rlimit usual, none;
+    pthread_t thread;
+    int listener, fd, got;
+
+    (void)state;
+    assert_int_equal(hed_talk_listen(&listener, path, NULL), 0);
+    assert_int_equal(hed_talk_open_at(path, &fd, NULL), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    none = usual;
+    none.rlim_cur = 1; /* what poll(2) needs, and it is taken */
+    assert_int_equal(pthread_create(&thread, NULL, lift_limit, &usual), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+
+    const int err = hed_talk_accept(listener, -1, &got, NULL);
+
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(err, 0);
+    close(got);
+    close(fd);
+    close(listener);
+}
+
 static void
 long_folders_are_refused(void **state)
 {
@@ -320,6 +380,8 @@ static const struct CMUnitTest tests[] = {
                                     remove_folder),
     cmocka_unit_test_setup_teardown(programs_that_listen_are_found, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(silence_ends_at_the_deadline, make_folder, remove_folder),
+    cmocka_unit_test(endless_answers_are_refused),
+    cmocka_unit_test_setup_teardown(a_lack_of_descriptors_passes, make_folder, remove_folder),
     cmocka_unit_test(long_folders_are_refused),
 };
 
