@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -47,6 +49,15 @@ static bool
 lists_mappings(const char *path)
 {
     return path_ends_in(path, "maps") || path_ends_in(path, "smaps");
+}
+
+/* criu also opens the program's own files, which may have such names. */
+static bool
+is_kernels(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 /* Reads a file of unknown size; NULL if that fails. */
@@ -92,6 +103,28 @@ begins_mapping(const char *line, size_t n)
     return hex > 0 && hex < n && line[hex] == '-';
 }
 
+/* Is the mapping the kernel's own of that name? A file may be called so, too: its line has a number
+ * of its file ("START-END PERM OFFSET DEVICE FILE  NAME"). */
+static bool
+is_kernel_mapping(const char *line, size_t n, const char *name)
+{
+    const size_t k = strlen(name);
+    const char *at = line;
+
+    for (int i = 0; i < 3; i++) {
+        at = memchr(at, ' ', n - (size_t)(at - line));
+        if (!at)
+            return false;
+        at++;
+    }
+
+    const char *found = memmem(at, n - (size_t)(at - line), name, k);
+
+    return found && strncmp(at, "00:00 0 ", 8) == 0 &&
+           strspn(at + 8, " ") == (size_t)(found - (at + 8)) &&
+           (found + k == line + n || found[k] == '\n');
+}
+
 /* Joins "[vvar_vclock]" to the "[vvar]" before it, in place. The end of the one becomes the end of
  * the other: addresses of user space on x86-64 have at most 12 digits, and both have the same
  * number of them. Returns the new size. The text ends in NUL. */
@@ -112,10 +145,10 @@ join_vvar(char *text, size_t size)
             const char *end = memchr(line, '-', n);
             const size_t k = strspn(end + 1, "0123456789abcdef");
 
-            skip = vvar && k == digits && memmem(line, n, "[vvar_vclock]", 13);
+            skip = vvar && k == digits && is_kernel_mapping(line, n, "[vvar_vclock]");
             if (skip)
                 memcpy(vvar, end + 1, k);
-            if (memmem(line, n, "[vvar]", 6)) {
+            if (is_kernel_mapping(line, n, "[vvar]")) {
                 vvar = text + out + (size_t)(end + 1 - line);
                 digits = k;
             }
@@ -163,8 +196,9 @@ open_changed(int folder, const char *path, int flags, mode_t mode)
 {
     const int fd = (int)syscall(SYS_openat, folder, path, flags, mode);
 
-    return fd >= 0 && (flags & O_ACCMODE) == O_RDONLY && lists_mappings(path) ? change_list(fd)
-                                                                              : fd;
+    return fd >= 0 && (flags & O_ACCMODE) == O_RDONLY && lists_mappings(path) && is_kernels(fd)
+               ? change_list(fd)
+               : fd;
 }
 
 /* The optional argument of open(2). Without O_CREAT or O_TMPFILE it is not there, and not used. */

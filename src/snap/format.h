@@ -34,7 +34,7 @@
 /* Ceilings, for writers and readers. */
 #define HED_SNAP_HOMES_MAX 128u          /* older files that hold bytes of one snapshot */
 #define HED_SNAP_EXTENTS_MAX (1u << 20)  /* extents */
-#define HED_SNAP_CHUNKS_MAX (1u << 27)   /* chunks; also blobs of one file */
+#define HED_SNAP_CHUNKS_MAX (1u << 24)   /* chunks; also blobs of one file */
 #define HED_SNAP_EXTENT_MAX (1ull << 48) /* bytes of one extent */
 #define HED_SNAP_NAME_MAX 1024u          /* bytes of one name */
 #define HED_SNAP_NAMES_MAX (64u << 20)   /* bytes of all names */

@@ -53,7 +53,12 @@ hed_snap_store_set_head(struct hed_snap_store *s, const char *name,
     (void)snprintf(draft, sizeof draft, "%s%s%s", HED_SNAP_HEAD, HED_SNAP_DRAFT, id);
 
     const int n = snprintf(text, sizeof text, "%s\n%s\n", name, id);
-    const int fd = f->open(f->state, s->folder, draft, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    int fd = f->open(f->state, s->folder, draft, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+    /* Of a process that died, or of somebody who would like another file to be overwritten. */
+    if (fd < 0 && errno == EEXIST && f->remove(f->state, s->folder, draft) == 0)
+        fd = f->open(f->state, s->folder, draft, O_RDWR | O_CREAT | O_EXCL, 0600);
+
     int err = fd < 0 ? hed_err_from_errno(errno) : 0;
 
     err = err ? err : hed_snap_pwrite(f, fd, text, (size_t)n, 0);

@@ -229,13 +229,18 @@ get_image(const struct hed_snap_reader *r, uint32_t id, int folder, void *room, 
     for (uint32_t i = 0; err == 0 && i < chunks; i++) {
         const size_t n = hed_snap_chunk_length(r, id, i);
 
-        err = n <= room_size ? hed_snap_chunk_get(r, id, i, room, n, why) : HED_EFORMAT;
-        if (err == 0) {
-            err = hed_write_all(fd, room, n);
-            if (err != 0)
-                hed_why_set(why, "cannot write the image %s: %s", e->name, strerror(errno));
+        /* Zeros are free in a snapshot, and stay so. */
+        if (hed_snap_chunk_where(r, id, i) == HED_SNAP_IS_ZERO) {
+            err = lseek(fd, (off_t)n, SEEK_CUR) < 0 ? HED_EIO : 0;
+        } else {
+            err = n <= room_size ? hed_snap_chunk_get(r, id, i, room, n, why) : HED_EFORMAT;
+            err = err ? err : hed_write_all(fd, room, n);
         }
     }
+    if (err == 0 && ftruncate(fd, (off_t)e->size) != 0)
+        err = HED_EIO;
+    if (err != 0 && !why->text[0])
+        hed_why_set(why, "cannot write the image %s: %s", e->name, strerror(errno));
     close(fd);
     return err;
 }

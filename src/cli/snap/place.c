@@ -104,7 +104,8 @@ hed_snap_place_homes(struct hed_snap_folder *p, const struct hed_snap_reader *r,
         const uint8_t *uuid = hed_snap_reader_home(r, (uint32_t)n);
         const char *name = find_uuid(&list, uuid);
 
-        fds[n] = name ? openat(p->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+        fds[n] =
+            name ? openat(p->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
         if (fds[n] < 0) {
             hed_why_set(why, "snapshot %s, on which this one depends, is not in %s",
                         hed_snap_uuid_text(uuid, text), p->dir);

@@ -150,16 +150,20 @@ open_taking_parent(struct taking *s, struct hed_why *why)
     return err;
 }
 
-/* A chain must not become too long to be given to the program: then a full one begins. */
+/* A chain must not become too long to be given to the program, and what is restored must not lie in
+ * another user's files: then a full one begins. */
 static void
-drop_long_parent(struct taking *s)
+drop_bad_parent(struct taking *s)
 {
     struct hed_snap_sizes sizes;
+    bool good = true;
 
     if (!s->parent)
         return;
     hed_snap_reader_sizes(s->parent, &sizes);
-    if (sizes.homes + 2 <= HED_SNAP_HOMES_MAX)
+    for (size_t i = 1; i < s->count; i++)
+        good = good && hed_snap_check_owner(s->fds[i], NULL) == 0;
+    if (good && sizes.homes + 2 <= HED_SNAP_HOMES_MAX)
         return;
     hed_snap_reader_free(s->parent);
     s->parent = NULL;
@@ -206,7 +210,7 @@ begin_taking(struct taking *s, struct hed_why *why)
         return err;
     s->fds[s->count++] = s->draft.fd;
     err = open_taking_parent(s, why);
-    drop_long_parent(s);
+    drop_bad_parent(s);
     return err;
 }
 

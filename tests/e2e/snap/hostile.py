@@ -28,9 +28,14 @@ dump)
     images=$2
     while [ "$1" != --tree ]; do shift; done
     echo image >"$images/mm-$2.img"
+    [ -z "$ZEROS" ] || truncate -s $ZEROS "$images/pages-1.img"
     [ "$3" = --leave-running ] || kill -STOP $2
     ;;
-*) exit 1 ;;
+*)
+    while [ "$1" != --images-dir ]; do shift; done
+    [ -z "$ZEROS" ] || stat -c "%s %b" "$2/pages-1.img" >restored
+    exit 1
+    ;;
 esac
 """
 
@@ -218,6 +223,44 @@ class Files(Hostile):
         os.chown(self.path("ours/actor-000001.snap"), NOBODY, NOBODY)
         self.assertIn("belongs to user", self.heddle("snap", "restore", "ours/actor-000002.snap",
                                                      code=1))
+
+
+    def test_a_parent_of_others_is_not_used(self):
+        self.play_criu()
+        p = self.actor()
+        for i in range(3):
+            self.heddle("snap", "save", p.pid, "--leave-running", "--dir", "ours")
+            for name in os.listdir(self.ours):
+                os.chown(self.path(os.path.join("ours", name)), NOBODY, NOBODY)
+            self.assertIn("0 B in older ones", self.heddle("snap", "info",
+                                                           f"ours/actor-{i + 1:06}.snap"))
+
+    def test_zeros_do_not_fill_the_disk(self):
+        """They are free in a snapshot, so a small file can have many."""
+        self.play_criu()
+        self.env["ZEROS"] = "512M"
+        p = self.actor()
+        self.heddle("snap", "save", p.pid, "-o", "ours/a.snap")
+        p.wait()
+        self.heddle("snap", "restore", "ours/a.snap", code=1)
+        size, used = self.text("restored").split()
+        self.assertEqual(int(size), 512 << 20)
+        self.assertLess(int(used), 1 << 20)
+
+    def test_the_library_for_criu_leaves_files_alone(self):
+        """criu opens the files of a program that it restores, whatever they are called."""
+        library = os.path.join(os.environ["HED_BUILD"], "lib", "heddle", "libheddle-criu.so")
+        for name in ("maps", "smaps"):
+            path = self.path(name)
+            Path(path).write_text("7f0000000000-7f0000001000 r--p 00000000 00:00 0  [vvar]\n")
+            out = subprocess.run(
+                [sys.executable, "-c", "import os, sys\n"
+                 "for p in sys.argv[1:]:\n"
+                 "    print(os.readlink(f'/proc/self/fd/{os.open(p, os.O_RDONLY)}'))",
+                 path, "/proc/self/" + name],
+                env=dict(self.env, LD_PRELOAD=library), check=True, capture_output=True, text=True)
+            self.assertEqual(out.stdout.splitlines()[0], path)
+            self.assertIn("memfd", out.stdout.splitlines()[1])
 
 
 @unittest.skipIf(can_criu(), str(can_criu()))
