@@ -63,7 +63,9 @@ if(HEDDLE_SANITIZE)
         list(APPEND sanitize_flags -fno-sanitize-recover=all)
     endif()
     if(HEDDLE_FUZZ)
-        list(APPEND sanitize_flags -fsanitize=fuzzer-no-link)
+        set(ignored ${CMAKE_CURRENT_LIST_DIR}/fuzz-ignore.txt)
+        list(APPEND sanitize_flags -fsanitize=fuzzer-no-link
+            -fsanitize-coverage-ignorelist=${ignored} -fsanitize-ignorelist=${ignored})
     endif()
     target_compile_options(heddle_flags INTERFACE
         "$<$<COMPILE_LANGUAGE:C>:${sanitize_flags}>")

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #define BACKLOG 4      /* connections that may wait for a busy program */
 #define ANSWERS_MAX 16 /* to one request */
+#define CONNECT_S 3    /* seconds */
 #define SCARCE_NS (100 * HED_NS_PER_MS)
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -317,11 +319,14 @@ fill_talk_address(const char *path, struct sockaddr_un *out, struct hed_why *why
 static int
 connect_talk(const struct sockaddr_un *to, int *out)
 {
+    /* A program that is stopped, or does not want to, accepts nobody; the queue is soon full. */
+    const struct timeval patience = {.tv_sec = CONNECT_S};
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     int rc;
 
     if (fd < 0)
         return -errno;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     do
         rc = connect(fd, (const struct sockaddr *)to, sizeof *to);
     while (rc != 0 && errno == EINTR);
@@ -455,6 +460,10 @@ hed_talk_open_at(const char *path, int *out, struct hed_why *why)
     err = connect_talk(&to, out);
     if (err == 0)
         return 0;
+    if (err == -EAGAIN) {
+        hed_why_set(why, "%s: the program does not listen to anybody: is it stopped?", path);
+        return HED_ETIME;
+    }
     hed_why_set(why, "%s: %s", path, strerror(-err));
     return err == -ENOENT || err == -ECONNREFUSED ? HED_ENOTFOUND : hed_err_from_errno(-err);
 }

@@ -316,6 +316,26 @@ endless_answers_are_refused(void **state)
     close(fds[0]);
 }
 
+/* A program that accepts nobody does not keep those who ask it. */
+static void
+a_full_queue_is_not_waited_for(void **state)
+{
+    char path[HED_TALK_PATH_MAX];
+    struct hed_why why;
+    int listener, fds[64], count = 0, err = 0;
+
+    (void)state;
+    assert_int_equal(hed_talk_listen(&listener, path, &why), 0);
+    while (count < 64 && err == 0) {
+        err = hed_talk_open_at(path, &fds[count], &why);
+        count += err == 0;
+    }
+    assert_int_equal(err, HED_ETIME);
+    while (count > 0)
+        close(fds[--count]);
+    close(listener);
+}
+
 static void *
 lift_limit(void *arg)
 {
@@ -381,6 +401,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(programs_that_listen_are_found, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(silence_ends_at_the_deadline, make_folder, remove_folder),
     cmocka_unit_test(endless_answers_are_refused),
+    cmocka_unit_test_setup_teardown(a_full_queue_is_not_waited_for, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_lack_of_descriptors_passes, make_folder, remove_folder),
     cmocka_unit_test(long_folders_are_refused),
 };
