@@ -288,8 +288,8 @@ _heddle_snap() {
     fi
     case ${COMP_WORDS[2]} in
     save) options+=" --output --dir --leave-running --zstd --label --deadline --listen" ;;
-    restore) options+=" --gpu --new-pids --detach --verify" ;;
-    fork) options+=" --copies --gpu --verify" ;;
+    restore) options+=" --gpu --new-pids --detach --verify --trust-user" ;;
+    fork) options+=" --copies --gpu --verify --trust-user" ;;
     out | pause) options+=" --deadline --listen" ;;
     in) options+=" --gpu --verify" ;;
     resume) options+=" --listen" ;;

@@ -162,6 +162,8 @@ hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, str
         err = hed_criu_folder_make(s.place.dir, &s.images, why);
     if (err == 0)
         err = hed_snap_images_get(s.reader, s.images.path, &s.process, why);
+    if (err == 0 && s.process.has_user && !b->trust_user)
+        err = hed_snap_check_user(s.process.user, why);
     if (err == 0)
         err = check_socket(&s, why);
     if (err == 0 && b->cut)

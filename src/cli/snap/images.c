@@ -7,6 +7,7 @@
  *     shell-job yes
  *     stream0 tty
  *     stream1 pipe:[4711]
+ *     user 1000
  *     socket /dev/shm/heddle-1000/snap-1234
  *
  * A reader passes over keys that it does not know.
@@ -43,6 +44,8 @@ write_notes(struct hed_buf *b, const struct hed_snap_process *p)
     for (int i = 0; i < HED_CRIU_STREAMS; i++)
         if (p->criu.stream[i][0])
             hed_buf_addf(b, "stream%d %s\n", i, p->criu.stream[i]);
+    if (p->has_user)
+        hed_buf_addf(b, "user %u\n", (unsigned)p->user);
     hed_buf_addf(b, "socket %s\n", p->socket);
 }
 
@@ -69,6 +72,10 @@ take_note(struct hed_snap_process *p, const char *key, const char *value)
     if (strcmp(key, "pid") == 0)
         return hed_parse_u64(value, &n) == 0 && n > 1 && n <= INT_MAX
                    ? (p->criu.pid = (pid_t)n, true)
+                   : false;
+    if (strcmp(key, "user") == 0)
+        return hed_parse_u64(value, &n) == 0 && n <= UINT32_MAX
+                   ? (p->user = (uid_t)n, p->has_user = true)
                    : false;
     if (strcmp(key, "shell-job") == 0)
         return hed_parse_bool(value, &p->criu.shell_job) == 0;

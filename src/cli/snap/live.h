@@ -88,6 +88,8 @@ struct hed_snap_process {
     struct hed_criu_process criu;
     char socket[HED_TALK_PATH_MAX]; /* where the program listens (snap/talk.h) */
     int criu_version;
+    bool has_user; /* snapshots of before do not say it */
+    uid_t user;    /* who started it */
 };
 
 /* Adds the images in a folder, and the notes, to a snapshot that a program has begun. */
@@ -146,6 +148,7 @@ struct hed_snap_bring {
     const char *address;    /* of the server; "": the one that it had */
     bool verify;            /* compare the memory with the snapshot after it was filled */
     bool cut;               /* cut files that have grown, if the program will write that again */
+    bool trust_user;        /* even if the program is another user's (trust.h) */
 };
 
 struct hed_snap_brought {

@@ -33,6 +33,8 @@ static const char restore_usage[] =
     "                  process has that number now\n"
     "  --detach        do not stay; print the number of its process\n"
     "  --verify        compare its GPU memory with the snapshot before it goes on\n"
+    "  --trust-user    restore it although it belongs to another user, who could get\n"
+    "                  at files of others: CRIU opens the program's files as root\n"
     "  -h, --help      show this help\n";
 
 static const char fork_usage[] =
@@ -45,31 +47,33 @@ static const char fork_usage[] =
     "  -n, --copies N  how many (default: 1)\n"
     "  --gpu WHERE     as in heddle snap restore\n"
     "  --verify        as in heddle snap restore\n"
+    "  --trust-user    as in heddle snap restore\n"
     "  -h, --help      show this help\n";
 
-enum { OPT_GPU, OPT_VERIFY, OPT_HELP, OPT_NEW_PIDS, OPT_DETACH, OPT_COPIES };
+enum { OPT_GPU, OPT_VERIFY, OPT_HELP, OPT_NEW_PIDS, OPT_DETACH, OPT_TRUST_USER, OPT_COPIES };
 
 static const struct hed_cli_opt restore_options[] = {
-    [OPT_GPU] = {"gpu", true},        [OPT_VERIFY] = {"verify", false},
-    [OPT_HELP] = {"help", false},     [OPT_NEW_PIDS] = {"new-pids", false},
-    [OPT_DETACH] = {"detach", false}, {NULL, false},
-};
-
-static const struct hed_cli_opt fork_options[] = {
     [OPT_GPU] = {"gpu", true},
     [OPT_VERIFY] = {"verify", false},
     [OPT_HELP] = {"help", false},
     [OPT_NEW_PIDS] = {"new-pids", false},
     [OPT_DETACH] = {"detach", false},
-    [OPT_COPIES] = {"copies", true},
+    [OPT_TRUST_USER] = {"trust-user", false},
     {NULL, false},
+};
+
+static const struct hed_cli_opt fork_options[] = {
+    [OPT_GPU] = {"gpu", true},        [OPT_VERIFY] = {"verify", false},
+    [OPT_HELP] = {"help", false},     [OPT_NEW_PIDS] = {"new-pids", false},
+    [OPT_DETACH] = {"detach", false}, [OPT_TRUST_USER] = {"trust-user", false},
+    [OPT_COPIES] = {"copies", true},  {NULL, false},
 };
 
 struct restore_words {
     const char *command;
     const char *file, *gpu;
     uint64_t copies;
-    bool new_pids, detach, verify, help;
+    bool new_pids, detach, verify, trust_user, help;
     char dir[PATH_MAX], name[HED_SNAP_FILE_NAME]; /* of the file; name is "" for a folder */
     struct hed_private_server server;             /* if there is one */
 };
@@ -95,6 +99,7 @@ take_restore_word(struct restore_words *w, int option, const char *value)
     w->verify = w->verify || option == OPT_VERIFY;
     w->new_pids = w->new_pids || option == OPT_NEW_PIDS;
     w->detach = w->detach || option == OPT_DETACH;
+    w->trust_user = w->trust_user || option == OPT_TRUST_USER;
     w->help = w->help || option == OPT_HELP;
     return HED_EXIT_OK;
 }
@@ -175,7 +180,8 @@ bring_program(const struct restore_words *w, const char *address, struct hed_sna
     const struct hed_snap_bring b = {.dir = w->dir,
                                      .name = w->name[0] ? w->name : NULL,
                                      .address = address,
-                                     .verify = w->verify};
+                                     .verify = w->verify,
+                                     .trust_user = w->trust_user};
     struct hed_why why = {""};
     const int err = hed_snap_bring(&b, out, &why);
 

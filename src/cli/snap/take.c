@@ -126,6 +126,7 @@ prepare_taking(struct taking *s, struct hed_why *why)
     s->process.criu_version = s->criu.version;
     memcpy(s->out->session, s->info.session, sizeof s->out->session);
     s->own = hed_snap_is_own_process(s->t->pid);
+    s->process.has_user = hed_snap_user_of(s->t->pid, &s->process.user);
     return err;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,17 +12,17 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/str.h"
 #include "snap/files.h"
 
 #define OTHERS_WRITE 022 /* bits of a mode */
 #define CLAIM_TRIES 100
 #define CLAIM_PAUSE_NS (10 * HED_NS_PER_MS)
 
-bool
-hed_snap_is_own_process(pid_t pid)
+/* Its real, effective, saved and file system's user. */
+static bool
+read_users(pid_t pid, unsigned u[4])
 {
-    const unsigned own = (unsigned)geteuid();
-    unsigned u[4] = {0};
     char path[48];
     char text[4096];
 
@@ -29,8 +30,44 @@ hed_snap_is_own_process(pid_t pid)
 
     const char *at = strstr(hed_read_small(path, text, sizeof text), "\nUid:");
 
-    return at && sscanf(at, "\nUid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) == 4 && u[0] == own &&
-           u[1] == own && u[2] == own && u[3] == own;
+    return at && sscanf(at, "\nUid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) == 4;
+}
+
+bool
+hed_snap_user_of(pid_t pid, uid_t *out)
+{
+    unsigned u[4];
+    const bool known = read_users(pid, u);
+
+    if (known)
+        *out = (uid_t)u[0];
+    return known;
+}
+
+bool
+hed_snap_is_own_process(pid_t pid)
+{
+    const unsigned own = (unsigned)geteuid();
+    unsigned u[4];
+
+    return read_users(pid, u) && u[0] == own && u[1] == own && u[2] == own && u[3] == own;
+}
+
+int
+hed_snap_check_user(uid_t user, struct hed_why *why)
+{
+    const char *sudo = getenv("SUDO_UID");
+    uint64_t caller;
+
+    if (user == geteuid() || user == 0 ||
+        (sudo && geteuid() == 0 && hed_parse_u64(sudo, &caller) == 0 && caller == user))
+        return 0;
+    hed_why_set(why,
+                "the program belongs to user %u. CRIU opens its files as root, by their names, so "
+                "that user can get at files of others by exchanging them. If you trust that user, "
+                "add --trust-user",
+                (unsigned)user);
+    return HED_EACCESS;
 }
 
 static int

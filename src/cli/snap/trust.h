@@ -5,6 +5,8 @@
  *
  *     a program of another user    writes its GPU memory into root's file, but never the images
  *     a file of another user       is not restored
+ *     another user's program       is restored by root only if he says so: CRIU opens its files as
+ *                                  root, by their names, which that user may have given to others
  *
  * Programs and files of the user himself are believed, and so are those of root.
  */
@@ -18,8 +20,15 @@
 
 struct hed_why;
 
+/* The user who started a process. False: it is not known. */
+bool hed_snap_user_of(pid_t pid, uid_t *out);
+
 /* Do all of the process's user numbers equal ours? */
 bool hed_snap_is_own_process(pid_t pid);
+
+/* May we restore a program of that user? Our own may be, and those of the user who has become root
+ * by sudo. HED_EACCESS. */
+int hed_snap_check_user(uid_t user, struct hed_why *why);
 
 /* A descriptor of the same file that is good for reading only; -1 on failure. */
 int hed_snap_reading_copy(int fd);

@@ -100,7 +100,7 @@ class Programs(Hostile):
         self.heddle("snap", "save", p.pid, "-o", "ours/a.snap")
         self.assertEqual(p.wait(PATIENCE), -signal.SIGKILL)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("ours/a.snap")).st_mode), 0o600)
-        pid = int(self.heddle("snap", "restore", "ours/a.snap", "--detach"))
+        pid = int(self.heddle("snap", "restore", "ours/a.snap", "--detach", "--trust-user"))
         status = Path(f"/proc/{pid}/status").read_text()
         self.assertIn(f"Uid:\t{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}", status)
         self.assertIn(f"Gid:\t{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}", status)
@@ -213,6 +213,19 @@ class Files(Hostile):
         self.assertIn("mode 0620", self.heddle("snap", "restore", "ours/a.snap", code=1))
         os.chmod(self.path("ours/a.snap"), 0o600)
         self.heddle("snap", "restore", "ours/a.snap", code=7)
+
+    def test_programs_of_others_are_restored_only_if_asked_for(self):
+        """CRIU opens a program's files as root, and its user may have exchanged them."""
+        self.play_criu()
+        p = self.other()
+        self.heddle("snap", "save", p.pid, "-o", "ours/a.snap")
+        p.wait()
+        self.assertIn(f"belongs to user {NOBODY}", self.heddle("snap", "restore", "ours/a.snap",
+                                                               code=1))
+        self.assertNotIn("belongs to", self.heddle("snap", "restore", "ours/a.snap",
+                                                   "--trust-user", code=1))
+        self.env["SUDO_UID"] = str(NOBODY)
+        self.assertNotIn("belongs to", self.heddle("snap", "restore", "ours/a.snap", code=1))
 
     def test_a_home_of_others_is_not_restored(self):
         p = self.actor()
