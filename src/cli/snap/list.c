@@ -53,12 +53,23 @@ is_bad(const struct hed_snap_entry *e)
     return e->err && !(e->err == HED_ENOTFOUND && e->users);
 }
 
+/* A name may have newlines, and must not forge a line. */
+static const char *
+line_name(const struct hed_snap_entry *e, char out[HED_SNAP_FILE_NAME])
+{
+    (void)hed_str_copy(out, HED_SNAP_FILE_NAME, e->name);
+    for (char *c = out; *c; c++)
+        if (*c == '\n')
+            *c = '?';
+    return out;
+}
+
 static void
 add_snap_row(struct hed_buf *b, const struct hed_snap_entry *e, int width)
 {
-    char when[32], content[32], stored[32];
+    char when[32], content[32], stored[32], name[HED_SNAP_FILE_NAME];
 
-    hed_buf_addf(b, "%c%-*s ", e->head ? '*' : ' ', width, e->name);
+    hed_buf_addf(b, "%c%-*s ", e->head ? '*' : ' ', width, line_name(e, name));
     if (e->known)
         hed_buf_addf(b, "%6" PRIu64 "  %-19s ", e->about.epoch,
                      hed_cli_snap_time(e->about.created_ns, when, sizeof when));
@@ -77,6 +88,7 @@ static void
 add_snap_table(struct hed_buf *b, const struct hed_snap_list *l)
 {
     size_t width = strlen("SNAPSHOT");
+    char name[HED_SNAP_FILE_NAME];
 
     for (size_t i = 0; i < l->count; i++)
         width = strlen(l->entries[i].name) > width ? strlen(l->entries[i].name) : width;
@@ -86,7 +98,7 @@ add_snap_table(struct hed_buf *b, const struct hed_snap_list *l)
         add_snap_row(b, &l->entries[i], (int)width);
     for (size_t i = 0; i < l->count; i++) {
         if (is_bad(&l->entries[i]))
-            hed_buf_addf(b, "%s: %s\n", l->entries[i].name, l->entries[i].why);
+            hed_buf_addf(b, "%s: %s\n", line_name(&l->entries[i], name), l->entries[i].why);
     }
     if (l->unfinished)
         hed_buf_addf(b, "%zu unfinished file%s: being written, or left by a process that died\n",

@@ -113,6 +113,10 @@ ask_swap(const char *command, enum hed_talk_kind kind, const struct swap_words *
 
     if (code != HED_EXIT_OK)
         return code;
+    /* A program whose worker waits for it was left so by a command that died with its guard. */
+    if (kind == HED_TALK_RESUME && hed_snap_ask_info(pid, a, &why) == 0 &&
+        a->state == HED_TALK_PARKED)
+        kind = HED_TALK_CONTINUE;
     hed_talk_ask(&q, kind);
     q.deadline_ms = (uint32_t)(w->deadline_ns / 1000000);
     if (w->verify)

@@ -19,12 +19,13 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from moves import ASK, Program, Servers, until  # noqa: E402
+from moves import ASK, BUILD, Program, Servers, until  # noqa: E402
 
 INFO, CAPTURE, SHADOW, CONTINUE, ATTACH, OUT, IN, MOVE, PAUSE, RESUME = range(1, 11)
 FDS_MAX = 160
 HEADER = Path(__file__).resolve().parents[3] / "src/snap/talk.h"
-VERSION = int(re.search(r"HED_TALK_VERSION (\d+)", HEADER.read_text())[1])
+VERSION, LAST = (int(re.search(name + r" (\d+)", HEADER.read_text())[1])
+                 for name in ("HED_TALK_VERSION", "HED_TALK_KIND_LAST"))
 LEFT = 64  # connections that are left open
 
 
@@ -75,7 +76,7 @@ class Attacker:
             assert self.send(good[:n], answer=True) is None
         for data in (good + b"x", b"\0" * 65536, os.urandom(440), request(INFO, magic=0),
                      request(INFO, version=VERSION + 1), request(INFO, size=441), request(0),
-                     request(11), request(65535), request(INFO, flags=2),
+                     request(LAST + 1), request(65535), request(INFO, flags=2),
                      request(INFO, flags=1 << 31),
                      request(INFO, fds=1), request(MOVE, address=b"x" * 256),
                      request(CAPTURE, label=b"\xff" * 128)):
@@ -143,7 +144,9 @@ class Attacker:
         if "error" not in ask("shadow", either=True):
             self.wrong_states(CONTINUE)
             self.odd_files(ATTACH)
-            ask("continue")
+            # As if its command and the guard had been killed.
+            subprocess.run([BUILD / "bin/heddle", "snap", "resume", str(self.program.process.pid)],
+                           check=True)
 
     def floods(self):
         """Connections that nobody uses hold the attendant up, for a while."""

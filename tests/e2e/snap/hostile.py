@@ -227,6 +227,22 @@ class Files(Hostile):
         self.env["SUDO_UID"] = str(NOBODY)
         self.assertNotIn("belongs to", self.heddle("snap", "restore", "ours/a.snap", code=1))
 
+    def test_names_that_forge_lines(self):
+        Path(self.path("ours/a\nb ok\x1b[31m.snap")).write_text("x")
+        os.mkfifo(self.path("ours/fifo.snap"))
+        os.symlink("/etc/passwd", self.path("ours/link.snap"))
+        said = self.heddle_says("snap", "list", "ours")
+        self.assertEqual(len([n for n in said.splitlines() if n.split()[-1] == "damaged"]), 3)
+        self.assertNotIn("\033", said)
+        for name in ("fifo", "link"):
+            for command in ("info", "verify", "restore", "compact"):
+                self.heddle("snap", command, f"ours/{name}.snap", code=1)
+
+    def heddle_says(self, *words):
+        return subprocess.run([HEDDLE, *words], env=self.env, text=True, cwd=self.folder,
+                              stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE).stdout
+
     def test_a_home_of_others_is_not_restored(self):
         p = self.actor()
         for _ in range(2):
