@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define BACKLOG 4      /* connections that may wait for a busy program */
+#define BACKLOG 64     /* connections that may wait for a busy program */
 #define ANSWERS_MAX 16 /* to one request */
 #define CONNECT_S 3    /* seconds */
 #define SCARCE_NS (100 * HED_NS_PER_MS)

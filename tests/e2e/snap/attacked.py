@@ -26,7 +26,7 @@ FDS_MAX = 160
 HEADER = Path(__file__).resolve().parents[3] / "src/snap/talk.h"
 VERSION, LAST = (int(re.search(name + r" (\d+)", HEADER.read_text())[1])
                  for name in ("HED_TALK_VERSION", "HED_TALK_KIND_LAST"))
-LEFT = 64  # connections that are left open
+LEFT = 100  # connections: more than may wait
 
 
 def request(kind, flags=0, fds=0, magic=0x4b4c4148, version=VERSION, size=440, address=b"",
@@ -165,8 +165,12 @@ class Attacker:
         self.left = self.left[:1]
 
     def state(self):
-        said = self.program.ask("info", either=True)
-        return said.split()[0].partition("=")[2] if said.startswith("state=") else ""
+        """Where the program stands; "" if it has ended."""
+        while self.program.running():
+            said = self.program.ask("info", either=True)
+            if said.startswith("state="):
+                return said.split()[0].partition("=")[2]
+        return ""
 
     def kills(self):
         """A command dies in the middle of a request. Others find the program in a state that is

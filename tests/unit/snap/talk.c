@@ -322,11 +322,11 @@ a_full_queue_is_not_waited_for(void **state)
 {
     char path[HED_TALK_PATH_MAX];
     struct hed_why why;
-    int listener, fds[64], count = 0, err = 0;
+    int listener, fds[256], count = 0, err = 0;
 
     (void)state;
     assert_int_equal(hed_talk_listen(&listener, path, &why), 0);
-    while (count < 64 && err == 0) {
+    while (count < 256 && err == 0) {
         err = hed_talk_open_at(path, &fds[count], &why);
         count += err == 0;
     }

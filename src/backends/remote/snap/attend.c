@@ -14,7 +14,7 @@
 #include "base/thread.h"
 #include "driver/context/context.h"
 
-#define REQUEST_MS 10000 /* for a peer that has connected to say what it wants */
+#define REQUEST_MS 5000 /* for a peer that has connected to say what it wants */
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
