@@ -237,11 +237,8 @@ static INTERP_STEP(add_words)
 
 typedef unsigned __int128 wide_word;
 
-/* A compare-and-exchange of 16 bytes, by the processor's own instruction where the compiler knows
- * one, otherwise by the library of atomics that compilers come with. */
-#if defined(__x86_64__)
-__attribute__((target("cx16")))
-#endif
+/* A compare-and-exchange of 16 bytes, by the processor's own instruction. Compilers differ in when
+ * they make a call to a library of it, which need not be there. */
 static wide_word
 exchange_wide(wide_word *p, wide_word expected, wide_word wanted)
 {
@@ -260,6 +257,14 @@ exchange_wide(wide_word *p, wide_word expected, wide_word wanted)
         : [p] "r"(p), [old_low] "r"((uint64_t)expected), [old_high] "r"((uint64_t)(expected >> 64)),
           [new_low] "r"((uint64_t)wanted), [new_high] "r"((uint64_t)(wanted >> 64))
         : "memory", "cc");
+    return (wide_word)high << 64 | low;
+#elif defined(__x86_64__)
+    uint64_t low = (uint64_t)expected, high = (uint64_t)(expected >> 64);
+
+    __asm__ volatile("lock cmpxchg16b %[p]"
+                     : [p] "+m"(*p), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)wanted), "c"((uint64_t)(wanted >> 64))
+                     : "memory", "cc");
     return (wide_word)high << 64 | low;
 #else
     return __sync_val_compare_and_swap(p, expected, wanted);
