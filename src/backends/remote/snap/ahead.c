@@ -189,12 +189,14 @@ go_once(struct hed_remote_going *g, uint64_t *begin, uint32_t *rounds, bool *sta
     if (!err)
         err = hed_remote_go_rounds(g, rounds);
     if (!err) {
-        *stays = true; /* it has been tried with the program held */
+        *stays = true; /* it has been tried */
         err = hed_remote_hold_program(g->attendant, g->request, begin);
         if (!err) {
             err = take_over(g);
             hed_remote_release(g->remote);
             g->request->answer.stall_ns += g->remote->laps.last - *begin;
+            /* Variables may be elsewhere because code was loaded ahead. */
+            *stays = err != HED_ENOTSUP;
         }
     } else if (g->twin) {
         *stays = hed_remote_is_twin_lost(g) || err == HED_ENOMEM;

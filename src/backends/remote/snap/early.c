@@ -251,7 +251,7 @@ give_kept_back(struct kept_objects *k)
     for (size_t i = 0; i < k->count; i++)
         hed_object_put(k->all[i]);
     free(k->all);
-    *k = (struct kept_objects){NULL};
+    *k = (struct kept_objects){.count = 0};
 }
 
 static int
@@ -343,7 +343,7 @@ tell_modules(struct hed_remote_twin *t, const struct kept_objects *modules,
 int
 hed_remote_early_tell(struct hed_remote_twin *t)
 {
-    struct kept_objects modules = {NULL}, functions = {NULL}, execs = {NULL};
+    struct kept_objects modules = {.count = 0}, functions = {.count = 0}, execs = {.count = 0};
     struct hed_remote_channel *own;
     int err;
 
@@ -365,8 +365,10 @@ hed_remote_early_tell(struct hed_remote_twin *t)
     own = hed_remote_channel_aside();
     tell_modules(t, &modules, &functions);
     /* What is private memory depends on whether the heap is shared. */
-    for (size_t i = 0; i < execs.count && t->remote.shares_heap == t->of->shares_heap; i++)
+    for (size_t i = 0; i < execs.count && t->coded && t->remote.shares_heap == t->of->shares_heap;
+         i++)
         hed_remote_early_graph(t, (struct hed_exec *)execs.all[i]);
+    t->coded = true;
     hed_remote_channel_back(own);
     give_kept_back(&execs);
     give_kept_back(&functions);

@@ -77,7 +77,7 @@ drop_stale_pinned(struct hed_remote_twin *t, const struct pinned_list *here,
 int
 hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held)
 {
-    struct pinned_list here = {NULL}, there = {NULL};
+    struct pinned_list here = {.count = 0}, there = {.count = 0};
     int err = hed_remote_mappings_each(t->of, HED_MAP_HOST, list_pinned, &here);
 
     if (!err)

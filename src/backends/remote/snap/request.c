@@ -297,7 +297,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
         err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     }
     hed_remote_release(a->remote);
-    q->answer.stall_ns = a->remote->laps.last - begin;
+    q->answer.stall_ns += a->remote->laps.last - begin;
     hed_remote_report_move(a, q);
     q->answer.rounds = 1;
     q->answer.last_round = o.moved.bytes;

@@ -255,13 +255,21 @@ copy_batch(struct hed_remote_going *g, struct hed_remote_chunk *batch, size_t co
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 static int
+tell_twin(struct hed_remote_going *g)
+{
+    const int err = hed_remote_twin_adjust(g->twin, false, g->why);
+
+    return err ? err : hed_remote_early_tell(g->twin);
+}
+
+static int
 go_round(struct hed_remote_going *g)
 {
-    int err = hed_remote_twin_adjust(g->twin, false, g->why);
+    int err = g->twin->coded ? 0 : tell_twin(g); /* first without what is ours */
 
     g->round = 0;
     if (!err)
-        err = hed_remote_early_tell(g->twin);
+        err = tell_twin(g);
     if (!err)
         err = hed_remote_list_round(g);
     if (!err)

@@ -383,7 +383,7 @@ adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
 int
 hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why)
 {
-    struct range_list now = {NULL};
+    struct range_list now = {.count = 0};
     struct hed_remote_channel *own;
     int err = hed_remote_mappings_each(t->of, HED_MAP_DEVICE, note_range, &now);
 
@@ -401,7 +401,7 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why
         const bool entered = enter_common(t);
 
         err = adjust_ranges(t, &now);
-        if (!err && entered)
+        if (!err && entered && t->coded)
             err = adjust_sharing(t, held);
         if (entered)
             hed_thread_pop(t->of->driver);

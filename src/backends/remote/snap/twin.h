@@ -40,11 +40,14 @@ struct hed_remote_twin {
     uint64_t streams[HED_TWIN_CONTEXTS];   /* the first name of ours in each context; 0: none */
     uint64_t names;                        /* of streams, given so far */
     uint64_t offered, offered_size;        /* memory to copy through; 0: there is none */
-    bool shared;                           /* the worker has that memory, too */
-    bool written;                          /* no more bytes are written */
-    _Atomic bool on_the_way;               /* bytes may not have arrived: they are in messages */
-    bool without_pinned;                   /* other pinned memory is not prepared */
-    pthread_mutex_t gate;                  /* guards seats */
+    /* It has been told about the program's code once. What is ours comes after that: devices put
+     * variables where there is room. */
+    bool coded;
+    bool shared;             /* the worker has that memory, too */
+    bool written;            /* no more bytes are written */
+    _Atomic bool on_the_way; /* bytes may not have arrived: they are in messages */
+    bool without_pinned;     /* other pinned memory is not prepared */
+    pthread_mutex_t gate;    /* guards seats */
     pthread_cond_t passed;
     unsigned seats; /* of threads that write just now: one bit each */
 };
