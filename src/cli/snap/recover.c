@@ -1,6 +1,7 @@
 /* Recovery from a lost server. See recover.h. */
 #include "cli/snap/recover.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #define HEAR_MS 1000 /* for a program that has connected to say what it wants */
 #define FIRST_PAUSE_NS (250 * HED_NS_PER_MS)
 #define LONGEST_PAUSE_NS (5 * HED_NS_PER_S)
+#define HANG_UP_MS 100
 #define CONNECT_NS (2 * HED_NS_PER_S)
 #define HOPELESS_TRIES 3
 
@@ -197,6 +199,8 @@ hed_recovery_stuck(struct hed_recovery *r, const char *why)
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
+/* A server that is just dying lets clients connect for a moment; then it hangs up. A living one
+ * waits for them to speak. */
 static int
 reach_server(const char *text, struct hed_why *why)
 {
@@ -206,6 +210,14 @@ reach_server(const char *text, struct hed_why *why)
 
     if (err == 0)
         err = a.transport->link->connect(&a, hed_now_ns() + CONNECT_NS, &fd, why);
+    if (err == 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN | POLLRDHUP};
+
+        if (poll(&p, 1, HANG_UP_MS) > 0) {
+            hed_why_set(why, "%s hangs up", text);
+            err = HED_EIO;
+        }
+    }
     if (fd >= 0)
         close(fd);
     return err;

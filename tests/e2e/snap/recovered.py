@@ -219,7 +219,9 @@ def server_stays_away(folder):
     until(lambda: snapshots(kept) or not run.runs(), run.errors)
     server.kill()
     assert run.end() not in (0, -signal.SIGKILL), run.errors()
-    assert "waits up to 1.00 s" in run.errors() and "is told so" in run.errors(), run.errors()
+    assert "waits up to 1.00 s" in run.errors(), run.errors()
+    # The second if the server took so long to die that it seemed to be there.
+    assert "is told so" in run.errors() or "cannot go on from" in run.errors(), run.errors()
 
 
 def ended_while_it_waits(folder):

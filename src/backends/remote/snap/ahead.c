@@ -47,7 +47,7 @@ verify_batch(struct hed_remote_going *g, struct hed_remote_chunk *batch, size_t 
         if (n->known[batch[i].index] &&
             !hed_snap_hash_same(&n->hashes[batch[i].index], &g->hashes[i])) {
             hed_why_set(g->why, "memory at %#llx is not what was sent",
-                        (unsigned long long)(batch[i].extent->at + batch[i].offset));
+                        (unsigned long long)batch[i].extent->at + batch[i].offset);
             err = HED_EFORMAT;
         }
     }
