@@ -55,7 +55,7 @@ program_text(const struct hed_worker_status *w, char out[CELL])
     size_t n = 0;
 
     for (; n < CELL - 1 && n < sizeof w->program && w->program[n]; n++)
-        out[n] = w->program[n] > ' ' && w->program[n] < 0x7f ? w->program[n] : '?';
+        out[n] = (char)(w->program[n] > ' ' && w->program[n] < 0x7f ? w->program[n] : '?');
     out[n] = '\0';
     return n ? out : "?";
 }
@@ -70,7 +70,7 @@ client_text(const struct hed_child *c, char *out, size_t size)
     else
         (void)snprintf(out, size, "%s", c->peer);
     for (char *p = out; *p; p++)
-        *p = *p >= ' ' && *p < 0x7f ? *p : '?'; /* a certificate may have any name */
+        *p = (char)(*p >= ' ' && *p < 0x7f ? *p : '?'); /* a certificate may have any name */
     return out;
 }
 
