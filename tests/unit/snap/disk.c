@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ struct disk {
     struct hed_snap_files table;
     struct disk_faults faults;
     uint64_t operations;
-    uint64_t calls; /* of all kinds, for faults that come by turns */
+    _Atomic uint64_t calls; /* of all kinds, for faults that come by turns */
     bool crashed;
     struct disk_file files[FILES];
     int file_count;
@@ -118,14 +119,17 @@ disk_pread(void *state, int fd, void *p, size_t n, uint64_t at)
 
     if (!f || d->crashed)
         return fail(f ? EIO : EBADF);
-    d->calls++;
-    if (d->faults.interrupts && d->calls % d->faults.interrupts == 0)
+
+    /* Relaxed: it only counts, and several threads may read at once. */
+    const uint64_t call = atomic_fetch_add_explicit(&d->calls, 1, memory_order_relaxed) + 1;
+
+    if (d->faults.interrupts && call % d->faults.interrupts == 0)
         return fail(EINTR);
     if (at >= f->now.size)
         return 0;
     if (n > f->now.size - at)
         n = f->now.size - at;
-    if (d->faults.shorts && d->calls % d->faults.shorts == 0 && n > 1)
+    if (d->faults.shorts && call % d->faults.shorts == 0 && n > 1)
         n /= 2;
     memcpy(p, f->now.data + at, n);
     return (ssize_t)n;
