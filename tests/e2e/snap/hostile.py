@@ -149,6 +149,15 @@ class Programs(Hostile):
                     except OSError:
                         pass
 
+    def in_spite_of_them(self, *words):
+        """If they are quick, ours is exchanged before it is opened. Then nothing is done."""
+        while True:
+            r = subprocess.run([HEDDLE, *map(str, words)], env=self.env, cwd=self.folder, text=True,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+            if "somebody else has taken the place" not in r.stderr:
+                self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+                return r.stdout
+
     @unittest.skipIf(can_criu(), str(can_criu()))
     def test_the_folder_of_images_is_exchanged(self):
         """In a folder of their own, they can rename ours and put another in its place."""
@@ -164,14 +173,14 @@ class Programs(Hostile):
             os.kill(exchange, signal.SIGKILL)
             os.waitpid(exchange, 0)
         self.addCleanup(end)
-        self.heddle("snap", "save", p.pid, "-o", "theirs/a.snap")
+        self.in_spite_of_them("snap", "save", p.pid, "-o", "theirs/a.snap")
         self.assertEqual(p.wait(PATIENCE), -signal.SIGKILL)
-        pid = int(self.heddle("snap", "restore", "theirs/a.snap", "--detach"))
+        pid = int(self.in_spite_of_them("snap", "restore", "theirs/a.snap", "--detach"))
         self.assertEqual(pid, p.pid)
         self.goes_on()
         os.kill(pid, signal.SIGKILL)
         gone = [n for n in os.listdir(self.theirs) if n.endswith("-gone")]
-        self.assertEqual(len(gone), 2)
+        self.assertGreaterEqual(len(gone), 2)
         for name in gone:
             self.assertEqual(os.listdir(os.path.join(self.theirs, name)), [])
 
