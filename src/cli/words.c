@@ -13,37 +13,40 @@
 #define WORD_MAX 32
 #define COLUMNS 79
 
+/* Writes a line that is safe for a terminal. The text comes first: it may contain %m. */
+static void
+put_line(FILE *to, const char *prefix, const char *fmt, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    fflush(stdout);
+    fputs(prefix, to);
+    hed_cli_put(to, text ? text : fmt);
+    fputc('\n', to);
+    free(text);
+}
+
 void
 hed_cli_say(const char *fmt, ...)
 {
-    char *text = NULL;
     va_list args;
 
     va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        text = NULL;
+    put_line(stderr, "heddle: ", fmt, args);
     va_end(args);
-    fflush(stdout);
-    fputs("heddle: ", stderr);
-    hed_cli_put(stderr, text ? text : fmt);
-    fputc('\n', stderr);
-    free(text);
 }
 
 void
 hed_cli_tell(const char *fmt, ...)
 {
-    char *text = NULL;
     va_list args;
 
     va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        text = NULL;
+    put_line(stdout, "", fmt, args);
     va_end(args);
-    hed_cli_put(stdout, text ? text : fmt);
-    putchar('\n');
     fflush(stdout);
-    free(text);
 }
 
 /* Reads a character of UTF-8. Returns how many bytes it has; 1 and U+FFFD for what is none. */
