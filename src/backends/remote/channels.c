@@ -61,11 +61,9 @@ make_channel_key(void)
     (void)pthread_key_create(&at_end, leave_channel);
 }
 
-/* Says to which session the channel belongs. There is no answer: the worker closes connections that
- * it does not know. */
-static int
-say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
-           enum hed_channel_purpose purpose)
+int
+hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
+                      enum hed_channel_purpose purpose, const uint8_t *key)
 {
     struct hed_attach *a = hed_channel_begin(channel, sizeof *a);
 
@@ -77,6 +75,8 @@ say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
     a->head.thread = thread;
     memcpy(a->session, r->session, sizeof a->session);
     memcpy(a->secret, r->secret, sizeof a->secret);
+    if (key)
+        memcpy(a->key, key, sizeof a->key);
     a->purpose = purpose;
     return hed_channel_end(channel, sizeof *a, true);
 }
@@ -95,7 +95,7 @@ hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_
     if (!err && purpose == HED_CHANNEL_CALLS)
         err = hed_remote_patience(r, *out);
     if (!err)
-        err = say_attach(r, *out, thread, purpose);
+        err = hed_remote_say_attach(r, *out, thread, purpose, NULL);
     if (err && *out) {
         hed_channel_free(*out);
         *out = NULL;

@@ -203,6 +203,10 @@ struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct h
                                                   uint32_t thread);
 /* A connection that the next thread without one will use. */
 int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
+/* Says to which session a channel belongs, and for one that returns (snap/park.c) the key. There is
+ * no answer: the worker closes connections that it does not know. key may be NULL. */
+int hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
+                          enum hed_channel_purpose purpose, const uint8_t *key);
 /* No thread but this one is in a call: gives connections that no thread uses to threads that have
  * none to the present worker, so that they need not connect. */
 void hed_remote_channels_deal(struct hed_remote *r);

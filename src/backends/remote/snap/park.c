@@ -62,23 +62,6 @@ hed_remote_say_park(struct hed_remote *r, uint8_t *key, struct hed_why *why)
 /* ---- return ---------------------------------------------------------------------------------- */
 
 static int
-say_who_returns(struct hed_remote *r, const uint8_t *key, struct hed_channel *channel)
-{
-    struct hed_attach *a = hed_channel_begin(channel, sizeof *a);
-
-    if (!a)
-        return HED_EIO;
-    memset(a, 0, sizeof *a);
-    a->head.size = sizeof *a;
-    a->head.kind = HED_MSG_ATTACH;
-    memcpy(a->session, r->session, sizeof a->session);
-    memcpy(a->secret, r->secret, sizeof a->secret);
-    memcpy(a->key, key, sizeof a->key);
-    a->purpose = HED_CHANNEL_RETURN;
-    return hed_channel_end(channel, sizeof *a, true);
-}
-
-static int
 hear_welcome_back(struct hed_remote *r, struct hed_channel *channel)
 {
     struct hed_msg *m;
@@ -138,7 +121,7 @@ hed_remote_say_return(struct hed_remote *r, const uint8_t *key, struct hed_chann
         return err;
     err = hed_remote_patience(r, channel);
     if (!err)
-        err = say_who_returns(r, key, channel);
+        err = hed_remote_say_attach(r, channel, 0, HED_CHANNEL_RETURN, key);
     if (!err)
         err = hear_welcome_back(r, channel);
     if (!err)
