@@ -113,16 +113,16 @@ hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsi
 }
 
 int
-hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
-                         int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg)
+hed_remote_mappings_list(struct hed_remote *r, enum hed_map_kind kind,
+                         struct hed_remote_mappings *out)
 {
-    struct hed_remote_mapping *all = NULL;
-    size_t count = 0, n = 0;
+    size_t count = 0;
     int err = 0;
 
+    *out = (struct hed_remote_mappings){.count = 0};
     hed_lock(&r->memory->lock);
     for (int pass = 0; pass < 2; pass++) {
-        if (pass == 1 && count && !(all = malloc(count * sizeof *all)))
+        if (pass == 1 && count && !(out->all = malloc(count * sizeof *out->all)))
             err = HED_ENOMEM;
         for (size_t i = 0; i < HED_MAPPING_BUCKETS && !err; i++)
             for (struct hed_remote_mapping *m = r->memory->mappings[i]; m; m = m->next) {
@@ -131,12 +131,22 @@ hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                 if (pass == 0)
                     count++;
                 else
-                    all[n++] = *m;
+                    out->all[out->count++] = *m;
             }
     }
     hed_unlock(&r->memory->lock);
-    for (size_t i = 0; i < n && !err; i++)
-        err = fn(arg, &all[i]);
-    free(all);
+    return err;
+}
+
+int
+hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
+                         int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg)
+{
+    struct hed_remote_mappings l;
+    int err = hed_remote_mappings_list(r, kind, &l);
+
+    for (size_t i = 0; i < l.count && !err; i++)
+        err = fn(arg, &l.all[i]);
+    free(l.all);
     return err;
 }

@@ -76,6 +76,13 @@ bool hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64
 /* Has a twin the same pinned memory? */
 bool hed_remote_mapping_same(struct hed_remote *twin, const struct hed_remote_mapping *m);
 void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
+/* A copy of all mappings of a kind, in no order; the caller frees `all`. */
+struct hed_remote_mappings {
+    struct hed_remote_mapping *all;
+    size_t count;
+};
+int hed_remote_mappings_list(struct hed_remote *r, enum hed_map_kind kind,
+                             struct hed_remote_mappings *out);
 int hed_remote_mappings_each(struct hed_remote *r, enum hed_map_kind kind,
                              int (*fn)(void *arg, const struct hed_remote_mapping *m), void *arg);
 /* heap.c. Moves pinned memory into the heap, in which a worker that shares it will look for it. */

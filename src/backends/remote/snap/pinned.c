@@ -18,31 +18,8 @@
 #include "base/err.h"
 #include "base/log.h"
 
-struct pinned_list {
-    struct hed_remote_mapping *all;
-    size_t count, room;
-};
-
-static int
-list_pinned(void *arg, const struct hed_remote_mapping *m)
-{
-    struct pinned_list *l = arg;
-
-    if (l->count == l->room) {
-        const size_t room = l->room ? 2 * l->room : 64;
-        struct hed_remote_mapping *all = realloc(l->all, room * sizeof *all);
-
-        if (!all)
-            return HED_ENOMEM;
-        l->all = all;
-        l->room = room;
-    }
-    l->all[l->count++] = *m;
-    return 0;
-}
-
 static bool
-overlaps_any(const struct hed_remote_mapping *m, const struct pinned_list *l)
+overlaps_any(const struct hed_remote_mapping *m, const struct hed_remote_mappings *l)
 {
     for (size_t i = 0; i < l->count; i++)
         if (m->at < l->all[i].at + l->all[i].size && l->all[i].at < m->at + m->size)
@@ -51,7 +28,7 @@ overlaps_any(const struct hed_remote_mapping *m, const struct pinned_list *l)
 }
 
 static bool
-has_pinned(const struct pinned_list *l, const struct hed_remote_mapping *m)
+has_pinned(const struct hed_remote_mappings *l, const struct hed_remote_mapping *m)
 {
     for (size_t i = 0; i < l->count; i++)
         if (l->all[i].at == m->at && l->all[i].size == m->size && l->all[i].serial == m->serial)
@@ -61,8 +38,8 @@ has_pinned(const struct pinned_list *l, const struct hed_remote_mapping *m)
 
 /* What the twin has and the program has not: goes, if nothing of the program is there. */
 static int
-drop_stale_pinned(struct hed_remote_twin *t, const struct pinned_list *here,
-                  const struct pinned_list *there)
+drop_stale_pinned(struct hed_remote_twin *t, const struct hed_remote_mappings *here,
+                  const struct hed_remote_mappings *there)
 {
     for (size_t i = 0; i < there->count; i++) {
         if (has_pinned(here, &there->all[i]))
@@ -77,11 +54,11 @@ drop_stale_pinned(struct hed_remote_twin *t, const struct pinned_list *here,
 int
 hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held)
 {
-    struct pinned_list here = {.count = 0}, there = {.count = 0};
-    int err = hed_remote_mappings_each(t->of, HED_MAP_HOST, list_pinned, &here);
+    struct hed_remote_mappings here, there = {.count = 0};
+    int err = hed_remote_mappings_list(t->of, HED_MAP_HOST, &here);
 
     if (!err)
-        err = hed_remote_mappings_each(&t->remote, HED_MAP_HOST, list_pinned, &there);
+        err = hed_remote_mappings_list(&t->remote, HED_MAP_HOST, &there);
     if (!err && held)
         err = drop_stale_pinned(t, &here, &there);
     for (size_t i = 0; i < here.count && !err; i++) {

@@ -14,33 +14,10 @@
 #include "base/err.h"
 #include "base/reserve.h"
 
-struct pinned_ranges {
-    struct hed_remote_range *at; /* `next` is not used */
-    size_t count, room;
-};
-
 static int
-add_pinned(void *arg, const struct hed_remote_mapping *m)
+compare_mappings(const void *a, const void *b)
 {
-    struct pinned_ranges *p = arg;
-
-    if (p->count == p->room) {
-        const size_t room = p->room ? 2 * p->room : 64;
-        struct hed_remote_range *more = realloc(p->at, room * sizeof *more);
-
-        if (!more)
-            return HED_ENOMEM;
-        p->at = more;
-        p->room = room;
-    }
-    p->at[p->count++] = (struct hed_remote_range){NULL, m->at, m->at + m->size};
-    return 0;
-}
-
-static int
-compare_ranges(const void *a, const void *b)
-{
-    const struct hed_remote_range *x = a, *y = b;
+    const struct hed_remote_mapping *x = a, *y = b;
 
     return (x->at > y->at) - (x->at < y->at);
 }
@@ -66,19 +43,19 @@ change_gap(struct gap_change *g, uint64_t at, uint64_t size)
 static int
 change_gaps(struct hed_remote *r, struct gap_change *g)
 {
-    struct pinned_ranges p = {.at = NULL};
+    struct hed_remote_mappings p;
     uint64_t at = r->base;
-    int err = hed_remote_mappings_each(r, HED_MAP_HOST, add_pinned, &p);
+    int err = hed_remote_mappings_list(r, HED_MAP_HOST, &p);
 
     if (!err && p.count)
-        qsort(p.at, p.count, sizeof *p.at, compare_ranges);
+        qsort(p.all, p.count, sizeof *p.all, compare_mappings);
     for (size_t i = 0; i < p.count && !err; i++) {
-        err = change_gap(g, at, p.at[i].at - at);
-        at = p.at[i].end;
+        err = change_gap(g, at, p.all[i].at - at);
+        at = p.all[i].at + p.all[i].size;
     }
     if (!err)
         err = change_gap(g, at, r->base + r->size - at);
-    free(p.at);
+    free(p.all);
     return err;
 }
 
