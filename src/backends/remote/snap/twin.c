@@ -312,27 +312,8 @@ hed_remote_twin_written(struct hed_remote_twin *t)
 
 struct range_list {
     struct hed_remote_twin_range *all;
-    size_t count, room;
+    size_t count;
 };
-
-static int
-note_range(void *arg, const struct hed_remote_mapping *m)
-{
-    struct range_list *l = arg;
-
-    if (l->count == l->room) {
-        const size_t room = l->room ? 2 * l->room : 64;
-        struct hed_remote_twin_range *all = realloc(l->all, room * sizeof *all);
-
-        if (!all)
-            return HED_ENOMEM;
-        l->all = all;
-        l->room = room;
-    }
-    l->all[l->count++] =
-        (struct hed_remote_twin_range){.at = m->at, .size = m->size, .device = m->device};
-    return 0;
-}
 
 static int
 compare_twin_ranges(const void *left, const void *right)
@@ -340,6 +321,26 @@ compare_twin_ranges(const void *left, const void *right)
     const struct hed_remote_twin_range *a = left, *b = right;
 
     return (a->at > b->at) - (a->at < b->at);
+}
+
+/* The device memory that the program has now, by address. */
+static int
+list_ranges(struct hed_remote_twin *t, struct range_list *out)
+{
+    struct hed_remote_mappings m;
+    int err = hed_remote_mappings_list(t->of, HED_MAP_DEVICE, &m);
+
+    *out = (struct range_list){.count = 0};
+    if (!err && m.count && !(out->all = calloc(m.count, sizeof *out->all)))
+        err = HED_ENOMEM;
+    for (; !err && out->count < m.count; out->count++)
+        out->all[out->count] = (struct hed_remote_twin_range){.at = m.all[out->count].at,
+                                                              .size = m.all[out->count].size,
+                                                              .device = m.all[out->count].device};
+    if (out->count)
+        qsort(out->all, out->count, sizeof *out->all, compare_twin_ranges);
+    free(m.all);
+    return err;
 }
 
 static int
@@ -383,16 +384,12 @@ adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
 int
 hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why)
 {
-    struct range_list now = {.count = 0};
+    struct range_list now;
     struct hed_remote_channel *own;
-    int err = hed_remote_mappings_each(t->of, HED_MAP_DEVICE, note_range, &now);
+    int err = list_ranges(t, &now);
 
-    if (err) {
-        free(now.all);
+    if (err)
         return err;
-    }
-    if (now.count)
-        qsort(now.all, now.count, sizeof *now.all, compare_twin_ranges);
     own = hed_remote_channel_aside();
     err = adjust_contexts(t, why);
     if (err) {
