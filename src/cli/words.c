@@ -14,7 +14,7 @@
 #define COLUMNS 79
 
 /* Writes a line that is safe for a terminal. The text comes first: it may contain %m. */
-static void
+__attribute__((format(printf, 3, 0))) static void
 put_line(FILE *to, const char *prefix, const char *fmt, va_list args)
 {
     char *text = NULL;
