@@ -56,6 +56,31 @@ add_custom_command(
     COMMENT "Generating tables of machine code")
 list(APPEND heddle_gen_outputs ${HEDDLE_GEN_DIR}/sass.stamp)
 
+# The runtime API, and the editions of its library: the N of libcudart.so.N.
+set(HEDDLE_CUDART_EDITIONS 8.0 10.2 11.0 12 13)
+file(GLOB spec_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/spec/cudart/*.py
+     ${PROJECT_SOURCE_DIR}/spec/cuda/*.py)
+set(outputs)
+foreach(file abi.h calls.h calls.md driver.c driver.h errors.c)
+    list(APPEND outputs ${HEDDLE_GEN_DIR}/cudart_${file})
+endforeach()
+foreach(edition ${HEDDLE_CUDART_EDITIONS})
+    list(APPEND outputs ${HEDDLE_GEN_DIR}/cudart_front_${edition}.c
+         ${HEDDLE_GEN_DIR}/cudart_${edition}.map ${HEDDLE_GEN_DIR}/cudart_${edition}.exports)
+endforeach()
+list(APPEND outputs ${HEDDLE_GEN_DIR}/cudart_check_13.c)
+add_custom_command(
+    OUTPUT ${HEDDLE_GEN_DIR}/cudart.stamp
+    BYPRODUCTS ${outputs}
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/emit_runtime.py
+            --cuda ${PROJECT_SOURCE_DIR}/spec/cuda --spec ${PROJECT_SOURCE_DIR}/spec/cudart
+            --out ${HEDDLE_GEN_DIR}
+    COMMAND ${CMAKE_COMMAND} -E touch ${HEDDLE_GEN_DIR}/cudart.stamp
+    DEPENDS ${heddle_gen_sources} ${spec_files}
+    COMMENT "Generating the runtime API")
+list(APPEND heddle_gen_outputs ${HEDDLE_GEN_DIR}/cudart.stamp)
+set_source_files_properties(${outputs} PROPERTIES GENERATED TRUE)
+
 add_custom_target(heddle_gen DEPENDS ${heddle_gen_outputs})
 add_library(heddle_gen_headers INTERFACE)
 add_dependencies(heddle_gen_headers heddle_gen)
@@ -84,6 +109,11 @@ if(HEDDLE_CUDA_INCLUDE)
     target_sources(heddle_check PRIVATE ${HEDDLE_GEN_DIR}/cuda_check_nvidia.c)
     set_source_files_properties(${HEDDLE_GEN_DIR}/cuda_check_nvidia.c PROPERTIES
         COMPILE_OPTIONS "-isystem;${HEDDLE_CUDA_INCLUDE};-Wno-deprecated-declarations")
+    if(EXISTS ${HEDDLE_CUDA_INCLUDE}/cuda_runtime_api.h)
+        target_sources(heddle_check PRIVATE ${HEDDLE_GEN_DIR}/cudart_check_13.c)
+        set_source_files_properties(${HEDDLE_GEN_DIR}/cudart_check_13.c PROPERTIES
+            COMPILE_OPTIONS "-isystem;${HEDDLE_CUDA_INCLUDE};-Wno-deprecated-declarations")
+    endif()
     if(EXISTS ${HEDDLE_CUDA_INCLUDE}/nvml.h)
         target_sources(heddle_check PRIVATE ${HEDDLE_GEN_DIR}/nvml_check_nvidia.c)
         set_source_files_properties(${HEDDLE_GEN_DIR}/nvml_check_nvidia.c PROPERTIES

@@ -226,12 +226,10 @@ class Vocabulary:
 # ---- loading ----------------------------------------------------------------------------------
 
 
-def load(path, ids=None):
-    """Execute the spec at `path` (a folder with FILES in its __init__.py, or one file)."""
-    path = Path(path)
-    spec = Spec(path.stem)
+def execute(spec, path, words):
+    """Run the files of the spec at `path` (a folder with FILES in its __init__.py, or one file)."""
     scope = spec.scope
-    scope.update(Vocabulary(spec).words())
+    scope.update(words)
     files = [path]
     if path.is_dir():
         listing = {}
@@ -252,6 +250,13 @@ def load(path, ids=None):
             raise SpecError(f"{f}:{line}: {e}") from e
     if spec.result is None:
         raise SpecError(f"{files[0]}:1: no api() line, or its result enum is not described")
+
+
+def load(path, ids=None):
+    """The spec at `path`, with numbers, and checked as a whole."""
+    path = Path(path)
+    spec = Spec(path.stem)
+    execute(spec, path, Vocabulary(spec).words())
     number(spec, Path(ids) if ids else path.with_suffix(".ids"))
     travel.check(spec)
     effects.finish(spec)

@@ -40,6 +40,7 @@ TABLE = {
     "backends/remote": "core base gen wire driver fatbin snap",
     "backends/cpu": "core base gen ptx driver fatbin sass",
     "front": "core base gen",
+    "cudart": "base gen",
     "inject": "core base gen trace sched record",
     # Four programs; each may include what lies in server/ itself, and the listener the headers of
     # the gate and of the bridge (vm), by which they are started.

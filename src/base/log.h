@@ -36,7 +36,8 @@ enum hed_log_level {
     X(PTX, "ptx")           \
     X(FATBIN, "fatbin")     \
     X(DRIVER, "driver")     \
-    X(INJECT, "inject")
+    X(INJECT, "inject")     \
+    X(CUDART, "cudart")
 
 enum hed_log_comp {
 #define HED_LOG_ENUM(token, name) HED_LOG_##token,

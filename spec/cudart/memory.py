@@ -1,0 +1,94 @@
+"""Memory, arrays, pools, host memory, pointers."""
+
+call("cudaArrayGetInfo", Out(cudaChannelFormatDesc, "desc"), Out(cudaExtent, "extent"),
+     Out(U32, "flags"), In(cudaArray_t, "array"), missing="not written yet")
+call("cudaArrayGetMemoryRequirements", Out(cudaArrayMemoryRequirements, "memoryRequirements"),
+     In(cudaArray_t, "array"), In(I32, "device"), driver="cuArrayGetMemoryRequirements")
+call("cudaArrayGetPlane", Out(cudaArray_t, "pPlaneArray"), In(cudaArray_t, "hArray"),
+     In(U32, "planeIdx"), driver="cuArrayGetPlane")
+call("cudaArrayGetSparseProperties", Out(cudaArraySparseProperties, "sparseProperties"),
+     In(cudaArray_t, "array"), driver="cuArrayGetSparseProperties")
+call("cudaDeviceGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"),
+     driver="cuDeviceGetDefaultMemPool")
+call("cudaDeviceGetMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"),
+     driver="cuDeviceGetMemPool")
+call("cudaDeviceSetMemPool", In(I32, "device"), In(cudaMemPool_t, "memPool"),
+     driver="cuDeviceSetMemPool")
+call("cudaFree", In(PTR, "devPtr"), by_hand=True)
+call("cudaFreeArray", In(cudaArray_t, "array"), missing="not written yet")
+call("cudaFreeAsync", In(PTR, "devPtr"), In(cudaStream_t, "hStream"), ptds=True,
+     driver="cuMemFreeAsync")
+call("cudaFreeHost", In(PTR, "ptr"), by_hand=True)
+call("cudaFreeMipmappedArray", In(cudaMipmappedArray_t, "mipmappedArray"),
+     missing="not written yet")
+call("cudaGetMipmappedArrayLevel", Out(cudaArray_t, "levelArray"),
+     In(cudaMipmappedArray_const_t, "mipmappedArray"), In(U32, "level"),
+     driver="cuMipmappedArrayGetLevel")
+call("cudaHostAlloc", Out(PTR, "pHost"), In(SIZE, "size"), In(U32, "flags"), by_hand=True)
+call("cudaHostGetDevicePointer", Out(PTR, "pDevice"), In(PTR, "pHost"), In(U32, "flags"),
+     driver="cuMemHostGetDevicePointer_v2")
+call("cudaHostGetFlags", Out(U32, "pFlags"), In(PTR, "pHost"), driver="cuMemHostGetFlags")
+call("cudaHostRegister", In(PTR, "ptr"), In(SIZE, "size"), In(U32, "flags"),
+     driver="cuMemHostRegister_v2")
+call("cudaHostUnregister", In(PTR, "ptr"), driver="cuMemHostUnregister")
+call("cudaMalloc", Out(PTR, "devPtr"), In(SIZE, "size"), by_hand=True)
+call("cudaMalloc3D", Out(cudaPitchedPtr, "pitchedDevPtr"), In(cudaExtent, "extent"),
+     missing="not written yet")
+call("cudaMalloc3DArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
+     In(cudaExtent, "extent"), In(U32, "flags"), missing="not written yet")
+call("cudaMallocArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
+     In(SIZE, "width"), In(SIZE, "height"), In(U32, "flags"), missing="not written yet")
+call("cudaMallocAsync", Out(PTR, "devPtr"), In(SIZE, "size"), In(cudaStream_t, "hStream"),
+     ptds=True, missing="not written yet")
+call("cudaMallocFromPoolAsync", Out(PTR, "ptr"), In(SIZE, "size"), In(cudaMemPool_t, "memPool"),
+     In(cudaStream_t, "stream"), ptds=True, missing="not written yet")
+call("cudaMallocHost", Out(PTR, "ptr"), In(SIZE, "size"), by_hand=True)
+call("cudaMallocManaged", Out(PTR, "devPtr"), In(SIZE, "size"), In(U32, "flags"),
+     missing="not written yet")
+call("cudaMallocMipmappedArray", Out(cudaMipmappedArray_t, "mipmappedArray"),
+     In(Ref(cudaChannelFormatDesc), "desc"), In(cudaExtent, "extent"), In(U32, "numLevels"),
+     In(U32, "flags"), missing="not written yet")
+call("cudaMallocPitch", Out(PTR, "devPtr"), Out(SIZE, "pitch"), In(SIZE, "width"),
+     In(SIZE, "height"), missing="not written yet")
+call("cudaMemGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
+     In(cudaMemAllocationType, "type"), editions="13..", driver="cuMemGetDefaultMemPool")
+call("cudaMemGetInfo", Out(SIZE, "free"), Out(SIZE, "total"), driver="cuMemGetInfo_v2")
+call("cudaMemGetLocationInfo", In(PTR, "devPtr"), In(SIZE, "size"), In(SIZE, "summaryGranularity"),
+     In(SIZE, "samplingGranularity"), Out(cudaMemLocation, "location_out"), editions="13..",
+     since=13040, missing="not written yet")
+call("cudaMemGetMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
+     In(cudaMemAllocationType, "type"), editions="13..", driver="cuMemGetMemPool")
+call("cudaMemPoolCreate", Out(cudaMemPool_t, "memPool"), In(Ref(cudaMemPoolProps), "poolProps"),
+     driver="cuMemPoolCreate")
+call("cudaMemPoolDestroy", In(cudaMemPool_t, "memPool"), driver="cuMemPoolDestroy")
+call("cudaMemPoolExportPointer", Out(cudaMemPoolPtrExportData, "exportData"), In(PTR, "ptr"),
+     driver="cuMemPoolExportPointer")
+call("cudaMemPoolExportToShareableHandle", In(PTR, "shareableHandle"),
+     In(cudaMemPool_t, "memPool"), In(cudaMemAllocationHandleType, "handleType"), In(U32, "flags"),
+     driver="cuMemPoolExportToShareableHandle")
+call("cudaMemPoolGetAccess", Out(cudaMemAccessFlags, "flags"), In(cudaMemPool_t, "memPool"),
+     Out(cudaMemLocation, "location"), driver="cuMemPoolGetAccess")
+call("cudaMemPoolGetAttribute", In(cudaMemPool_t, "memPool"), In(cudaMemPoolAttr, "attr"),
+     In(PTR, "value"), driver="cuMemPoolGetAttribute")
+call("cudaMemPoolImportFromShareableHandle", Out(cudaMemPool_t, "memPool"),
+     In(PTR, "shareableHandle"), In(cudaMemAllocationHandleType, "handleType"), In(U32, "flags"),
+     driver="cuMemPoolImportFromShareableHandle")
+call("cudaMemPoolImportPointer", Out(PTR, "ptr"), In(cudaMemPool_t, "memPool"),
+     Out(cudaMemPoolPtrExportData, "exportData"), driver="cuMemPoolImportPointer")
+call("cudaMemPoolSetAccess", In(cudaMemPool_t, "memPool"), In(Ref(cudaMemAccessDesc), "descList"),
+     In(SIZE, "count"), driver="cuMemPoolSetAccess")
+call("cudaMemPoolSetAttribute", In(cudaMemPool_t, "memPool"), In(cudaMemPoolAttr, "attr"),
+     In(PTR, "value"), driver="cuMemPoolSetAttribute")
+call("cudaMemPoolTrimTo", In(cudaMemPool_t, "memPool"), In(SIZE, "minBytesToKeep"),
+     driver="cuMemPoolTrimTo")
+call("cudaMemSetMemPool", Out(cudaMemLocation, "location"), In(cudaMemAllocationType, "type"),
+     In(cudaMemPool_t, "memPool"), editions="13..", driver="cuMemSetMemPool")
+call("cudaMipmappedArrayGetMemoryRequirements",
+     Out(cudaArrayMemoryRequirements, "memoryRequirements"), In(cudaMipmappedArray_t, "mipmap"),
+     In(I32, "device"), driver="cuMipmappedArrayGetMemoryRequirements")
+call("cudaMipmappedArrayGetSparseProperties", Out(cudaArraySparseProperties, "sparseProperties"),
+     In(cudaMipmappedArray_t, "mipmap"), driver="cuMipmappedArrayGetSparseProperties")
+call("cudaPointerGetAttributes", Out(cudaPointerAttributes_12, "attributes"), In(CPTR, "ptr"),
+     editions="..12", missing="not written yet", as_="cudaPointerGetAttributes_12")
+call("cudaPointerGetAttributes", Out(cudaPointerAttributes, "attributes"), In(CPTR, "ptr"),
+     editions="13..", missing="not written yet")

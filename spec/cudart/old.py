@@ -1,0 +1,56 @@
+"""Calls that later editions lack."""
+
+call("cudaBindSurfaceToArray", In(Ref(surfaceReference), "surfref"),
+     In(cudaArray_const_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"), editions="..11",
+     missing="not written yet")
+call("cudaBindTexture", Out(SIZE, "offset"), In(Ref(textureReference), "texref"),
+     In(CPTR, "devPtr"), In(Ref(cudaChannelFormatDesc), "desc"), In(SIZE, "size"), editions="..11",
+     missing="not written yet")
+call("cudaBindTexture2D", Out(SIZE, "offset"), In(Ref(textureReference), "texref"),
+     In(CPTR, "devPtr"), In(Ref(cudaChannelFormatDesc), "desc"), In(SIZE, "width"),
+     In(SIZE, "height"), In(SIZE, "pitch"), editions="..11", missing="not written yet")
+call("cudaBindTextureToArray", In(Ref(textureReference), "texref"), In(cudaArray_const_t, "array"),
+     In(Ref(cudaChannelFormatDesc), "desc"), editions="..11", missing="not written yet")
+call("cudaBindTextureToMipmappedArray", In(Ref(textureReference), "texref"),
+     In(cudaMipmappedArray_const_t, "mipmappedArray"), In(Ref(cudaChannelFormatDesc), "desc"),
+     editions="..11", missing="not written yet")
+call("cudaGetSurfaceReference", In(Ptr("const surfaceReference **"), "surfref"),
+     In(CPTR, "symbol"), editions="..11", missing="not written yet")
+call("cudaGetTextureAlignmentOffset", Out(SIZE, "offset"), In(Ref(textureReference), "texref"),
+     editions="..11", missing="not written yet")
+call("cudaGetTextureReference", In(Ptr("const textureReference **"), "texref"), In(CPTR, "symbol"),
+     editions="..11", missing="not written yet")
+call("cudaLaunchCooperativeKernelMultiDevice", Out(cudaLaunchParams, "launchParamsList"),
+     In(U32, "numDevices"), In(U32, "flags"), editions="..12", missing="not written yet")
+call("cudaMemcpyArrayToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffsetDst"),
+     In(SIZE, "hOffsetDst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffsetSrc"),
+     In(SIZE, "hOffsetSrc"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
+     missing="not written yet")
+call("cudaMemcpyFromArray", In(PTR, "dst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffset"),
+     In(SIZE, "hOffset"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
+     missing="not written yet")
+call("cudaMemcpyFromArrayAsync", In(PTR, "dst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffset"),
+     In(SIZE, "hOffset"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"),
+     In(cudaStream_t, "stream"), ptds=True, missing="not written yet")
+call("cudaMemcpyToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE, "hOffset"),
+     In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
+     missing="not written yet")
+call("cudaMemcpyToArrayAsync", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE, "hOffset"),
+     In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), In(cudaStream_t, "stream"),
+     ptds=True, missing="not written yet")
+call("cudaSetDoubleForDevice", Out(F64, "d"), editions="..12", missing="not written yet")
+call("cudaSetDoubleForHost", Out(F64, "d"), editions="..12", missing="not written yet")
+call("cudaThreadExit", editions="..12", by_hand=True, as_="cudaDeviceReset")
+call("cudaThreadGetCacheConfig", Out(cudaFuncCache, "pCacheConfig"), editions="..12",
+     driver="cuCtxGetCacheConfig")
+call("cudaThreadGetLimit", Out(SIZE, "pValue"), In(cudaLimit, "limit"), editions="..12",
+     driver="cuCtxGetLimit")
+call("cudaThreadSetCacheConfig", In(cudaFuncCache, "cacheConfig"), editions="..12",
+     driver="cuCtxSetCacheConfig")
+call("cudaThreadSetLimit", In(cudaLimit, "limit"), In(SIZE, "value"), editions="..12",
+     driver="cuCtxSetLimit")
+call("cudaThreadSynchronize", editions="..12", driver="cuCtxSynchronize")
+call("cudaUnbindTexture", In(Ref(textureReference), "texref"), editions="..11",
+     missing="not written yet")
+call("cudaProfilerInitialize", In(STR, "configFile"), In(STR, "outputFile"), In(I32, "outputMode"),
+     editions="..11", driver="cuProfilerInitialize", header="cuda_profiler_api.h")

@@ -1,0 +1,178 @@
+/* Contexts and devices of threads: see context.h.
+ *
+ * Invariants:
+ * 1. `primary` has a device's primary context while we hold one reference to it. It is taken once
+ *    for all threads, and never given back, except by cudaDeviceReset().
+ * 2. The runtime makes no other context current than a primary one.
+ */
+#include "cudart/context.h"
+
+#include <stdatomic.h>
+
+#include "cudart/driver.h"
+#include "cudart/front.h"
+#include "cudart/thread.h"
+#include "gen/cudart_calls.h"
+
+#define DEVICES_MAX 256
+
+/* A thread begins with device 0 and no error. */
+__thread struct hed_rt_thread hed_rt_thread __attribute__((tls_model("initial-exec")));
+
+static _Atomic CUcontext primary[DEVICES_MAX];
+
+static const struct hed_rt_driver *const cuda = &hed_rt_legacy;
+
+/* Makes the primary context of a device current, and takes a reference if there is none yet. */
+static CUresult
+enter_primary(int device)
+{
+    CUcontext context = NULL;
+    CUcontext none = NULL;
+    CUresult r;
+
+    if (device < 0 || device >= DEVICES_MAX)
+        return CUDA_ERROR_INVALID_DEVICE;
+    context = atomic_load_explicit(&primary[device], memory_order_acquire);
+    if (!context) {
+        r = cuda->cuDevicePrimaryCtxRetain(&context, device);
+        if (r != CUDA_SUCCESS)
+            return r;
+        /* Another thread was faster: its reference is enough. */
+        if (!atomic_compare_exchange_strong_explicit(&primary[device], &none, context,
+                                                     memory_order_acq_rel, memory_order_acquire))
+            (void)cuda->cuDevicePrimaryCtxRelease_v2(device);
+    }
+    return cuda->cuCtxSetCurrent(context);
+}
+
+/* Whether the thread has no context that could be used: none, or a primary one that was reset. */
+static bool
+needs_context(cudaError_t r)
+{
+    CUcontext current = NULL;
+    unsigned flags;
+    int active = 1;
+
+    if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
+        return false;
+    if (!current)
+        return true;
+    for (int i = 0; i < DEVICES_MAX; i++)
+        if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current)
+            return cuda->cuDevicePrimaryCtxGetState(i, &flags, &active) == CUDA_SUCCESS && !active;
+    /* A primary context that we have given up, or a context of the program's own. */
+    return r == cudaErrorContextIsDestroyed;
+}
+
+bool
+hed_rt_enter(cudaError_t r)
+{
+    if (r != cudaErrorDeviceUninitialized && r != cudaErrorContextIsDestroyed)
+        return false;
+    return needs_context(r) && enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
+}
+
+cudaError_t
+hed_rt_device(int *out)
+{
+    CUdevice device;
+    const CUresult r = cuda->cuCtxGetDevice(&device);
+
+    if (r == CUDA_SUCCESS)
+        *out = device;
+    else if (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        *out = hed_rt_thread.device;
+    else
+        return (cudaError_t)r;
+    return cudaSuccess;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+cudaError_t
+hed_rt_cudaGetDevice(const struct hed_rt_driver *cu, int *device)
+{
+    return device ? hed_rt_device(device) : cudaErrorInvalidValue;
+}
+
+cudaError_t
+hed_rt_cudaGetDeviceCount(const struct hed_rt_driver *cu, int *count)
+{
+    CUresult r;
+
+    if (!count)
+        return cudaErrorInvalidValue;
+    r = cu->cuDeviceGetCount(count);
+    if (r != CUDA_SUCCESS)
+        *count = 0;
+    else if (*count == 0)
+        return cudaErrorNoDevice;
+    return (cudaError_t)r;
+}
+
+/* Since CUDA 12, choosing a device also makes its context; before, the first use did. */
+cudaError_t
+hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
+{
+    int count = 0;
+    CUresult r = cu->cuDeviceGetCount(&count);
+
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (device < 0 || device >= count)
+        return cudaErrorInvalidDevice;
+    if (hed_rt_version >= 12000 ||
+        (device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
+        r = enter_primary(device);
+    else
+        r = cu->cuCtxSetCurrent(NULL);
+    if (r == CUDA_SUCCESS)
+        hed_rt_thread.device = device;
+    return (cudaError_t)r;
+}
+
+cudaError_t
+hed_rt_cudaInitDevice(const struct hed_rt_driver *cu, int device, unsigned int deviceFlags,
+                      unsigned int flags)
+{
+    CUcontext before = NULL;
+    CUresult r;
+
+    if (flags & ~1u)
+        return cudaErrorInvalidValue;
+    if (flags) { /* cudaInitDeviceFlagsAreValid */
+        r = cu->cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags);
+        if (r != CUDA_SUCCESS)
+            return (cudaError_t)r;
+    }
+    /* The thread keeps its device. */
+    (void)cu->cuCtxGetCurrent(&before);
+    r = enter_primary(device);
+    (void)cu->cuCtxSetCurrent(before);
+    return (cudaError_t)r;
+}
+
+cudaError_t
+hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
+{
+    int device;
+    const cudaError_t r = hed_rt_device(&device);
+
+    if (r != cudaSuccess)
+        return r;
+    /* The reference ends with the context. */
+    if (device < DEVICES_MAX &&
+        atomic_exchange_explicit(&primary[device], NULL, memory_order_acq_rel))
+        (void)cu->cuDevicePrimaryCtxRelease_v2(device);
+    return (cudaError_t)cu->cuDevicePrimaryCtxReset_v2(device);
+}
+
+cudaError_t
+hed_rt_cudaRuntimeGetVersion(const struct hed_rt_driver *cu, int *runtimeVersion)
+{
+    if (!runtimeVersion)
+        return cudaErrorInvalidValue;
+    *runtimeVersion = hed_rt_version;
+    return cudaSuccess;
+}

@@ -1,0 +1,17 @@
+/* Contexts: which one the calls of a thread use.
+ *
+ * A thread uses its current context, whoever made it current. If it has none, it gets the primary
+ * context of its device; hed_rt_enter() sees to that when a driver call has failed for this reason.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "gen/cudart_abi.h"
+
+/* Whether a call that failed with `r` failed for the lack of a context, and there is one now: then
+ * the call is made again. */
+bool hed_rt_enter(cudaError_t r);
+
+/* The device of the current context, or else the thread's. */
+cudaError_t hed_rt_device(int *out);

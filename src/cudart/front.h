@@ -1,0 +1,41 @@
+/* What the generated fronts are made of: each exported function is one of these macros. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cudart/context.h"
+#include "cudart/driver.h"
+#include "cudart/error.h"
+
+#define HED_EXPORT __attribute__((visibility("default")))
+
+extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() tells it */
+
+#ifdef HED_RT_OLD_ERRORS
+#define HED_RT_RESULT(r) hed_rt_old_error(r)
+#else
+#define HED_RT_RESULT(r) (r)
+#endif
+
+/* Makes the call, and once more if all that it lacked was a context. */
+#define HED_RT_CALL(expr)                           \
+    for (;;) {                                      \
+        const cudaError_t r = (cudaError_t)(expr);  \
+                                                    \
+        if (__builtin_expect(r == cudaSuccess, 1))  \
+            return r;                               \
+        if (!hed_rt_enter(r))                       \
+            return HED_RT_RESULT(hed_rt_failed(r)); \
+    }
+
+/* A call whose result is no failure of the program's. */
+#define HED_RT_PLAIN(expr) return HED_RT_RESULT((cudaError_t)(expr))
+
+#define HED_RT_MISSING(name, why)                                         \
+    do {                                                                  \
+        static _Atomic bool said;                                         \
+                                                                          \
+        if (!atomic_exchange_explicit(&said, true, memory_order_relaxed)) \
+            hed_rt_say_missing(name, why);                                \
+        return HED_RT_RESULT(hed_rt_failed(cudaErrorNotSupported));       \
+    } while (0)

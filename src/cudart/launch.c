@@ -1,0 +1,146 @@
+/* Launches: what compilers make of <<< >>>, and the calls behind it.
+ *
+ *   kernel<<<grid, block>>>(x)
+ *     __cudaPushCallConfiguration(grid, block, ...)    in the caller
+ *     stub(x): __cudaPopCallConfiguration(...)         in the stub of the kernel
+ *              cudaLaunchKernel(stub, ...)
+ *
+ * Launches nest when an argument of one is computed by another: hence push and pop.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cudart/exports.h"
+#include "cudart/registry.h"
+#include "cudart/thread.h"
+#include "gen/cudart_calls.h"
+
+/* ---- configurations -------------------------------------------------------------------------- */
+
+/* A configuration that another one stands in front of. */
+struct hed_rt_outer {
+    struct hed_rt_config config;
+    struct hed_rt_outer *next;
+};
+
+static pthread_once_t outer_once = PTHREAD_ONCE_INIT;
+static pthread_key_t outer_key; /* frees what a thread leaves behind */
+
+static void
+free_outer(void *list)
+{
+    for (struct hed_rt_outer *o = list; o;) {
+        struct hed_rt_outer *next = o->next;
+
+        free(o);
+        o = next;
+    }
+}
+
+static void
+make_outer_key(void)
+{
+    (void)pthread_key_create(&outer_key, free_outer);
+}
+
+unsigned
+hed_rt_push_config(const struct hed_rt_config *c)
+{
+    struct hed_rt_thread *t = &hed_rt_thread;
+
+    if (t->depth) {
+        struct hed_rt_outer *o = malloc(sizeof *o);
+
+        if (!o)
+            return cudaErrorMemoryAllocation;
+        *o = (struct hed_rt_outer){t->config, t->outer};
+        t->outer = o;
+        (void)pthread_once(&outer_once, make_outer_key);
+        (void)pthread_setspecific(outer_key, o);
+    }
+    t->config = *c;
+    t->depth++;
+    return cudaSuccess;
+}
+
+bool
+hed_rt_pop_config(struct hed_rt_config *out)
+{
+    struct hed_rt_thread *t = &hed_rt_thread;
+
+    if (!t->depth)
+        return false;
+    *out = t->config;
+    if (--t->depth) {
+        struct hed_rt_outer *o = t->outer;
+
+        t->config = o->config;
+        t->outer = o->next;
+        (void)pthread_setspecific(outer_key, t->outer);
+        free(o);
+    }
+    return true;
+}
+
+cudaError_t
+hed_rt___cudaPopCallConfiguration(const struct hed_rt_driver *cu, dim3 *gridDim, dim3 *blockDim,
+                                  size_t *sharedMem, void *stream)
+{
+    struct hed_rt_config c;
+
+    if (!hed_rt_pop_config(&c))
+        return cudaErrorMissingConfiguration;
+    *gridDim = c.grid;
+    *blockDim = c.block;
+    *sharedMem = c.shared;
+    *(cudaStream_t *)stream = c.stream;
+    return cudaSuccess;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static cudaError_t
+launch_kernel(const struct hed_rt_driver *cu, CUkernel kernel, dim3 gridDim, dim3 blockDim,
+              void **args, size_t sharedMem, cudaStream_t stream)
+{
+    const CUresult r =
+        cu->cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
+                           blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args, NULL);
+
+    /* The driver does not tell sizes that a device does not have from other bad values. */
+    return r == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : (cudaError_t)r;
+}
+
+cudaError_t
+hed_rt_cudaLaunchKernel(const struct hed_rt_driver *cu, const void *func, dim3 gridDim,
+                        dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
+{
+    CUkernel kernel;
+    const cudaError_t r = hed_rt_kernel(cu, func, &kernel);
+
+    return r == cudaSuccess ? launch_kernel(cu, kernel, gridDim, blockDim, args, sharedMem, stream)
+                            : r;
+}
+
+cudaError_t
+hed_rt___cudaLaunchKernel(const struct hed_rt_driver *cu, cudaKernel_t kernel, dim3 gridDim,
+                          dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
+{
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    return launch_kernel(cu, (CUkernel)kernel, gridDim, blockDim, args, sharedMem, stream);
+}
+
+cudaError_t
+hed_rt_cudaGetKernel(const struct hed_rt_driver *cu, cudaKernel_t *kernel, const void *entry)
+{
+    CUkernel k;
+    cudaError_t r;
+
+    if (!kernel || !entry)
+        return cudaErrorInvalidValue;
+    r = hed_rt_kernel(cu, entry, &k);
+    if (r == cudaSuccess)
+        *kernel = (cudaKernel_t)k;
+    return r;
+}

@@ -1,0 +1,344 @@
+/* Modules and symbols: see registry.h.
+ *
+ * Invariants:
+ * 1. A slot's key is written after its value, and never changes to another address: it is taken
+ *    once, and at the end becomes GONE. So a reader who finds a key also sees its value.
+ * 2. A table is full to at most 3/4, gone slots included, so that every search ends.
+ * 3. Readers may still use a table that was replaced; tables are never freed. Their sizes double,
+ *    so that all of them together are smaller than the last one.
+ */
+#include "cudart/registry.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "cudart/context.h"
+
+#define GONE ((const void *)1) /* the key of a slot whose symbol was removed */
+#define FIRST_SLOTS 256
+
+struct slot {
+    const void *_Atomic key; /* NULL: free */
+    struct hed_rt_symbol *_Atomic value;
+};
+
+struct table {
+    size_t mask; /* slots - 1 */
+    size_t used; /* slots with a key, gone ones included; under the lock */
+    struct slot slots[];
+};
+
+struct hed_rt_module {
+    const void *wrapper; /* the program's */
+    CUlibrary _Atomic library;
+    struct hed_rt_symbol *symbols; /* under the lock */
+};
+
+static struct hed_lock registry_lock = HED_LOCK_INIT(HED_RANK_RUNTIME); /* changes of all below */
+static struct table *_Atomic symbols;                                   /* by address of the host */
+static struct table *_Atomic kernels; /* by CUkernel: which stub it is */
+
+static size_t
+hash_address(const void *p)
+{
+    const uint64_t x = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
+
+    return (size_t)(x >> 32 ^ x >> 12);
+}
+
+static struct hed_rt_symbol *
+table_find(struct table *_Atomic *where, const void *key)
+{
+    /* Acquire: pairs with the release in table_reserve(). */
+    struct table *t = atomic_load_explicit(where, memory_order_acquire);
+
+    if (!t || !key || key == GONE)
+        return NULL;
+    for (size_t i = hash_address(key);; i++) {
+        struct slot *s = &t->slots[i & t->mask];
+        /* Acquire: pairs with the release in table_put_locked(), so that the value is seen. */
+        const void *k = atomic_load_explicit(&s->key, memory_order_acquire);
+
+        if (k == key)
+            return atomic_load_explicit(&s->value, memory_order_relaxed);
+        if (!k)
+            return NULL;
+    }
+}
+
+/* The slot of a key, or a free one that it would take. */
+static struct slot *
+table_slot(struct table *t, const void *key)
+{
+    for (size_t i = hash_address(key);; i++) {
+        struct slot *s = &t->slots[i & t->mask];
+        const void *k = atomic_load_explicit(&s->key, memory_order_relaxed);
+
+        if (k == key || !k)
+            return s;
+    }
+}
+
+static void
+table_put_locked(struct table *t, const void *key, struct hed_rt_symbol *value)
+{
+    struct slot *s = table_slot(t, key);
+
+    if (!atomic_load_explicit(&s->key, memory_order_relaxed))
+        t->used++;
+    atomic_store_explicit(&s->value, value, memory_order_relaxed);
+    atomic_store_explicit(&s->key, key, memory_order_release); /* pairs with table_find() */
+}
+
+/* Makes sure that there is room for one more. */
+static bool
+table_reserve_locked(struct table *_Atomic *where)
+{
+    struct table *old = atomic_load_explicit(where, memory_order_relaxed);
+    const size_t slots = old ? old->mask + 1 : 0;
+    size_t living = 0;
+    size_t size = FIRST_SLOTS;
+    struct table *t;
+
+    if (old && (old->used + 1) * 4 <= slots * 3)
+        return true;
+    for (size_t i = 0; i < slots; i++) {
+        const void *k = atomic_load_explicit(&old->slots[i].key, memory_order_relaxed);
+
+        living += k && k != GONE;
+    }
+    /* Half empty even after it has doubled, so that gone slots do not make it grow each time. */
+    while (size < living * 2 || size < slots)
+        size *= 2;
+    t = calloc(1, sizeof *t + size * sizeof t->slots[0]);
+    if (!t)
+        return false;
+    t->mask = size - 1;
+    for (size_t i = 0; i < slots; i++) {
+        const void *k = atomic_load_explicit(&old->slots[i].key, memory_order_relaxed);
+
+        if (k && k != GONE)
+            table_put_locked(t, k,
+                             atomic_load_explicit(&old->slots[i].value, memory_order_relaxed));
+    }
+    atomic_store_explicit(where, t, memory_order_release); /* pairs with table_find() */
+    return true;
+}
+
+static void
+table_drop_locked(struct table *_Atomic *where, const void *key)
+{
+    struct table *t = atomic_load_explicit(where, memory_order_relaxed);
+    struct slot *s = t ? table_slot(t, key) : NULL;
+
+    if (s && atomic_load_explicit(&s->key, memory_order_relaxed) == key)
+        atomic_store_explicit(&s->key, GONE, memory_order_release);
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+struct hed_rt_symbol *
+hed_rt_find(const void *host)
+{
+    return table_find(&symbols, host);
+}
+
+cudaError_t
+hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out)
+{
+    CUlibrary none = NULL;
+    CUlibrary loaded = atomic_load_explicit(&m->library, memory_order_acquire);
+    CUresult r;
+
+    if (!loaded) {
+        r = cu->cuLibraryLoadData(&loaded, m->wrapper, NULL, NULL, 0, NULL, NULL, 0);
+        if (r != CUDA_SUCCESS)
+            return (cudaError_t)r;
+        /* No lock is held while the driver works, so two threads may load it. One wins. */
+        if (!atomic_compare_exchange_strong_explicit(&m->library, &none, loaded,
+                                                     memory_order_acq_rel, memory_order_acquire)) {
+            (void)cu->cuLibraryUnload(loaded);
+            loaded = none;
+        }
+    }
+    *out = loaded;
+    return cudaSuccess;
+}
+
+static cudaError_t
+load_kernel(const struct hed_rt_driver *cu, struct hed_rt_symbol *s, CUkernel *out)
+{
+    CUlibrary library;
+    cudaError_t r = hed_rt_library(cu, s->module, &library);
+
+    if (r != cudaSuccess)
+        return r;
+    r = (cudaError_t)cu->cuLibraryGetKernel(out, library, s->name);
+    if (r != cudaSuccess)
+        return r == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : r;
+    atomic_store_explicit(&s->kernel, *out, memory_order_relaxed);
+    hed_lock(&registry_lock);
+    if (table_reserve_locked(&kernels))
+        table_put_locked(atomic_load_explicit(&kernels, memory_order_relaxed), *out, s);
+    hed_unlock(&registry_lock);
+    return cudaSuccess;
+}
+
+cudaError_t
+hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out)
+{
+    struct hed_rt_symbol *s = hed_rt_find(func);
+
+    if (!s || s->kind != HED_RT_KERNEL)
+        return cudaErrorInvalidDeviceFunction;
+    *out = atomic_load_explicit(&s->kernel, memory_order_relaxed);
+    return *out ? cudaSuccess : load_kernel(cu, s, out);
+}
+
+cudaError_t
+hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr *at, size_t *size)
+{
+    struct hed_rt_symbol *s = hed_rt_find(symbol);
+    CUlibrary library;
+    cudaError_t r;
+
+    if (!s || (s->kind != HED_RT_VARIABLE && s->kind != HED_RT_MANAGED))
+        return cudaErrorInvalidSymbol;
+    r = hed_rt_library(cu, s->module, &library);
+    if (r == cudaSuccess)
+        r = (cudaError_t)(s->kind == HED_RT_MANAGED
+                              ? cu->cuLibraryGetManaged(at, size, library, s->name)
+                              : cu->cuLibraryGetGlobal(at, size, library, s->name));
+    return r == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : r;
+}
+
+cudaError_t
+hed_rt_give_out(CUkernel kernel)
+{
+    struct hed_rt_symbol *s;
+    bool done;
+
+    if (hed_rt_find(kernel) || table_find(&kernels, kernel))
+        return cudaSuccess;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return cudaErrorMemoryAllocation;
+    *s = (struct hed_rt_symbol){.host = kernel, .kind = HED_RT_KERNEL, .kernel = kernel};
+    hed_lock(&registry_lock);
+    done = table_reserve_locked(&symbols);
+    if (done)
+        table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), kernel, s);
+    hed_unlock(&registry_lock);
+    if (!done)
+        free(s);
+    return done ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+const void *
+hed_rt_stub(CUkernel kernel)
+{
+    const struct hed_rt_symbol *s = table_find(&kernels, kernel);
+
+    return s ? s->host : kernel;
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+struct hed_rt_module *
+hed_rt_add_module(const void *wrapper)
+{
+    struct hed_rt_module *m = calloc(1, sizeof *m);
+
+    if (m)
+        m->wrapper = wrapper;
+    return m;
+}
+
+void
+hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const void *host,
+                  const char *name, size_t size)
+{
+    struct hed_rt_symbol *s;
+
+    if (!m || !host || host == GONE || !(s = calloc(1, sizeof *s)))
+        return;
+    *s =
+        (struct hed_rt_symbol){.host = host, .kind = kind, .module = m, .name = name, .size = size};
+    hed_lock(&registry_lock);
+    if (table_reserve_locked(&symbols)) {
+        s->older = table_find(&symbols, host);
+        table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), host, s);
+        s->next = m->symbols;
+        m->symbols = s;
+        s = NULL;
+    }
+    hed_unlock(&registry_lock);
+    free(s);
+}
+
+/* Takes a symbol out of the chain of its address. */
+static void
+remove_symbol_locked(struct hed_rt_symbol *s)
+{
+    struct hed_rt_symbol *newest = table_find(&symbols, s->host);
+
+    if (newest == s && !s->older)
+        table_drop_locked(&symbols, s->host);
+    else if (newest == s)
+        table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), s->host, s->older);
+    else
+        for (; newest; newest = newest->older)
+            if (newest->older == s) {
+                newest->older = s->older;
+                break;
+            }
+    if (atomic_load_explicit(&s->kernel, memory_order_relaxed))
+        table_drop_locked(&kernels, atomic_load_explicit(&s->kernel, memory_order_relaxed));
+}
+
+bool
+hed_rt_init_module(struct hed_rt_module *m)
+{
+    const struct hed_rt_driver *cu = &hed_rt_legacy;
+    CUlibrary library;
+    cudaError_t r;
+
+    do {
+        r = hed_rt_library(cu, m, &library);
+        for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
+            if (s->kind == HED_RT_MANAGED) {
+                CUdeviceptr at;
+                size_t size;
+
+                r = (cudaError_t)cu->cuLibraryGetManaged(&at, &size, library, s->name);
+                if (r == cudaSuccess)
+                    *(void **)(uintptr_t)s->host = (void *)(uintptr_t)at;
+            }
+    } while (r != cudaSuccess && hed_rt_enter(r));
+    return r == cudaSuccess;
+}
+
+void
+hed_rt_remove_module(struct hed_rt_module *m)
+{
+    CUlibrary library = atomic_load_explicit(&m->library, memory_order_acquire);
+
+    hed_lock(&registry_lock);
+    for (struct hed_rt_symbol *s = m->symbols; s; s = s->next)
+        remove_symbol_locked(s);
+    hed_unlock(&registry_lock);
+    /* At the end of the process the driver may be gone already, and then says so. */
+    if (library)
+        (void)hed_rt_legacy.cuLibraryUnload(library);
+    while (m->symbols) {
+        struct hed_rt_symbol *s = m->symbols;
+
+        m->symbols = s->next;
+        free(s);
+    }
+    free(m);
+}

@@ -1,0 +1,75 @@
+/* What programs register before main(): fat binaries, and the kernels and variables in them, each
+ * known by the address of a stub or of a shadow variable of the host.
+ *
+ *   __cudaRegisterFatBinary --> module      remembered only: nothing is loaded
+ *   __cudaRegisterFunction  --> symbol --.
+ *   cudaLaunchKernel(stub)  --> find ----+--> first use: cuLibraryLoadData, cuLibraryGetKernel
+ *
+ * Finding a symbol takes no lock. Kernels (CUkernel) belong to no context, so one handle serves
+ * all devices.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gen/cudart_abi.h"
+#include "gen/cudart_driver.h"
+
+struct hed_rt_module;
+
+enum hed_rt_kind {
+    HED_RT_KERNEL,
+    HED_RT_VARIABLE,
+    HED_RT_MANAGED, /* the key is the address of the pointer to it */
+    HED_RT_TEXTURE,
+    HED_RT_SURFACE,
+};
+
+/* Constant once it is registered, except for `kernel`. */
+struct hed_rt_symbol {
+    const void *host; /* the address by which the program knows it */
+    enum hed_rt_kind kind;
+    struct hed_rt_module *module; /* NULL: a kernel that a library gave out */
+    const char *name;             /* in the fat binary; the program's memory */
+    size_t size;                  /* variables: bytes */
+    _Atomic CUkernel kernel;      /* NULL until it is first used */
+    struct hed_rt_symbol *next;   /* of the same module */
+    struct hed_rt_symbol *older;  /* that was registered with the same address */
+};
+
+/* ---- by address ------------------------------------------------------------------------------ */
+
+/* NULL: there is none. No lock is taken. */
+struct hed_rt_symbol *hed_rt_find(const void *host);
+
+/* The kernel of a stub, loaded if need be; or of a cudaKernel_t that a library gave out.
+ * cudaErrorInvalidDeviceFunction: neither. */
+cudaError_t hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out);
+
+/* Address and size of a variable in the current context. cudaErrorInvalidSymbol: not one. */
+cudaError_t hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr *at,
+                            size_t *size);
+
+/* The library of a module, loaded if need be. */
+cudaError_t hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out);
+
+/* Remembers a kernel that a library gave out, so that it can be told from other addresses. */
+cudaError_t hed_rt_give_out(CUkernel kernel);
+
+/* The stub of a kernel, or the kernel itself if it has none. */
+const void *hed_rt_stub(CUkernel kernel);
+
+/* ---- registration ---------------------------------------------------------------------------- */
+
+/* NULL: out of memory. */
+struct hed_rt_module *hed_rt_add_module(const void *wrapper);
+
+/* What does not fit into memory is not found later. */
+void hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const void *host,
+                       const char *name, size_t size);
+
+/* Loads the module, and gives its managed variables their addresses. */
+bool hed_rt_init_module(struct hed_rt_module *m);
+
+void hed_rt_remove_module(struct hed_rt_module *m);
