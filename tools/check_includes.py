@@ -17,6 +17,7 @@ import sys
 # and program of the server is a room of its own. The longest matching pattern counts.
 TABLE = {
     "base": "",
+    "audit": "base locate",
     "core": "base gen",
     "driver": "core base gen fatbin",
     "fatbin": "base",

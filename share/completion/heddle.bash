@@ -17,6 +17,7 @@ _heddle_value() {
     local option=$1 cur=$2
     case $option in
     --gpu) _heddle_words "auto gpu cpu null" "$cur" ;;
+    --cudart) _heddle_words "auto own nvidia" "$cur" ;;
     --trace-full) _heddle_words "block drop" "$cur" ;;
     --layers) _heddle_words "trace fault quota record sched sticky" "$cur" ;;
     --sched)
@@ -46,7 +47,7 @@ _heddle_value() {
     esac
 }
 
-_heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
+_heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --cudart --layers --driver
     --log --config --set --ckpt --resume --sticky-launch --lift --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
@@ -59,8 +60,8 @@ _heddle_program_at() {
             return
             ;;
         # bash makes words of its own of the = in --gpu=null.
-        --gpu | --trace | --trace-data | --trace-full | --fault | --mem | --sched | --layers | \
-            --driver | --log | --config | --set | --ckpt | --resume)
+        --gpu | --trace | --trace-data | --trace-full | --fault | --mem | --sched | --cudart | \
+            --layers | --driver | --log | --config | --set | --ckpt | --resume)
             ((i++))
             [[ ${COMP_WORDS[i]} == = ]] && ((i++))
             # --set key=value is three words.

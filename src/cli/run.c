@@ -8,24 +8,21 @@
  * Nothing is changed on the disk before all checks have passed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/install.h"
+#include "cli/runtime.h"
 #include "cli/snap/ckpt.h"
 #include "cli/target.h"
+#include "cli/trace_place.h"
 #include "core/config.h"
 #include "sass/lift.h"
-#include "trace/format.h"
-
-#define TRIAL_SIZE (64u * 1024) /* bytes that must fit on the disk before a trace is begun */
 
 static const char usage[] =
     "usage: heddle run [OPTION...] [--] PROGRAM [ARG...]\n"
@@ -52,6 +49,10 @@ static const char usage[] =
     "                     server is lost\n"
     "  --resume DIR       go on from the newest snapshot in DIR; without one, start\n"
     "                     the program\n"
+    "  --cudart WHICH     which CUDA runtime a program gets that uses a shared one:\n"
+    "                     auto     its own, or heddle's if it finds none (default)\n"
+    "                     own      heddle's, in place of NVIDIA's\n"
+    "                     nvidia   its own, never heddle's\n"
     "  --mem SIZE         limit the memory that the program can use on each device\n"
     "  --lift             translate machine code of " HED_SASS_ARCHS " that the GPU does\n"
     "                     not run to PTX, which the driver compiles\n"
@@ -83,6 +84,7 @@ enum {
     OPT_FAULT,
     OPT_MEM,
     OPT_SCHED,
+    OPT_CUDART,
     OPT_LAYERS,
     OPT_DRIVER,
     OPT_LOG,
@@ -106,6 +108,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_FAULT] = {"fault", true},
     [OPT_MEM] = {"mem", true},
     [OPT_SCHED] = {"sched", true},
+    [OPT_CUDART] = {"cudart", true},
     [OPT_LAYERS] = {"layers", true},
     [OPT_DRIVER] = {"driver", true},
     [OPT_LOG] = {"log", true},
@@ -130,6 +133,7 @@ static const char *const settings[OPT_CONFIG] = {
     [OPT_FAULT] = "fault",
     [OPT_MEM] = "mem",
     [OPT_SCHED] = "sched",
+    [OPT_CUDART] = "cudart",
     [OPT_LAYERS] = "layers",
     [OPT_DRIVER] = "driver",
     [OPT_LOG] = "log",
@@ -262,6 +266,8 @@ check_inject_options(const struct request *r)
         wrong = "cannot change calls; leave out --lift or --inject";
     else if (strcmp(c->sticky_launch, "yes") == 0)
         wrong = "cannot make calls fail; leave out --sticky-launch or --inject";
+    else if (strcmp(c->cudart, "own") == 0)
+        wrong = "leaves the program its own runtime; leave out --cudart own or --inject";
     else if (*c->layers)
         wrong = "cannot use layers; leave out --layers or --inject";
     else if (!*c->trace && !*c->sched)
@@ -298,81 +304,15 @@ parse_run(struct request *r, int argc, char **argv)
         hed_cli_say("run: %s", why.text);
         return HED_EXIT_USAGE;
     }
+    if (!r->preload && strcmp(r->config.cudart, "own") == 0) {
+        hed_cli_say("run: --no-preload sets only LD_LIBRARY_PATH, which does not reach every "
+                    "runtime; leave out --cudart own or --no-preload");
+        return HED_EXIT_USAGE;
+    }
     return r->inject ? check_inject_options(r) : HED_EXIT_OK;
 }
 
-/* ---- the trace file -------------------------------------------------------------------------- */
-
-/* Only an empty file or an older trace may be replaced: a typo must not destroy somebody's file. */
-static int
-check_old_trace(const char *path)
-{
-    char magic[sizeof HED_TRACE_MAGIC - 1];
-    struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd < 0 && errno == ENOENT)
-        return HED_EXIT_OK;
-    if (fd < 0) {
-        hed_cli_say("run: --trace '%s': cannot read the file that is there: %s", path,
-                    strerror(errno));
-        return HED_EXIT_USAGE;
-    }
-
-    const bool known = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    const bool trace = known && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-                       memcmp(magic, HED_TRACE_MAGIC, sizeof magic) == 0;
-
-    close(fd);
-    if (trace || (known && st.st_size == 0))
-        return HED_EXIT_OK;
-    hed_cli_say("run: --trace '%s' is a file that is not a trace, so it is not replaced; use "
-                "another name",
-                path);
-    return HED_EXIT_USAGE;
-}
-
-/* Can n bytes be written? Some file systems report only on close that they are full. Closes fd. */
-static bool
-write_trial(int fd, size_t n)
-{
-    static const char zeros[4096];
-    bool good = true;
-
-    while (good && n > 0) {
-        const ssize_t put = write(fd, zeros, n < sizeof zeros ? n : sizeof zeros);
-
-        good = put > 0;
-        n -= good ? (size_t)put : 0;
-    }
-
-    const int error = good ? 0 : errno;
-
-    if (close(fd) != 0 && good)
-        return false;
-    errno = error;
-    return good;
-}
-
-/* Tries to write there: permissions say nothing about read-only, full or special file systems. */
-static int
-check_trace_folder(const char *path)
-{
-    char trial[PATH_MAX + 32];
-    const int n = (int)(strrchr(path, '/') - path);
-
-    snprintf(trial, sizeof trial, "%.*s/.heddle-XXXXXX", n < PATH_MAX ? n : PATH_MAX, path);
-
-    const int fd = mkostemp(trial, O_CLOEXEC);
-
-    /* The name is removed first, so that nothing is left behind even if heddle is killed. */
-    if (fd < 0 || unlink(trial) != 0 || !write_trial(fd, TRIAL_SIZE)) {
-        hed_cli_say("run: --trace '%s': cannot write in %.*s: %s", path, n ? n : 1, path,
-                    strerror(errno));
-        return HED_EXIT_USAGE;
-    }
-    return HED_EXIT_OK;
-}
+/* ---- the environment ------------------------------------------------------------------------- */
 
 static int
 prepare_trace(struct request *r)
@@ -382,7 +322,7 @@ prepare_trace(struct request *r)
 
     if (path[0] == '\0')
         return HED_EXIT_OK;
-    if (check_old_trace(path) != 0 || check_trace_folder(path) != 0)
+    if (hed_trace_place_check(path) != 0)
         return HED_EXIT_USAGE;
     /* exec keeps the process id; a shell that reads the output of --print-env has another. */
     if (!r->print) {
@@ -391,8 +331,6 @@ prepare_trace(struct request *r)
     }
     return HED_EXIT_OK;
 }
-
-/* ---- the environment ------------------------------------------------------------------------- */
 
 #define INJECTION "CUDA_INJECTION64_PATH" /* the library that NVIDIA's driver loads */
 
@@ -421,7 +359,8 @@ prepare_injection(struct request *r, const struct hed_install *install)
     hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
     if (hed_install_plugin(install, "libheddle-nodes", path, sizeof path))
         hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");
-    return HED_EXIT_OK;
+    /* heddle's runtime would load heddle's driver. */
+    return hed_runtime_prepare(&r->env, install, "nvidia", false);
 }
 
 /* Where NVIDIA's driver is not used, programs that look for its device files find them. */
@@ -467,7 +406,7 @@ prepare_libraries(struct request *r, const struct hed_install *install)
     if (hed_install_plugin(install, "libheddle-inject", path, sizeof path) && injected &&
         strcmp(injected, path) == 0)
         hed_env_unset(&r->env, INJECTION);
-    return HED_EXIT_OK;
+    return hed_runtime_prepare(&r->env, install, r->config.cudart, r->preload);
 }
 
 static int

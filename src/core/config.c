@@ -66,7 +66,7 @@ static const struct {
     {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
     {"cache_trust", {"user", "group"}},    {"cpu_confine", {"no", "yes"}},
-    {"orders", {"trusted", "on", "off"}},
+    {"orders", {"trusted", "on", "off"}},  {"cudart", {"auto", "own", "nvidia"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

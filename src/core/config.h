@@ -38,6 +38,7 @@
     X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                     \
     X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                   \
     X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")          \
+    X(WORD, cudart, "auto", "CUDA runtime of programs: auto (heddle's if none), own, nvidia")     \
     X(WORD, sticky_launch, "no", "a refused launch makes later calls fail too: yes or no")        \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \

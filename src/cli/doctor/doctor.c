@@ -123,6 +123,7 @@ hed_cli_doctor(int argc, char **argv)
     }
     hed_doctor_heddle(d);
     hed_doctor_loader(d);
+    hed_doctor_cudart(d);
     hed_doctor_cpu(d);
     hed_doctor_server(d);
     hed_doctor_guest(d);

@@ -36,7 +36,8 @@ void hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
 
 /* The checks, in the order in which they are shown. */
 void hed_doctor_heddle(struct hed_doctor *d); /* libraries and settings; fills in config */
-void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
+void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD, LD_AUDIT */
+void hed_doctor_cudart(struct hed_doctor *d); /* which CUDA runtime programs get */
 void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu */
 void hed_doctor_server(struct hed_doctor *d); /* where the setting `gpu` is an address */
 void hed_doctor_guest(struct hed_doctor *d);  /* is this a QEMU guest? fills in has_host */

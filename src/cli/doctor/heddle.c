@@ -159,24 +159,38 @@ check_folder(struct hed_doctor *d, const char *folder)
     }
 }
 
+/* A library that the loader loads into every program. Entries without a slash are searched for. */
+static void
+check_loaded(struct hed_doctor *d, const char *variable, const char *name)
+{
+    const char *base = strrchr(name, '/');
+    struct hed_elf elf;
+
+    if (!base)
+        return;
+    if (hed_elf_read(name, &elf) != 0) {
+        hed_doctor_say(d, HED_FINDING_WARN, "loader", "%s names %s, which cannot be read", variable,
+                       name);
+        hed_doctor_hint(d, "Remove it: the loader complains each time a program starts.");
+    } else if (hed_elf_is_heddle(&elf) || strncmp(base, "/libheddle-", 11) == 0) {
+        hed_doctor_say(d, HED_FINDING_WARN, "loader",
+                       "%s contains heddle's own %s, so every program that you start from here "
+                       "runs on heddle",
+                       variable, name);
+        hed_doctor_hint(d, "If you do not want that, unset it; `heddle run` sets it by itself.");
+    }
+}
+
 static void
 check_preload(struct hed_doctor *d, const char *name)
 {
-    struct hed_elf elf;
+    check_loaded(d, "LD_PRELOAD", name);
+}
 
-    if (name[0] == '\0' || !strchr(name, '/'))
-        return;
-    if (hed_elf_read(name, &elf) != 0) {
-        hed_doctor_say(d, HED_FINDING_WARN, "loader", "LD_PRELOAD names %s, which cannot be read",
-                       name);
-        hed_doctor_hint(d, "Remove it: the loader complains each time a program starts.");
-    } else if (hed_elf_is_heddle(&elf)) {
-        hed_doctor_say(d, HED_FINDING_WARN, "loader",
-                       "LD_PRELOAD contains heddle's own %s, so every program that you start from "
-                       "here runs on heddle",
-                       name);
-        hed_doctor_hint(d, "If you do not want that, unset it; `heddle run` sets it by itself.");
-    }
+static void
+check_audit(struct hed_doctor *d, const char *name)
+{
+    check_loaded(d, "LD_AUDIT", name);
 }
 
 void
@@ -184,12 +198,16 @@ hed_doctor_loader(struct hed_doctor *d)
 {
     const char *folders = getenv("LD_LIBRARY_PATH");
     const char *preload = getenv("LD_PRELOAD");
+    const char *audit = getenv("LD_AUDIT");
     const size_t before = d->count;
 
     if (folders && folders[0])
         each_entry(d, folders, ":;", check_folder);
     if (preload && preload[0])
         each_entry(d, preload, ": ", check_preload);
+    if (audit && audit[0])
+        each_entry(d, audit, ":", check_audit);
     if (d->count == before)
-        hed_doctor_say(d, HED_FINDING_OK, "loader", "LD_LIBRARY_PATH and LD_PRELOAD are fine");
+        hed_doctor_say(d, HED_FINDING_OK, "loader",
+                       "LD_LIBRARY_PATH, LD_PRELOAD and LD_AUDIT are fine");
 }

@@ -345,6 +345,7 @@ call_criu(const struct hed_criu *c, struct criu_words *w, const char *folder, bo
     /* Settings of heddle's for the program are not meant for criu. */
     hed_env_unset(&env, "LD_PRELOAD");
     hed_env_unset(&env, "LD_LIBRARY_PATH");
+    hed_env_unset(&env, "LD_AUDIT");
     /* criu takes options from files in the home folder, which under sudo may be another user's;
      * one of them names a program to run. The administrator's are in /etc. */
     hed_env_unset(&env, "HOME");

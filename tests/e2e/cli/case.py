@@ -40,7 +40,7 @@ FAKE_DRIVER = os.environ.get("HED_FAKE_DRIVER", "")
 def clean_environment(**more):
     """Our environment without variables that affect heddle, and with an empty home."""
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith("HEDDLE_") and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH",
+           if not k.startswith("HEDDLE_") and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT",
                                                         "XDG_CONFIG_HOME", "NO_COLOR",
                                                         "CUDA_VISIBLE_DEVICES")}
     env["HOME"] = os.environ["HED_SCRATCH"]
