@@ -58,9 +58,9 @@ call("cudaMemcpy2DToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE
 call("cudaMemcpy2DToArrayAsync", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE, "hOffset"),
      In(CPTR, "src"), In(SIZE, "spitch"), In(SIZE, "width"), In(SIZE, "height"),
      In(cudaMemcpyKind, "kind"), In(cudaStream_t, "stream"), ptds=True, missing="not written yet")
-call("cudaMemcpy3D", In(Ref(cudaMemcpy3DParms), "p"), ptds=True, missing="not written yet")
+call("cudaMemcpy3D", In(Ref(cudaMemcpy3DParms), "p"), ptds=True, by_hand=True)
 call("cudaMemcpy3DAsync", In(Ref(cudaMemcpy3DParms), "p"), In(cudaStream_t, "stream"), ptds=True,
-     missing="not written yet")
+     by_hand=True)
 call("cudaMemcpy3DBatchAsync", In(SIZE, "numOps"), Out(cudaMemcpy3DBatchOp, "opList"),
      Out(SIZE, "failIdx"), In(U64, "flags"), In(cudaStream_t, "stream"), ptds=True, editions="12",
      driver="cuMemcpy3DBatchAsync")

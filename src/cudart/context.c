@@ -23,27 +23,37 @@ static _Atomic CUcontext primary[DEVICES_MAX];
 
 static const struct hed_rt_driver *const cuda = &hed_rt_legacy;
 
-/* Makes the primary context of a device current, and takes a reference if there is none yet. */
-static CUresult
-enter_primary(int device)
+cudaError_t
+hed_rt_primary(int device, CUcontext *out)
 {
     CUcontext context = NULL;
     CUcontext none = NULL;
     CUresult r;
 
     if (device < 0 || device >= DEVICES_MAX)
-        return CUDA_ERROR_INVALID_DEVICE;
+        return cudaErrorInvalidDevice;
     context = atomic_load_explicit(&primary[device], memory_order_acquire);
     if (!context) {
         r = cuda->cuDevicePrimaryCtxRetain(&context, device);
         if (r != CUDA_SUCCESS)
-            return r;
+            return (cudaError_t)r;
         /* Another thread was faster: its reference is enough. */
         if (!atomic_compare_exchange_strong_explicit(&primary[device], &none, context,
                                                      memory_order_acq_rel, memory_order_acquire))
             (void)cuda->cuDevicePrimaryCtxRelease_v2(device);
     }
-    return cuda->cuCtxSetCurrent(context);
+    *out = context;
+    return cudaSuccess;
+}
+
+/* Makes the primary context of a device current. */
+static CUresult
+enter_primary(int device)
+{
+    CUcontext context;
+    const cudaError_t r = hed_rt_primary(device, &context);
+
+    return r == cudaSuccess ? cuda->cuCtxSetCurrent(context) : (CUresult)r;
 }
 
 /* Whether the thread has no context that could be used: none, or a primary one that was reset. */

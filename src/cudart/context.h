@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "gen/cuda_abi.h"
 #include "gen/cudart_abi.h"
 
 /* Whether a call that failed with `r` failed for the lack of a context, and there is one now: then
@@ -15,3 +16,6 @@ bool hed_rt_enter(cudaError_t r);
 
 /* The device of the current context, or else the thread's. */
 cudaError_t hed_rt_device(int *out);
+
+/* The primary context of a device, which is made if need be. */
+cudaError_t hed_rt_primary(int device, CUcontext *out);

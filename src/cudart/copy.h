@@ -1,0 +1,29 @@
+/* Copies as the driver describes them. Used by the copies themselves and by the nodes of graphs. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "gen/cudart_abi.h"
+#include "gen/cudart_driver.h"
+
+/* The kinds of memory between which a kind of copy goes. cudaErrorInvalidMemcpyDirection: it is
+ * none. */
+cudaError_t hed_rt_copy_types(cudaMemcpyKind kind, CUmemorytype *src, CUmemorytype *dst);
+
+/* Bytes of an element of an array. cudaErrorNotSupported: its elements have no size of their own
+ * (compressed or planar formats). */
+cudaError_t hed_rt_element_size(const struct hed_rt_driver *cu, cudaArray_const_t array,
+                                size_t *bytes);
+
+/* Checks a copy as cudaMemcpy3D() does and translates it. A copy of nothing is right whatever the
+ * rest says, and becomes one of no bytes. */
+cudaError_t hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p,
+                           CUDA_MEMCPY3D_v2 *out);
+
+/* The way back, for those who ask a graph. */
+cudaError_t hed_rt_copy_3d_back(const struct hed_rt_driver *cu, const CUDA_MEMCPY3D_v2 *copy,
+                                cudaMemcpy3DParms *out);
+
+/* A copy of `count` bytes; of nothing as above. */
+cudaError_t hed_rt_copy_1d(void *dst, const void *src, size_t count, cudaMemcpyKind kind,
+                           CUDA_MEMCPY3D_v2 *out);

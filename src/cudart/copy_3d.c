@@ -1,0 +1,277 @@
+/* Copies of boxes, between pointers and arrays.
+ *
+ * The runtime counts in elements of the array that takes part, on both sides, and in bytes if there
+ * is none. The driver always counts in bytes. Pitches are in bytes for both; all the same the
+ * runtime compares them with the width before it is bytes, and leaves the rest to the driver.
+ */
+#include <stdint.h>
+
+#include "cudart/context.h"
+#include "cudart/copy.h"
+#include "cudart/driver.h"
+#include "gen/cudart_calls.h"
+
+/* What becomes of a copy of nothing. */
+static const CUDA_MEMCPY3D_v2 copy_of_nothing = {
+    .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+    .Height = 1,
+    .Depth = 1,
+};
+
+cudaError_t
+hed_rt_copy_types(cudaMemcpyKind kind, CUmemorytype *src, CUmemorytype *dst)
+{
+    static const struct {
+        CUmemorytype src, dst;
+    } types[] = {
+        [cudaMemcpyHostToHost] = {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST},
+        [cudaMemcpyHostToDevice] = {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE},
+        [cudaMemcpyDeviceToHost] = {CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST},
+        [cudaMemcpyDeviceToDevice] = {CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE},
+        [cudaMemcpyDefault] = {CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED},
+    };
+
+    if ((unsigned)kind >= sizeof types / sizeof types[0])
+        return cudaErrorInvalidMemcpyDirection;
+    *src = types[kind].src;
+    *dst = types[kind].dst;
+    return cudaSuccess;
+}
+
+/* 0: elements of this format have no size of their own. */
+static size_t
+channel_bytes(CUarray_format format)
+{
+    switch ((int)format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+    case CU_AD_FORMAT_UNORM_INT8X1:
+    case CU_AD_FORMAT_UNORM_INT8X2:
+    case CU_AD_FORMAT_UNORM_INT8X4:
+    case CU_AD_FORMAT_SNORM_INT8X1:
+    case CU_AD_FORMAT_SNORM_INT8X2:
+    case CU_AD_FORMAT_SNORM_INT8X4:
+        return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+    case CU_AD_FORMAT_UNORM_INT16X1:
+    case CU_AD_FORMAT_UNORM_INT16X2:
+    case CU_AD_FORMAT_UNORM_INT16X4:
+    case CU_AD_FORMAT_SNORM_INT16X1:
+    case CU_AD_FORMAT_SNORM_INT16X2:
+    case CU_AD_FORMAT_SNORM_INT16X4:
+        return 2;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+cudaError_t
+hed_rt_element_size(const struct hed_rt_driver *cu, cudaArray_const_t array, size_t *bytes)
+{
+    CUDA_ARRAY3D_DESCRIPTOR_v2 d;
+    const CUresult r = cu->cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)array);
+
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    *bytes = channel_bytes(d.Format) * d.NumChannels;
+    return *bytes ? cudaSuccess : cudaErrorNotSupported;
+}
+
+/* Bytes of what a copy counts in. */
+static cudaError_t
+unit_of_copy(const struct hed_rt_driver *cu, cudaArray_const_t src, cudaArray_const_t dst,
+             size_t *unit)
+{
+    size_t of_src = 1, of_dst = 1;
+    cudaError_t r = cudaSuccess;
+
+    if (src)
+        r = hed_rt_element_size(cu, src, &of_src);
+    if (r == cudaSuccess && dst)
+        r = hed_rt_element_size(cu, dst, &of_dst);
+    if (r == cudaSuccess && src && dst && of_src != of_dst)
+        r = cudaErrorInvalidValue;
+    if (r == cudaSuccess)
+        *unit = src ? of_src : of_dst;
+    return r;
+}
+
+/* One end of a copy: a pointer or an array, never both. */
+static cudaError_t
+check_end(cudaArray_const_t array, const cudaPitchedPtr *at, const cudaExtent *extent)
+{
+    if (!array == !at->ptr)
+        return cudaErrorInvalidValue;
+    if (array)
+        return cudaSuccess;
+    if ((extent->height > 1 || extent->depth > 1) && at->pitch < extent->width)
+        return cudaErrorInvalidPitchValue;
+    if (extent->depth > 1 && at->ysize < extent->height)
+        return cudaErrorInvalidPitchValue;
+    return cudaSuccess;
+}
+
+static bool
+copies_nothing(const cudaExtent *e)
+{
+    return e->width == 0 || e->height == 0 || e->depth == 0;
+}
+
+cudaError_t
+hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p, CUDA_MEMCPY3D_v2 *out)
+{
+    CUmemorytype src, dst;
+    size_t unit;
+    cudaError_t r;
+
+    if (copies_nothing(&p->extent)) {
+        *out = copy_of_nothing;
+        return cudaSuccess;
+    }
+    r = hed_rt_copy_types(p->kind, &src, &dst);
+    if (r == cudaSuccess)
+        r = check_end(p->srcArray, &p->srcPtr, &p->extent);
+    if (r == cudaSuccess)
+        r = check_end(p->dstArray, &p->dstPtr, &p->extent);
+    /* Arrays are on the device; what the kind says about the destination does not matter then. */
+    if (r == cudaSuccess && p->srcArray && src == CU_MEMORYTYPE_HOST)
+        r = cudaErrorInvalidValue;
+    if (r == cudaSuccess)
+        r = unit_of_copy(cu, p->srcArray, p->dstArray, &unit);
+    if (r != cudaSuccess)
+        return r;
+    *out = (CUDA_MEMCPY3D_v2){
+        .srcXInBytes = p->srcPos.x * unit,
+        .srcY = p->srcPos.y,
+        .srcZ = p->srcPos.z,
+        .srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : src,
+        .srcArray = (CUarray)p->srcArray,
+        .dstXInBytes = p->dstPos.x * unit,
+        .dstY = p->dstPos.y,
+        .dstZ = p->dstPos.z,
+        .dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : dst,
+        .dstArray = (CUarray)p->dstArray,
+        .WidthInBytes = p->extent.width * unit,
+        .Height = p->extent.height,
+        .Depth = p->extent.depth,
+    };
+    if (!p->srcArray) {
+        if (src == CU_MEMORYTYPE_HOST)
+            out->srcHost = p->srcPtr.ptr;
+        else
+            out->srcDevice = (CUdeviceptr)(uintptr_t)p->srcPtr.ptr;
+        out->srcPitch = p->srcPtr.pitch;
+        out->srcHeight = p->srcPtr.ysize;
+    }
+    if (!p->dstArray) {
+        if (dst == CU_MEMORYTYPE_HOST)
+            out->dstHost = p->dstPtr.ptr;
+        else
+            out->dstDevice = (CUdeviceptr)(uintptr_t)p->dstPtr.ptr;
+        out->dstPitch = p->dstPtr.pitch;
+        out->dstHeight = p->dstPtr.ysize;
+    }
+    return cudaSuccess;
+}
+
+static cudaMemcpyKind
+kind_of_types(CUmemorytype src, CUmemorytype dst)
+{
+    if (src == CU_MEMORYTYPE_UNIFIED || dst == CU_MEMORYTYPE_UNIFIED)
+        return cudaMemcpyDefault;
+    if (src == CU_MEMORYTYPE_HOST)
+        return dst == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+    return dst == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+cudaError_t
+hed_rt_copy_3d_back(const struct hed_rt_driver *cu, const CUDA_MEMCPY3D_v2 *copy,
+                    cudaMemcpy3DParms *out)
+{
+    const bool from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
+    const bool to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
+    const bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
+    const bool to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
+    size_t unit;
+    const cudaError_t r = unit_of_copy(cu, from_array ? (cudaArray_t)copy->srcArray : NULL,
+                                       to_array ? (cudaArray_t)copy->dstArray : NULL, &unit);
+
+    if (r != cudaSuccess)
+        return r;
+    *out = (cudaMemcpy3DParms){
+        .srcPos = {copy->srcXInBytes / unit, copy->srcY, copy->srcZ},
+        .dstPos = {copy->dstXInBytes / unit, copy->dstY, copy->dstZ},
+        .extent = {copy->WidthInBytes / unit, copy->Height, copy->Depth},
+        .kind = kind_of_types(copy->srcMemoryType, copy->dstMemoryType),
+    };
+    if (from_array)
+        out->srcArray = (cudaArray_t)copy->srcArray;
+    else
+        out->srcPtr = (cudaPitchedPtr){
+            .ptr =
+                from_host ? (void *)(uintptr_t)copy->srcHost : (void *)(uintptr_t)copy->srcDevice,
+            .pitch = copy->srcPitch,
+            .ysize = copy->srcHeight,
+        };
+    if (to_array)
+        out->dstArray = (cudaArray_t)copy->dstArray;
+    else
+        out->dstPtr = (cudaPitchedPtr){
+            .ptr = to_host ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice,
+            .pitch = copy->dstPitch,
+            .ysize = copy->dstHeight,
+        };
+    return cudaSuccess;
+}
+
+cudaError_t
+hed_rt_copy_1d(void *dst, const void *src, size_t count, cudaMemcpyKind kind, CUDA_MEMCPY3D_v2 *out)
+{
+    CUDA_MEMCPY3D_v2 c = copy_of_nothing;
+    cudaError_t r;
+
+    if (count) {
+        r = hed_rt_copy_types(kind, &c.srcMemoryType, &c.dstMemoryType);
+        if (r != cudaSuccess)
+            return r;
+        if (c.srcMemoryType == CU_MEMORYTYPE_HOST)
+            c.srcHost = src;
+        else
+            c.srcDevice = (CUdeviceptr)(uintptr_t)src;
+        if (c.dstMemoryType == CU_MEMORYTYPE_HOST)
+            c.dstHost = dst;
+        else
+            c.dstDevice = (CUdeviceptr)(uintptr_t)dst;
+        c.WidthInBytes = count;
+    }
+    *out = c;
+    return cudaSuccess;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+cudaError_t
+hed_rt_cudaMemcpy3D(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p)
+{
+    CUDA_MEMCPY3D_v2 c;
+    const cudaError_t r = p ? hed_rt_copy_3d(cu, p, &c) : cudaErrorInvalidValue;
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3D_v2(&c) : r;
+}
+
+cudaError_t
+hed_rt_cudaMemcpy3DAsync(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p,
+                         cudaStream_t stream)
+{
+    CUDA_MEMCPY3D_v2 c;
+    const cudaError_t r = p ? hed_rt_copy_3d(cu, p, &c) : cudaErrorInvalidValue;
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3DAsync_v2(&c, stream) : r;
+}
