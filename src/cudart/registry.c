@@ -1,11 +1,11 @@
 /* Modules and symbols: see registry.h.
  *
  * Invariants:
- * 1. A slot's key is written after its value, and never changes to another address: it is taken
- *    once, and at the end becomes GONE. So a reader who finds a key also sees its value.
+ * 1. A slot's key is written after its value. So a reader who finds a key also sees its value,
+ *    unless the symbol is being removed: then the program uses what it unloads at the same time.
  * 2. A table is full to at most 3/4, gone slots included, so that every search ends.
- * 3. Readers may still use a table that was replaced; tables are never freed. Their sizes double,
- *    so that all of them together are smaller than the last one.
+ * 3. Readers may still use a table that was replaced; tables are never freed. A table is replaced
+ *    by a larger one only: symbols that come and go take turns in the same slots.
  */
 #include "cudart/registry.h"
 
@@ -70,16 +70,22 @@ table_find(struct table *_Atomic *where, const void *key)
     }
 }
 
-/* The slot of a key, or a free one that it would take. */
+/* The slot of a key, or else the one that it would take: that of a symbol that is gone, or free. */
 static struct slot *
 table_slot(struct table *t, const void *key)
 {
+    struct slot *gone = NULL;
+
     for (size_t i = hash_address(key);; i++) {
         struct slot *s = &t->slots[i & t->mask];
         const void *k = atomic_load_explicit(&s->key, memory_order_relaxed);
 
-        if (k == key || !k)
+        if (k == key)
             return s;
+        if (k == GONE && !gone)
+            gone = s;
+        if (!k)
+            return gone ? gone : s;
     }
 }
 
@@ -100,20 +106,11 @@ table_reserve_locked(struct table *_Atomic *where)
 {
     struct table *old = atomic_load_explicit(where, memory_order_relaxed);
     const size_t slots = old ? old->mask + 1 : 0;
-    size_t living = 0;
-    size_t size = FIRST_SLOTS;
+    const size_t size = slots ? slots * 2 : FIRST_SLOTS;
     struct table *t;
 
     if (old && (old->used + 1) * 4 <= slots * 3)
         return true;
-    for (size_t i = 0; i < slots; i++) {
-        const void *k = atomic_load_explicit(&old->slots[i].key, memory_order_relaxed);
-
-        living += k && k != GONE;
-    }
-    /* Half empty even after it has doubled, so that gone slots do not make it grow each time. */
-    while (size < living * 2 || size < slots)
-        size *= 2;
     t = calloc(1, sizeof *t + size * sizeof t->slots[0]);
     if (!t)
         return false;

@@ -102,6 +102,55 @@ class Output(unittest.TestCase):
         self.assertIn("tinyClose", str(caught.exception))
 
 
+RUNTIME_FILES = ("cudart_12.map", "cudart_13.exports", "cudart_abi.h", "cudart_calls.h",
+                 "cudart_calls.md", "cudart_check_12.c", "cudart_errors.c", "cudart_front_12.c",
+                 "cudart_front_13.c", "cudart_front_8.0.c")
+EXPECTED_RUNTIME = HERE / "expected_runtime"
+
+
+def emit_runtime(spec, out):
+    """Runs the generator of the runtime API as the build does, over the real driver API."""
+    return subprocess.run([sys.executable, "-B", ROOT / "gen/emit_runtime.py", "--cuda",
+                           ROOT / "spec/cuda", "--spec", spec, "--out", out],
+                          capture_output=True, text=True)
+
+
+class Runtime(unittest.TestCase):
+    def setUp(self):
+        self.tmp = tempfile.TemporaryDirectory()
+        self.out = Path(self.tmp.name) / "gen"
+        self.addCleanup(self.tmp.cleanup)
+
+    def test_output_is_as_expected(self):
+        done = emit_runtime(HERE / "cudart.py", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        diffs = []
+        for name in RUNTIME_FILES:
+            old, new = (EXPECTED_RUNTIME / name).read_text(), (self.out / name).read_text()
+            diffs += difflib.unified_diff(old.splitlines(), new.splitlines(), f"expected/{name}",
+                                          f"now/{name}", lineterm="")
+        if diffs:
+            self.fail("the emitter changed (run.py --update takes it over):\n" + "\n".join(diffs))
+
+    def test_bad_calls_are_refused(self):
+        good = (HERE / "cudart.py").read_text()
+        for line, reason in (
+                ('call("cudaBad", driver="cuNoSuchCall")', "cudaBad: driver='cuNoSuchCall': no such"),
+                ('call("cudaBad", driver="cuStreamCreate")', "takes 2 arguments, not 0"),
+                ('call("cudaBad", In(I32, "x"), driver="cuInit(y)")', "'y' is no argument"),
+                ('call("cudaBad", In(I32, "x"))', "say one of driver=, by_hand= and missing="),
+                ('call("cudaBad", by_hand=True, missing="x")', "say one of"),
+                ('call("cudaBad", by_hand=True, editions="9..")', "is no range of editions"),
+                ('call("cudaTinyCopy", by_hand=True)', "described twice for one edition"),
+                ('call("cudaBad", 3, by_hand=True)', "an argument must be")):
+            path = Path(self.tmp.name) / "cudart.py"
+            path.write_text(good + line + "\n")
+            done = emit_runtime(path, self.out)
+            self.assertEqual(done.returncode, 1, line)
+            self.assertIn(reason, done.stderr)
+            self.assertIn(f"cudart.py:{good.count(chr(10)) + 1}: ", done.stderr)
+
+
 # Headers that name the real APIs, with the tiny one in their place.
 STAND_INS = {
     "core/layer.h": """
@@ -454,20 +503,22 @@ class Tree(unittest.TestCase):
             self.assertIsNone(re.search(r"/(home|work|tmp|root)/", path.read_text()), path.name)
 
 
-def update():
-    with tempfile.TemporaryDirectory() as tmp:
-        done = emit(HERE / "tiny.py", tmp)
-        if done.returncode:
-            sys.exit(done.stderr)
-        EXPECTED.mkdir(exist_ok=True)
-        for old in EXPECTED.iterdir():
-            old.unlink()
-        for new in Path(tmp).iterdir():
-            (EXPECTED / new.name).write_text(new.read_text())
+def update(folder, done, out, files):
+    """Takes over what the generator made."""
+    if done.returncode:
+        sys.exit(done.stderr)
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for name in files or names(out):
+        (folder / name).write_text((Path(out) / name).read_text())
 
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        update()
+        with tempfile.TemporaryDirectory() as tmp:
+            update(EXPECTED, emit(HERE / "tiny.py", tmp), tmp, None)
+        with tempfile.TemporaryDirectory() as tmp:
+            update(EXPECTED_RUNTIME, emit_runtime(HERE / "cudart.py", tmp), tmp, RUNTIME_FILES)
     else:
         unittest.main()

@@ -1,0 +1,157 @@
+/* Tests of cudart/context: a call that lacks a context gets one, once, and only the right one. */
+#include "harness/unit.h"
+
+#include "cudart/context.h"
+#include "cudart/front.h"
+#include "cudart/thread.h"
+#include "gen/cudart_calls.h"
+
+const int hed_rt_version = 11080; /* cudaSetDevice() waits with the context */
+
+#define DEVICES 2
+#define PRIMARY(device) ((CUcontext)(uintptr_t)(0x100 + (device)))
+#define OWN ((CUcontext)(uintptr_t)0x999)
+
+static struct hed_rt_driver *const cu = &hed_rt_legacy;
+static CUcontext current;
+static int retained[DEVICES];
+
+static CUresult
+play_count(int *count)
+{
+    *count = DEVICES;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_retain(CUcontext *out, CUdevice device)
+{
+    if (device < 0 || device >= DEVICES)
+        return CUDA_ERROR_INVALID_DEVICE;
+    retained[device]++;
+    *out = PRIMARY(device);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_release(CUdevice device)
+{
+    retained[device]--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_reset(CUdevice device)
+{
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_state(CUdevice device, unsigned int *flags, int *active)
+{
+    *flags = 0;
+    *active = retained[device] > 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_set(CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_get(CUcontext *out)
+{
+    *out = current;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_device(CUdevice *device)
+{
+    if (!current)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *device = current == PRIMARY(1);
+    return CUDA_SUCCESS;
+}
+
+static int
+play_driver(void **state)
+{
+    cu->cuDeviceGetCount = play_count;
+    cu->cuDevicePrimaryCtxRetain = play_retain;
+    cu->cuDevicePrimaryCtxRelease_v2 = play_release;
+    cu->cuDevicePrimaryCtxReset_v2 = play_reset;
+    cu->cuDevicePrimaryCtxGetState = play_state;
+    cu->cuCtxSetCurrent = play_set;
+    cu->cuCtxGetCurrent = play_get;
+    cu->cuCtxGetDevice = play_device;
+    current = NULL;
+    hed_rt_thread.device = 0;
+    return 0;
+}
+
+static void
+other_errors_are_the_callers(void **state)
+{
+    assert_false(hed_rt_enter(cudaErrorInvalidValue));
+    assert_false(hed_rt_enter(cudaErrorInitializationError));
+    assert_null(current);
+}
+
+static void
+a_thread_without_a_context_gets_that_of_its_device(void **state)
+{
+    int device = -1;
+
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
+    assert_null(current); /* not before it is used */
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
+    assert_true(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_ptr_equal(current, PRIMARY(1));
+    assert_int_equal(retained[1], 1);
+    /* It has one now, so the next failure is not for the lack of it. */
+    assert_false(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_int_equal(retained[1], 1);
+}
+
+static void
+a_context_of_the_programs_own_is_left_alone(void **state)
+{
+    current = OWN;
+    assert_false(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_ptr_equal(current, OWN);
+}
+
+static void
+after_a_reset_the_context_is_taken_again(void **state)
+{
+    assert_true(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_ptr_equal(current, PRIMARY(0));
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    assert_int_equal(retained[0], 0);
+    assert_true(hed_rt_enter(cudaErrorContextIsDestroyed));
+    assert_int_equal(retained[0], 1);
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+devices_that_are_not_there_are_refused(void **state)
+{
+    assert_int_equal(hed_rt_cudaSetDevice(cu, -1), cudaErrorInvalidDevice);
+    assert_int_equal(hed_rt_cudaSetDevice(cu, DEVICES), cudaErrorInvalidDevice);
+    assert_int_equal(hed_rt_thread.device, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(other_errors_are_the_callers, play_driver),
+    cmocka_unit_test_setup(a_thread_without_a_context_gets_that_of_its_device, play_driver),
+    cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
+    cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
+    cmocka_unit_test_setup(devices_that_are_not_there_are_refused, play_driver),
+};
+
+HED_UNIT_MAIN(tests)

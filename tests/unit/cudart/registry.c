@@ -1,0 +1,233 @@
+/* Tests of cudart/registry: symbols are found by their addresses, while others come and go; code is
+ * loaded at its first use, once. */
+#include "harness/unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cudart/front.h"
+#include "cudart/registry.h"
+
+const int hed_rt_version = 13000;
+
+#define MANY 5000
+
+static struct hed_rt_driver *const cu = &hed_rt_legacy;
+static _Atomic int loads, unloads;
+static char stubs[MANY]; /* addresses of the host */
+static const char image[] = "image";
+
+static CUresult
+play_load(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+          unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+          unsigned int numLibraryOptions)
+{
+    *library = (CUlibrary)(uintptr_t)(0x1000 + atomic_fetch_add(&loads, 1));
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_unload(CUlibrary library)
+{
+    atomic_fetch_add(&unloads, 1);
+    return CUDA_SUCCESS;
+}
+
+/* A kernel's handle tells its library and the number in its name. */
+static CUresult
+play_get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    unsigned number;
+
+    if (sscanf(name, "k%u", &number) != 1)
+        return CUDA_ERROR_NOT_FOUND;
+    *kernel = (CUkernel)((uintptr_t)library << 32 | (number + 1));
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_get_global(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    *dptr = 0x7000;
+    *bytes = 24;
+    return strcmp(name, "x") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static int
+play_driver(void **state)
+{
+    cu->cuLibraryLoadData = play_load;
+    cu->cuLibraryUnload = play_unload;
+    cu->cuLibraryGetKernel = play_get_kernel;
+    cu->cuLibraryGetGlobal = play_get_global;
+    loads = unloads = 0;
+    return 0;
+}
+
+static void
+code_is_loaded_at_its_first_use(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    CUkernel a = NULL, b = NULL;
+
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[1], "k1", 0);
+    assert_int_equal(loads, 0);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[1], &a), cudaSuccess);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[1], &b), cudaSuccess);
+    assert_ptr_equal(a, b);
+    assert_int_equal(loads, 1);
+    assert_ptr_equal(hed_rt_stub(a), &stubs[1]);
+    hed_rt_remove_module(m);
+    assert_int_equal(unloads, 1);
+    assert_ptr_equal(hed_rt_stub(a), a);
+}
+
+static void
+a_module_that_was_not_used_is_not_unloaded(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    hed_rt_remove_module(m);
+    assert_int_equal(loads + unloads, 0);
+    assert_null(hed_rt_find(&stubs[0]));
+}
+
+static void
+what_is_not_a_kernel_is_refused(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    CUkernel k;
+    CUdeviceptr at;
+    size_t size;
+
+    hed_rt_add_symbol(m, HED_RT_VARIABLE, &stubs[0], "x", 24);
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[1], "none", 0);
+    hed_rt_add_symbol(m, HED_RT_KERNEL, NULL, "k0", 0);
+    hed_rt_add_symbol(NULL, HED_RT_KERNEL, &stubs[2], "k0", 0);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[1], &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[2], &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_kernel(cu, NULL, &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_kernel(cu, (void *)1, &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_variable(cu, &stubs[1], &at, &size), cudaErrorInvalidSymbol);
+    assert_int_equal(hed_rt_variable(cu, &stubs[0], &at, &size), cudaSuccess);
+    assert_int_equal(at, 0x7000);
+    hed_rt_remove_module(m);
+}
+
+static void
+a_kernel_that_was_given_out_is_known(void **state)
+{
+    const CUkernel given = (CUkernel)(uintptr_t)0x5550;
+    CUkernel k = NULL;
+
+    assert_int_equal(hed_rt_kernel(cu, given, &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_give_out(given), cudaSuccess);
+    assert_int_equal(hed_rt_give_out(given), cudaSuccess);
+    assert_int_equal(hed_rt_kernel(cu, given, &k), cudaSuccess);
+    assert_ptr_equal(k, given);
+}
+
+/* Two objects of a program have the same template: the linker keeps one stub, both register it. */
+static void
+one_stub_of_two_modules_lives_as_long_as_one_of_them(void **state)
+{
+    for (int first = 0; first < 2; first++) {
+        struct hed_rt_module *m[2] = {hed_rt_add_module(image), hed_rt_add_module(image)};
+        CUkernel k;
+
+        hed_rt_add_symbol(m[0], HED_RT_KERNEL, &stubs[7], "k7", 0);
+        hed_rt_add_symbol(m[1], HED_RT_KERNEL, &stubs[7], "k7", 0);
+        hed_rt_remove_module(m[first]);
+        assert_int_equal(hed_rt_kernel(cu, &stubs[7], &k), cudaSuccess);
+        hed_rt_remove_module(m[!first]);
+        assert_int_equal(hed_rt_kernel(cu, &stubs[7], &k), cudaErrorInvalidDeviceFunction);
+    }
+}
+
+static void
+modules_come_and_go(void **state)
+{
+    static char name[MANY][8];
+
+    for (int round = 0; round < 20; round++) {
+        struct hed_rt_module *m = hed_rt_add_module(image);
+
+        for (int i = 0; i < MANY; i++) {
+            (void)snprintf(name[i], sizeof name[i], "k%d", i);
+            hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[i], name[i], 0);
+        }
+        for (int i = 0; i < MANY; i++) {
+            CUkernel k;
+
+            assert_int_equal(hed_rt_kernel(cu, &stubs[i], &k), cudaSuccess);
+            assert_int_equal((uintptr_t)k & UINT32_MAX, i + 1);
+        }
+        hed_rt_remove_module(m);
+        for (int i = 0; i < MANY; i++)
+            assert_null(hed_rt_find(&stubs[i]));
+    }
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static _Atomic bool stop;
+
+/* Looks for a kernel that stays, while the table grows and shrinks around it. */
+static void *
+look_for_one(void *arg)
+{
+    unsigned long wrong = 0;
+
+    while (!atomic_load(&stop)) {
+        CUkernel k = NULL;
+
+        wrong += hed_rt_kernel(cu, &stubs[0], &k) != cudaSuccess || !k;
+    }
+    return (void *)wrong;
+}
+
+static void
+threads_find_what_stays(void **state)
+{
+    struct hed_rt_module *stays = hed_rt_add_module(image);
+    pthread_t readers[3];
+
+    hed_rt_add_symbol(stays, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    stop = false;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, look_for_one, NULL), 0);
+    for (int round = 0; round < 30; round++) {
+        struct hed_rt_module *m = hed_rt_add_module(image);
+
+        for (int i = 1; i < 1000 + round * 100; i++)
+            hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[i], "k1", 0);
+        hed_rt_remove_module(m);
+    }
+    stop = true;
+    for (int i = 0; i < 3; i++) {
+        void *wrong;
+
+        assert_int_equal(pthread_join(readers[i], &wrong), 0);
+        assert_null(wrong);
+    }
+    /* Those that lost the race to load it have unloaded theirs. */
+    assert_int_equal(loads - unloads, 1);
+    hed_rt_remove_module(stays);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(code_is_loaded_at_its_first_use, play_driver),
+    cmocka_unit_test_setup(a_module_that_was_not_used_is_not_unloaded, play_driver),
+    cmocka_unit_test_setup(what_is_not_a_kernel_is_refused, play_driver),
+    cmocka_unit_test_setup(a_kernel_that_was_given_out_is_known, play_driver),
+    cmocka_unit_test_setup(one_stub_of_two_modules_lives_as_long_as_one_of_them, play_driver),
+    cmocka_unit_test_setup(modules_come_and_go, play_driver),
+    cmocka_unit_test_setup(threads_find_what_stays, play_driver),
+};
+
+HED_UNIT_MAIN(tests)
