@@ -1,7 +1,7 @@
 """Memory, arrays, pools, host memory, pointers."""
 
 call("cudaArrayGetInfo", Out(cudaChannelFormatDesc, "desc"), Out(cudaExtent, "extent"),
-     Out(U32, "flags"), In(cudaArray_t, "array"), missing="not written yet")
+     Out(U32, "flags"), In(cudaArray_t, "array"), by_hand=True)
 call("cudaArrayGetMemoryRequirements", Out(cudaArrayMemoryRequirements, "memoryRequirements"),
      In(cudaArray_t, "array"), In(I32, "device"), driver="cuArrayGetMemoryRequirements")
 call("cudaArrayGetPlane", Out(cudaArray_t, "pPlaneArray"), In(cudaArray_t, "hArray"),
@@ -15,12 +15,12 @@ call("cudaDeviceGetMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"),
 call("cudaDeviceSetMemPool", In(I32, "device"), In(cudaMemPool_t, "memPool"),
      driver="cuDeviceSetMemPool")
 call("cudaFree", In(PTR, "devPtr"), by_hand=True)
-call("cudaFreeArray", In(cudaArray_t, "array"), missing="not written yet")
+call("cudaFreeArray", In(cudaArray_t, "array"), by_hand=True)
 call("cudaFreeAsync", In(PTR, "devPtr"), In(cudaStream_t, "hStream"), ptds=True,
      driver="cuMemFreeAsync")
 call("cudaFreeHost", In(PTR, "ptr"), by_hand=True)
 call("cudaFreeMipmappedArray", In(cudaMipmappedArray_t, "mipmappedArray"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetMipmappedArrayLevel", Out(cudaArray_t, "levelArray"),
      In(cudaMipmappedArray_const_t, "mipmappedArray"), In(U32, "level"),
      driver="cuMipmappedArrayGetLevel")
@@ -35,9 +35,9 @@ call("cudaMalloc", Out(PTR, "devPtr"), In(SIZE, "size"), by_hand=True)
 call("cudaMalloc3D", Out(cudaPitchedPtr, "pitchedDevPtr"), In(cudaExtent, "extent"),
      missing="not written yet")
 call("cudaMalloc3DArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
-     In(cudaExtent, "extent"), In(U32, "flags"), missing="not written yet")
+     In(cudaExtent, "extent"), In(U32, "flags"), by_hand=True)
 call("cudaMallocArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
-     In(SIZE, "width"), In(SIZE, "height"), In(U32, "flags"), missing="not written yet")
+     In(SIZE, "width"), In(SIZE, "height"), In(U32, "flags"), by_hand=True)
 call("cudaMallocAsync", Out(PTR, "devPtr"), In(SIZE, "size"), In(cudaStream_t, "hStream"),
      ptds=True, missing="not written yet")
 call("cudaMallocFromPoolAsync", Out(PTR, "ptr"), In(SIZE, "size"), In(cudaMemPool_t, "memPool"),
@@ -47,7 +47,7 @@ call("cudaMallocManaged", Out(PTR, "devPtr"), In(SIZE, "size"), In(U32, "flags")
      missing="not written yet")
 call("cudaMallocMipmappedArray", Out(cudaMipmappedArray_t, "mipmappedArray"),
      In(Ref(cudaChannelFormatDesc), "desc"), In(cudaExtent, "extent"), In(U32, "numLevels"),
-     In(U32, "flags"), missing="not written yet")
+     In(U32, "flags"), by_hand=True)
 call("cudaMallocPitch", Out(PTR, "devPtr"), Out(SIZE, "pitch"), In(SIZE, "width"),
      In(SIZE, "height"), missing="not written yet")
 call("cudaMemGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
