@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "cudart/context.h"
+#include "cudart/front.h"
 
 #define GONE ((const void *)1) /* the key of a slot whose symbol was removed */
 #define FIRST_SLOTS 256
@@ -147,12 +148,15 @@ hed_rt_find(const void *host)
 cudaError_t
 hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out)
 {
+    /* The image stays where it is until the program takes it back: the driver need not copy it. */
+    CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
+    void *value = (void *)1;
     CUlibrary none = NULL;
     CUlibrary loaded = atomic_load_explicit(&m->library, memory_order_acquire);
     CUresult r;
 
     if (!loaded) {
-        r = cu->cuLibraryLoadData(&loaded, m->wrapper, NULL, NULL, 0, NULL, NULL, 0);
+        r = cu->cuLibraryLoadData(&loaded, m->wrapper, NULL, NULL, 0, &option, &value, 1);
         if (r != CUDA_SUCCESS)
             return (cudaError_t)r;
         /* No lock is held while the driver works, so two threads may load it. One wins. */
@@ -190,8 +194,13 @@ hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out)
 {
     struct hed_rt_symbol *s = hed_rt_find(func);
 
-    if (!s || s->kind != HED_RT_KERNEL)
-        return cudaErrorInvalidDeviceFunction;
+    if (!s || s->kind != HED_RT_KERNEL) {
+        /* Since CUDA 12 it may be a handle of the driver's, which knows. */
+        if (!func || hed_rt_version < 12000)
+            return cudaErrorInvalidDeviceFunction;
+        *out = (CUkernel)func;
+        return cudaSuccess;
+    }
     *out = atomic_load_explicit(&s->kernel, memory_order_relaxed);
     return *out ? cudaSuccess : load_kernel(cu, s, out);
 }
@@ -211,28 +220,6 @@ hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr 
                               ? cu->cuLibraryGetManaged(at, size, library, s->name)
                               : cu->cuLibraryGetGlobal(at, size, library, s->name));
     return r == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : r;
-}
-
-cudaError_t
-hed_rt_give_out(CUkernel kernel)
-{
-    struct hed_rt_symbol *s;
-    bool done;
-
-    if (hed_rt_find(kernel) || table_find(&kernels, kernel))
-        return cudaSuccess;
-    s = calloc(1, sizeof *s);
-    if (!s)
-        return cudaErrorMemoryAllocation;
-    *s = (struct hed_rt_symbol){.host = kernel, .kind = HED_RT_KERNEL, .kernel = kernel};
-    hed_lock(&registry_lock);
-    done = table_reserve_locked(&symbols);
-    if (done)
-        table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), kernel, s);
-    hed_unlock(&registry_lock);
-    if (!done)
-        free(s);
-    return done ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 const void *

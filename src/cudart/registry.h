@@ -30,12 +30,12 @@ enum hed_rt_kind {
 struct hed_rt_symbol {
     const void *host; /* the address by which the program knows it */
     enum hed_rt_kind kind;
-    struct hed_rt_module *module; /* NULL: a kernel that a library gave out */
-    const char *name;             /* in the fat binary; the program's memory */
-    size_t size;                  /* variables: bytes */
-    _Atomic CUkernel kernel;      /* NULL until it is first used */
-    struct hed_rt_symbol *next;   /* of the same module */
-    struct hed_rt_symbol *older;  /* that was registered with the same address */
+    struct hed_rt_module *module;
+    const char *name;            /* in the fat binary; the program's memory */
+    size_t size;                 /* variables: bytes */
+    _Atomic CUkernel kernel;     /* NULL until it is first used */
+    struct hed_rt_symbol *next;  /* of the same module */
+    struct hed_rt_symbol *older; /* that was registered with the same address */
 };
 
 /* ---- by address ------------------------------------------------------------------------------ */
@@ -43,8 +43,8 @@ struct hed_rt_symbol {
 /* NULL: there is none. No lock is taken. */
 struct hed_rt_symbol *hed_rt_find(const void *host);
 
-/* The kernel of a stub, loaded if need be; or of a cudaKernel_t that a library gave out.
- * cudaErrorInvalidDeviceFunction: neither. */
+/* The kernel of a stub, loaded if need be. Other addresses are passed on: they may be handles
+ * (cudaKernel_t, cudaFunction_t); before CUDA 12, cudaErrorInvalidDeviceFunction. */
 cudaError_t hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out);
 
 /* Address and size of a variable in the current context. cudaErrorInvalidSymbol: not one. */
@@ -53,9 +53,6 @@ cudaError_t hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, 
 
 /* The library of a module, loaded if need be. */
 cudaError_t hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out);
-
-/* Remembers a kernel that a library gave out, so that it can be told from other addresses. */
-cudaError_t hed_rt_give_out(CUkernel kernel);
 
 /* The stub of a kernel, or the kernel itself if it has none. */
 const void *hed_rt_stub(CUkernel kernel);
