@@ -1,11 +1,11 @@
 """Devices, contexts, limits, versions, green contexts."""
 
 call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_11), "prop"), editions="..11",
-     missing="not written yet", as_="cudaChooseDevice_11")
+     by_hand=True, as_="cudaChooseDevice_11")
 call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_12), "prop"), editions="12",
-     missing="not written yet", as_="cudaChooseDevice_12")
+     by_hand=True, as_="cudaChooseDevice_12")
 call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp), "prop"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaCtxResetPersistingL2Cache", driver="cuCtxResetPersistingL2Cache")
 call("cudaDevResourceGenerateDesc", Out(cudaDevResourceDesc_t, "phDesc"),
      In(PTR, "resources", c="void *"), In(U32, "nbResources"), editions="13..", since=13040,
@@ -18,9 +18,9 @@ call("cudaDevSmResourceSplitByCount", In(PTR, "result", c="void *"), Out(U32, "n
      In(U32, "minCount"), editions="13..", since=13040, driver="cuDevSmResourceSplitByCount")
 call("cudaDeviceCanAccessPeer", Out(I32, "canAccessPeer"), In(I32, "device"),
      In(I32, "peerDevice"), driver="cuDeviceCanAccessPeer")
-call("cudaDeviceDisablePeerAccess", In(I32, "peerDevice"), missing="not written yet")
+call("cudaDeviceDisablePeerAccess", In(I32, "peerDevice"), by_hand=True)
 call("cudaDeviceEnablePeerAccess", In(I32, "peerDevice"), In(U32, "flags"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaDeviceFlushGPUDirectRDMAWrites", In(cudaFlushGPUDirectRDMAWritesTarget, "target"),
      In(cudaFlushGPUDirectRDMAWritesScope, "scope"), driver="cuFlushGPUDirectRDMAWrites")
 call("cudaDeviceGetAttribute", Out(I32, "value"), In(cudaDeviceAttr, "attr"), In(I32, "device"),
@@ -61,7 +61,7 @@ call("cudaDeviceSynchronize", driver="cuCtxSynchronize")
 call("cudaDeviceUnregisterAsyncNotification", In(I32, "device"),
      In(cudaAsyncCallbackHandle_t, "callback"), editions="12..",
      driver="cuDeviceUnregisterAsyncNotification")
-call("cudaDriverGetVersion", Out(I32, "driverVersion"), driver="cuDriverGetVersion")
+call("cudaDriverGetVersion", Out(I32, "driverVersion"), by_hand=True)
 call("cudaExecutionCtxDestroy", In(cudaExecutionContext_t, "ctx"), editions="13..", since=13040,
      driver="cuGreenCtxDestroy")
 call("cudaExecutionCtxGetDevResource", In(cudaExecutionContext_t, "ctx"),
@@ -82,15 +82,15 @@ call("cudaExecutionCtxWaitEvent", In(cudaExecutionContext_t, "ctx"), In(cudaEven
      editions="13..", since=13040, driver="cuGreenCtxWaitEvent")
 call("cudaGetDevice", Out(I32, "device"), by_hand=True)
 call("cudaGetDeviceCount", Out(I32, "count"), by_hand=True)
-call("cudaGetDeviceFlags", Out(U32, "flags"), missing="not written yet")
+call("cudaGetDeviceFlags", Out(U32, "flags"), by_hand=True)
 call("cudaGetDeviceProperties", Out(cudaDeviceProp_11, "prop"), In(I32, "device"), editions="..11",
-     missing="not written yet", as_="cudaGetDeviceProperties_11")
+     by_hand=True, as_="cudaGetDeviceProperties_11")
 call("cudaGetDeviceProperties", Out(cudaDeviceProp_12, "prop"), In(I32, "device"), editions="12",
-     missing="not written yet", as_="cudaGetDeviceProperties_12")
+     by_hand=True, as_="cudaGetDeviceProperties_12")
 call("cudaGetDeviceProperties", Out(cudaDeviceProp, "prop"), In(I32, "device"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetDeviceProperties_v2", Out(cudaDeviceProp_12, "prop"), In(I32, "device"),
-     editions="12", missing="not written yet")
+     editions="12", by_hand=True)
 call("cudaGetLastError", by_hand=True, plain=True)
 call("cudaGreenCtxCreate", Out(cudaExecutionContext_t, "phCtx"), In(cudaDevResourceDesc_t, "desc"),
      In(I32, "device"), In(U32, "flags"), editions="13..", since=13040, driver="cuGreenCtxCreate")
@@ -111,5 +111,5 @@ call("cudaProfilerStart", driver="cuProfilerStart")
 call("cudaProfilerStop", driver="cuProfilerStop")
 call("cudaRuntimeGetVersion", Out(I32, "runtimeVersion"), by_hand=True)
 call("cudaSetDevice", In(I32, "device"), by_hand=True)
-call("cudaSetDeviceFlags", In(U32, "flags"), missing="not written yet")
-call("cudaSetValidDevices", Out(I32, "device_arr"), In(I32, "len"), missing="not written yet")
+call("cudaSetDeviceFlags", In(U32, "flags"), by_hand=True)
+call("cudaSetValidDevices", Out(I32, "device_arr"), In(I32, "len"), by_hand=True)

@@ -1,34 +1,34 @@
 """Functions, launches, occupancy, libraries, entry points."""
 
 call("cudaFuncGetAttributes", Out(cudaFuncAttributes_11, "attr"), In(CPTR, "func"),
-     editions="..11", missing="not written yet", as_="cudaFuncGetAttributes_11")
+     editions="..11", by_hand=True, as_="cudaFuncGetAttributes_11")
 call("cudaFuncGetAttributes", Out(cudaFuncAttributes, "attr"), In(CPTR, "func"), editions="12..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaFuncGetName", In(Ptr("const char **"), "name"), In(CPTR, "func"), editions="12..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaFuncGetParamCount", In(CPTR, "func"), Out(SIZE, "paramCount"), editions="13..",
-     since=13040, missing="not written yet")
+     since=13040, by_hand=True)
 call("cudaFuncGetParamInfo", In(CPTR, "func"), In(SIZE, "paramIndex"), Out(SIZE, "paramOffset"),
-     Out(SIZE, "paramSize"), editions="12..", missing="not written yet")
+     Out(SIZE, "paramSize"), editions="12..", by_hand=True)
 call("cudaFuncSetAttribute", In(CPTR, "func"), In(cudaFuncAttribute, "attr"), In(I32, "value"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaFuncSetCacheConfig", In(CPTR, "func"), In(cudaFuncCache, "cacheConfig"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaFuncSetSharedMemConfig", In(CPTR, "func"), In(cudaSharedMemConfig, "config"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetDriverEntryPoint", In(STR, "symbol"), Out(PTR, "funcPtr"), In(U64, "flags"),
-     ptds="_ptsz", editions="..11", missing="not written yet", as_="cudaGetDriverEntryPoint_11")
+     ptds="_ptsz", editions="..11", by_hand=True, as_="cudaGetDriverEntryPoint_11")
 call("cudaGetDriverEntryPoint", In(STR, "symbol"), Out(PTR, "funcPtr"), In(U64, "flags"),
      Out(cudaDriverEntryPointQueryResult, "driverStatus"), ptds="_ptsz", editions="12..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetDriverEntryPointByVersion", In(STR, "symbol"), Out(PTR, "funcPtr"),
      In(U32, "cudaVersion"), In(U64, "flags"),
      Out(cudaDriverEntryPointQueryResult, "driverStatus"), ptds="_ptsz", editions="12..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetExportTable", In(Ptr("const void **"), "ppExportTable"),
-     In(Ref(cudaUUID_t), "pExportTableId"), missing="not written yet")
+     In(Ref(cudaUUID_t), "pExportTableId"), by_hand=True)
 call("cudaGetFuncBySymbol", Out(cudaFunction_t, "functionPtr"), In(CPTR, "symbolPtr"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaGetKernel", Out(cudaKernel_t, "kernel"), In(CPTR, "entry"), editions="12..",
      by_hand=True)
 call("cudaKernelSetAttributeForDevice", In(cudaKernel_t, "kernel"), In(cudaFuncAttribute, "attr"),
@@ -36,19 +36,19 @@ call("cudaKernelSetAttributeForDevice", In(cudaKernel_t, "kernel"), In(cudaFuncA
      driver="cuKernelSetAttribute(attr, value, kernel, device)")
 call("cudaLaunchCooperativeKernel", In(CPTR, "func"), In(dim3, "gridDim"), In(dim3, "blockDim"),
      Out(PTR, "args"), In(SIZE, "sharedMem"), In(cudaStream_t, "stream"), ptds=True,
-     missing="not written yet")
+     by_hand=True)
 call("cudaLaunchKernel", In(CPTR, "func"), In(dim3, "gridDim"), In(dim3, "blockDim"),
      Out(PTR, "args"), In(SIZE, "sharedMem"), In(cudaStream_t, "stream"), ptds=True, by_hand=True)
 call("cudaLaunchKernelExC", In(Ref(cudaLaunchConfig_t), "config"), In(CPTR, "func"),
-     Out(PTR, "args"), ptds="_ptsz", missing="not written yet")
+     Out(PTR, "args"), ptds="_ptsz", by_hand=True)
 call("cudaLibraryEnumerateKernels", Out(cudaKernel_t, "kernels"), In(U32, "numKernels"),
-     In(cudaLibrary_t, "lib"), editions="12..", missing="not written yet")
+     In(cudaLibrary_t, "lib"), editions="12..", driver="cuLibraryEnumerateKernels")
 call("cudaLibraryGetGlobal", Out(PTR, "dptr"), Out(SIZE, "bytes"), In(cudaLibrary_t, "library"),
      In(STR, "name"), editions="12..", driver="cuLibraryGetGlobal")
 call("cudaLibraryGetKernel", Out(cudaKernel_t, "pKernel"), In(cudaLibrary_t, "library"),
-     In(STR, "name"), editions="12..", missing="not written yet")
+     In(STR, "name"), editions="12..", driver="cuLibraryGetKernel")
 call("cudaLibraryGetKernelCount", Out(U32, "count"), In(cudaLibrary_t, "lib"), editions="12..",
-     missing="not written yet")
+     driver="cuLibraryGetKernelCount")
 call("cudaLibraryGetManaged", Out(PTR, "dptr"), Out(SIZE, "bytes"), In(cudaLibrary_t, "library"),
      In(STR, "name"), editions="12..", driver="cuLibraryGetManaged")
 call("cudaLibraryGetUnifiedFunction", Out(PTR, "fptr"), In(cudaLibrary_t, "library"),
@@ -63,16 +63,16 @@ call("cudaLibraryLoadFromFile", Out(cudaLibrary_t, "library"), In(STR, "fileName
      In(U32, "numLibraryOptions"), editions="12..", driver="cuLibraryLoadFromFile")
 call("cudaLibraryUnload", In(cudaLibrary_t, "library"), editions="12..", driver="cuLibraryUnload")
 call("cudaOccupancyAvailableDynamicSMemPerBlock", Out(SIZE, "dynamicSmemSize"), In(CPTR, "func"),
-     In(I32, "numBlocks"), In(I32, "blockSize"), missing="not written yet")
+     In(I32, "numBlocks"), In(I32, "blockSize"), by_hand=True)
 call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", Out(I32, "numBlocks"), In(CPTR, "func"),
-     In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), missing="not written yet")
+     In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), by_hand=True)
 call("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", Out(I32, "numBlocks"),
      In(CPTR, "func"), In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), In(U32, "flags"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaOccupancyMaxActiveClusters", Out(I32, "numClusters"), In(CPTR, "func"),
-     In(Ref(cudaLaunchConfig_t), "launchConfig"), missing="not written yet")
+     In(Ref(cudaLaunchConfig_t), "launchConfig"), by_hand=True)
 call("cudaOccupancyMaxPotentialClusterSize", Out(I32, "clusterSize"), In(CPTR, "func"),
-     In(Ref(cudaLaunchConfig_t), "launchConfig"), missing="not written yet")
+     In(Ref(cudaLaunchConfig_t), "launchConfig"), by_hand=True)
 call("cudaSubgridCreate", editions="13..", since=13040, missing="not documented", header="none")
 call("cudaSubgridWorkerGridCreate", editions="13..", since=13040, missing="not documented",
      header="none")

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "cudart/device.h"
 #include "cudart/driver.h"
 #include "cudart/front.h"
 #include "cudart/thread.h"
@@ -26,7 +27,7 @@ static const struct hed_rt_driver *const cuda = &hed_rt_legacy;
 cudaError_t
 hed_rt_primary(int device, CUcontext *out)
 {
-    CUcontext context = NULL;
+    CUcontext context;
     CUcontext none = NULL;
     CUresult r;
 
@@ -142,25 +143,35 @@ hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
     return (cudaError_t)r;
 }
 
+/* "the first device in the list is tried first" of those that the thread may use. */
+cudaError_t
+hed_rt_cudaSetValidDevices(const struct hed_rt_driver *cu, int *device_arr, int len)
+{
+    int count = 0;
+    CUresult r = cu->cuDeviceGetCount(&count);
+
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (len < 0 || len > count || (len && !device_arr))
+        return cudaErrorInvalidValue;
+    for (int i = 0; i < len; i++)
+        if (device_arr[i] < 0 || device_arr[i] >= count)
+            return cudaErrorInvalidDevice;
+    r = cu->cuCtxSetCurrent(NULL);
+    if (r == CUDA_SUCCESS)
+        hed_rt_thread.device = len ? device_arr[0] : 0;
+    return (cudaError_t)r;
+}
+
 cudaError_t
 hed_rt_cudaInitDevice(const struct hed_rt_driver *cu, int device, unsigned int deviceFlags,
                       unsigned int flags)
 {
-    CUcontext before = NULL;
-    CUresult r;
+    CUcontext context;
+    const cudaError_t r = hed_rt_primary(device, &context);
 
-    if (flags & ~1u)
-        return cudaErrorInvalidValue;
-    if (flags) { /* cudaInitDeviceFlagsAreValid */
-        r = cu->cuDevicePrimaryCtxSetFlags_v2(device, deviceFlags);
-        if (r != CUDA_SUCCESS)
-            return (cudaError_t)r;
-    }
-    /* The thread keeps its device. */
-    (void)cu->cuCtxGetCurrent(&before);
-    r = enter_primary(device);
-    (void)cu->cuCtxSetCurrent(before);
-    return (cudaError_t)r;
+    /* cudaInitDeviceFlagsAreValid; NVIDIA's runtime takes no notice of other bits. */
+    return r == cudaSuccess && (flags & 1) ? hed_rt_set_flags(cu, device, deviceFlags) : r;
 }
 
 cudaError_t
@@ -176,13 +187,4 @@ hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
         atomic_exchange_explicit(&primary[device], NULL, memory_order_acq_rel))
         (void)cu->cuDevicePrimaryCtxRelease_v2(device);
     return (cudaError_t)cu->cuDevicePrimaryCtxReset_v2(device);
-}
-
-cudaError_t
-hed_rt_cudaRuntimeGetVersion(const struct hed_rt_driver *cu, int *runtimeVersion)
-{
-    if (!runtimeVersion)
-        return cudaErrorInvalidValue;
-    *runtimeVersion = hed_rt_version;
-    return cudaSuccess;
 }

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "gen/cuda_abi.h"
 #include "gen/cudart_abi.h"
+#include "gen/cudart_driver.h"
 
 /* Whether a call that failed with `r` failed for the lack of a context, and there is one now: then
  * the call is made again. */
@@ -17,5 +17,5 @@ bool hed_rt_enter(cudaError_t r);
 /* The device of the current context, or else the thread's. */
 cudaError_t hed_rt_device(int *out);
 
-/* The primary context of a device, which is made if need be. */
+/* The primary context of a device, which is made if need be. It is not made current. */
 cudaError_t hed_rt_primary(int device, CUcontext *out);

@@ -27,7 +27,9 @@ hed_rt_find_error(int number)
 cudaError_t
 hed_rt_failed(cudaError_t r)
 {
-    hed_rt_thread.last = r;
+    /* That something is not done yet is an answer and not an error. */
+    if (r != cudaErrorNotReady)
+        hed_rt_thread.last = r;
     return r;
 }
 

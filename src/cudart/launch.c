@@ -10,7 +10,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cudart/context.h"
 #include "cudart/exports.h"
+#include "cudart/front.h"
+#include "cudart/launch.h"
 #include "cudart/registry.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
@@ -99,6 +102,49 @@ hed_rt___cudaPopCallConfiguration(const struct hed_rt_driver *cu, dim3 *gridDim,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+/* Whether a device could run a grid of these sizes. */
+static bool
+sizes_are_valid(const struct hed_rt_driver *cu, dim3 grid, dim3 block)
+{
+    const struct {
+        CUdevice_attribute limit;
+        unsigned long long is;
+    } sizes[] = {
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, grid.x},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, grid.y},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, grid.z},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, block.x},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, block.y},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, block.z},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+         (unsigned long long)block.x * block.y * block.z},
+    };
+    int device;
+
+    if (hed_rt_device(&device) != cudaSuccess)
+        return true;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int limit = 0;
+
+        if (cu->cuDeviceGetAttribute(&limit, sizes[i].limit, device) != CUDA_SUCCESS)
+            return true;
+        if (!sizes[i].is || sizes[i].is > (unsigned long long)limit)
+            return false;
+    }
+    return true;
+}
+
+/* The result of a launch. Until CUDA 12, the runtime tells sizes that a device does not have from
+ * other bad values, which the driver does not; since CUDA 13 it tells what the driver does. */
+static cudaError_t
+launch_result(const struct hed_rt_driver *cu, CUresult r, dim3 grid, dim3 block)
+{
+    if (r == CUDA_ERROR_INVALID_VALUE && hed_rt_version < 13000 &&
+        !sizes_are_valid(cu, grid, block))
+        return cudaErrorInvalidConfiguration;
+    return (cudaError_t)r;
+}
+
 static cudaError_t
 launch_kernel(const struct hed_rt_driver *cu, CUkernel kernel, dim3 gridDim, dim3 blockDim,
               void **args, size_t sharedMem, cudaStream_t stream)
@@ -107,8 +153,9 @@ launch_kernel(const struct hed_rt_driver *cu, CUkernel kernel, dim3 gridDim, dim
         cu->cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
                            blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args, NULL);
 
-    /* The driver does not tell sizes that a device does not have from other bad values. */
-    return r == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : (cudaError_t)r;
+    if (__builtin_expect(r == CUDA_SUCCESS, 1))
+        return cudaSuccess;
+    return launch_result(cu, r, gridDim, blockDim);
 }
 
 cudaError_t
@@ -132,13 +179,51 @@ hed_rt___cudaLaunchKernel(const struct hed_rt_driver *cu, cudaKernel_t kernel, d
 }
 
 cudaError_t
+hed_rt_cudaLaunchCooperativeKernel(const struct hed_rt_driver *cu, const void *func, dim3 gridDim,
+                                   dim3 blockDim, void **args, size_t sharedMem,
+                                   cudaStream_t stream)
+{
+    CUkernel kernel;
+    const cudaError_t e = hed_rt_kernel(cu, func, &kernel);
+    CUresult r;
+
+    if (e != cudaSuccess)
+        return e;
+    r = cu->cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z,
+                                      blockDim.x, blockDim.y, blockDim.z, (unsigned)sharedMem,
+                                      (CUstream)stream, args);
+    return launch_result(cu, r, gridDim, blockDim);
+}
+
+cudaError_t
+hed_rt_cudaLaunchKernelExC(const struct hed_rt_driver *cu, const cudaLaunchConfig_t *config,
+                           const void *func, void **args)
+{
+    CUlaunchConfig c;
+    CUkernel kernel;
+    cudaError_t r;
+
+    if (!config)
+        return cudaErrorInvalidValue;
+    r = hed_rt_kernel(cu, func, &kernel);
+    if (r != cudaSuccess)
+        return r;
+    c = hed_rt_launch_config(config);
+    return launch_result(cu, cu->cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL),
+                         config->gridDim, config->blockDim);
+}
+
+cudaError_t
 hed_rt_cudaGetKernel(const struct hed_rt_driver *cu, cudaKernel_t *kernel, const void *entry)
 {
+    const struct hed_rt_symbol *s = hed_rt_find(entry);
     CUkernel k;
     cudaError_t r;
 
-    if (!kernel || !entry)
+    if (!kernel)
         return cudaErrorInvalidValue;
+    if (!s || s->kind != HED_RT_KERNEL)
+        return cudaErrorInvalidDeviceFunction;
     r = hed_rt_kernel(cu, entry, &k);
     if (r == cudaSuccess)
         *kernel = (cudaKernel_t)k;

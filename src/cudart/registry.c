@@ -180,7 +180,7 @@ load_kernel(const struct hed_rt_driver *cu, struct hed_rt_symbol *s, CUkernel *o
         return r;
     r = (cudaError_t)cu->cuLibraryGetKernel(out, library, s->name);
     if (r != cudaSuccess)
-        return r == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : r;
+        return r;
     atomic_store_explicit(&s->kernel, *out, memory_order_relaxed);
     hed_lock(&registry_lock);
     if (table_reserve_locked(&kernels))

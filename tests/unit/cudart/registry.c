@@ -108,7 +108,7 @@ what_is_not_a_kernel_is_refused(void **state)
     hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[1], "none", 0);
     hed_rt_add_symbol(m, HED_RT_KERNEL, NULL, "k0", 0);
     hed_rt_add_symbol(NULL, HED_RT_KERNEL, &stubs[2], "k0", 0);
-    assert_int_equal(hed_rt_kernel(cu, &stubs[1], &k), cudaErrorInvalidDeviceFunction);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[1], &k), cudaErrorSymbolNotFound);
     assert_int_equal(hed_rt_kernel(cu, NULL, &k), cudaErrorInvalidDeviceFunction);
     /* What was not registered may be a handle: the driver is asked. */
     assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaSuccess);

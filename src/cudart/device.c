@@ -1,0 +1,124 @@
+/* Devices: flags, peers, versions. Which device a thread uses is in context.c. */
+#include "cudart/device.h"
+
+#include <stdint.h>
+
+#include "cudart/context.h"
+#include "cudart/front.h"
+#include "cudart/thread.h"
+#include "gen/cudart_calls.h"
+
+/* ---- flags ----------------------------------------------------------------------------------- */
+
+enum {
+    SCHEDULE_MASK = 0x07,
+    MAP_HOST = 0x08, /* always on, and no flag of the driver's any more */
+    RESIZE_LOCAL = 0x10,
+    SYNC_MEMORY = 0x80, /* since CUDA 12 */
+};
+
+static bool
+flags_are_valid(unsigned flags)
+{
+    const unsigned schedule = flags & SCHEDULE_MASK;
+    const unsigned known =
+        SCHEDULE_MASK | MAP_HOST | RESIZE_LOCAL | (hed_rt_version >= 12000 ? SYNC_MEMORY : 0);
+
+    return !(flags & ~known) && !(schedule & (schedule - 1));
+}
+
+cudaError_t
+hed_rt_set_flags(const struct hed_rt_driver *cu, int device, unsigned flags)
+{
+    if (!flags_are_valid(flags))
+        return cudaErrorInvalidValue;
+    return (cudaError_t)cu->cuDevicePrimaryCtxSetFlags_v2(device, flags & ~(unsigned)MAP_HOST);
+}
+
+cudaError_t
+hed_rt_cudaSetDeviceFlags(const struct hed_rt_driver *cu, unsigned int flags)
+{
+    CUcontext current = NULL;
+    CUresult r;
+    int device;
+    cudaError_t e;
+
+    if (!flags_are_valid(flags))
+        return cudaErrorInvalidValue;
+    r = cu->cuCtxGetCurrent(&current);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    /* Since CUDA 12, this makes the context: the front does that and calls again. */
+    if (!current && hed_rt_version >= 12000)
+        return cudaErrorDeviceUninitialized;
+    e = hed_rt_device(&device);
+    return e == cudaSuccess ? hed_rt_set_flags(cu, device, flags) : e;
+}
+
+cudaError_t
+hed_rt_cudaGetDeviceFlags(const struct hed_rt_driver *cu, unsigned int *flags)
+{
+    CUcontext current = NULL;
+    unsigned f = 0;
+    int active;
+    CUresult r;
+
+    if (!flags)
+        return cudaErrorInvalidValue;
+    r = cu->cuCtxGetCurrent(&current);
+    if (r == CUDA_SUCCESS)
+        r = current ? cu->cuCtxGetFlags(&f)
+                    : cu->cuDevicePrimaryCtxGetState(hed_rt_thread.device, &f, &active);
+    if (r == CUDA_SUCCESS)
+        *flags = f | MAP_HOST;
+    return (cudaError_t)r;
+}
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+cudaError_t
+hed_rt_cudaDeviceEnablePeerAccess(const struct hed_rt_driver *cu, int peerDevice,
+                                  unsigned int flags)
+{
+    CUcontext peer = NULL;
+    const cudaError_t r = hed_rt_primary(peerDevice, &peer);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuCtxEnablePeerAccess(peer, flags) : r;
+}
+
+cudaError_t
+hed_rt_cudaDeviceDisablePeerAccess(const struct hed_rt_driver *cu, int peerDevice)
+{
+    CUcontext peer = NULL;
+    const cudaError_t r = hed_rt_primary(peerDevice, &peer);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuCtxDisablePeerAccess(peer) : r;
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+/* "If no driver is installed, then 0 is returned as the driver version." (CUDA Runtime API,
+ * cudaDriverGetVersion) */
+cudaError_t
+hed_rt_cudaDriverGetVersion(const struct hed_rt_driver *cu, int *driverVersion)
+{
+    CUresult r;
+
+    if (!driverVersion)
+        return cudaErrorInvalidValue;
+    r = cu->cuDriverGetVersion(driverVersion);
+    if (r == (CUresult)cudaErrorInsufficientDriver) {
+        *driverVersion = 0;
+        r = CUDA_SUCCESS;
+    }
+    return (cudaError_t)r;
+}
+
+cudaError_t
+hed_rt_cudaRuntimeGetVersion(const struct hed_rt_driver *cu, int *runtimeVersion)
+{
+    if (!runtimeVersion)
+        return cudaErrorInvalidValue;
+    *runtimeVersion = hed_rt_version;
+    return cudaSuccess;
+}

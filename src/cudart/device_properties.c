@@ -1,0 +1,220 @@
+/* cudaDeviceProp: see device.h. */
+#include <stdint.h>
+#include <string.h>
+
+#include "cudart/device.h"
+#include "gen/cudart_calls.h"
+
+#define NAME_BYTES 256
+
+static const struct hed_rt_member members_11[] = {
+    HED_RT_PROP_ALL(HED_RT_MEMBER, cudaDeviceProp_11)      /**/
+    HED_RT_PROP_UNTIL_12(HED_RT_MEMBER, cudaDeviceProp_11) /**/
+    HED_RT_PROP_10_TO_12(HED_RT_MEMBER, cudaDeviceProp_11) /**/
+    HED_RT_PROP_SINCE_10(HED_RT_MEMBER, cudaDeviceProp_11) /**/
+    HED_RT_PROP_SINCE_11(HED_RT_MEMBER, cudaDeviceProp_11) /**/
+};
+
+static const struct hed_rt_member members_12[] = {
+    HED_RT_PROP_ALL(HED_RT_MEMBER, cudaDeviceProp_12)      /**/
+    HED_RT_PROP_UNTIL_12(HED_RT_MEMBER, cudaDeviceProp_12) /**/
+    HED_RT_PROP_10_TO_12(HED_RT_MEMBER, cudaDeviceProp_12) /**/
+    HED_RT_PROP_SINCE_10(HED_RT_MEMBER, cudaDeviceProp_12) /**/
+    HED_RT_PROP_SINCE_11(HED_RT_MEMBER, cudaDeviceProp_12) /**/
+    HED_RT_PROP_SINCE_12(HED_RT_MEMBER, cudaDeviceProp_12) /**/
+};
+
+static const struct hed_rt_member members_13[] = {
+    HED_RT_PROP_ALL(HED_RT_MEMBER, cudaDeviceProp)      /**/
+    HED_RT_PROP_SINCE_10(HED_RT_MEMBER, cudaDeviceProp) /**/
+    HED_RT_PROP_SINCE_11(HED_RT_MEMBER, cudaDeviceProp) /**/
+    HED_RT_PROP_SINCE_12(HED_RT_MEMBER, cudaDeviceProp) /**/
+    HED_RT_PROP_SINCE_13(HED_RT_MEMBER, cudaDeviceProp) /**/
+};
+
+static const struct hed_rt_layout layout_11 = HED_RT_LAYOUT(cudaDeviceProp_11, members_11, true);
+static const struct hed_rt_layout layout_12 = HED_RT_LAYOUT(cudaDeviceProp_12, members_12, true);
+static const struct hed_rt_layout layout_13 = HED_RT_LAYOUT(cudaDeviceProp, members_13, true);
+
+_Static_assert(offsetof(cudaDeviceProp_11, uuid) == offsetof(cudaDeviceProp, uuid), "ids");
+_Static_assert(offsetof(cudaDeviceProp_12, luid) == offsetof(cudaDeviceProp, luid), "ids");
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static void
+put_property(char *at, size_t bytes, uint64_t value)
+{
+    const uint32_t small = (uint32_t)value;
+
+    if (bytes == sizeof small)
+        memcpy(at, &small, sizeof small);
+    else
+        memcpy(at, &value, sizeof value);
+}
+
+/* Negative numbers are written to members without a sign as they are. */
+static uint64_t
+get_property(const char *at, size_t bytes)
+{
+    uint32_t small;
+    uint64_t value;
+
+    if (bytes == sizeof small) {
+        memcpy(&small, at, sizeof small);
+        return small;
+    }
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static CUresult
+check_device(const struct hed_rt_driver *cu, int device)
+{
+    int count = 0;
+    const CUresult r = cu->cuDeviceGetCount(&count);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+cudaError_t
+hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout, void *prop,
+                int device)
+{
+    _Alignas(8) char p[HED_RT_LAYOUT_MAX];
+    size_t total = 0;
+    CUresult r;
+
+    if (!prop)
+        return cudaErrorInvalidValue;
+    memset(p, 0, sizeof p);
+    r = check_device(cu, device);
+    if (r == CUDA_SUCCESS)
+        r = cu->cuDeviceGetName(p, NAME_BYTES, device);
+    if (r == CUDA_SUCCESS)
+        r = cu->cuDeviceTotalMem_v2(&total, device);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    put_property(p + layout->memory, sizeof total, total);
+    if (layout->ids) {
+        (void)cu->cuDeviceGetUuid_v2((CUuuid *)(p + offsetof(cudaDeviceProp, uuid)), device);
+        /* Only Windows has these; elsewhere they stay 0. */
+        (void)cu->cuDeviceGetLuid(p + offsetof(cudaDeviceProp, luid),
+                                  (unsigned *)(p + offsetof(cudaDeviceProp, luidDeviceNodeMask)),
+                                  device);
+    }
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct hed_rt_member *m = &layout->members[i];
+        int value = 0;
+
+        /* A driver does not know attributes that are newer than itself. */
+        if (cu->cuDeviceGetAttribute(&value, (CUdevice_attribute)m->attribute, device) ==
+            CUDA_SUCCESS)
+            put_property(p + m->offset, m->bytes, (uint64_t)(int64_t)value);
+    }
+    memcpy(prop, p, layout->bytes);
+    return cudaSuccess;
+}
+
+/* How many of the members that are asked for (those that are not 0) a device has. */
+static size_t
+count_matches(const struct hed_rt_layout *layout, const char *asked, const char *has)
+{
+    size_t n = 0;
+    const uint64_t memory = get_property(asked + layout->memory, sizeof(size_t));
+
+    n += memory && get_property(has + layout->memory, sizeof(size_t)) >= memory;
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct hed_rt_member *m = &layout->members[i];
+        const uint64_t wanted = get_property(asked + m->offset, m->bytes);
+
+        n += wanted && get_property(has + m->offset, m->bytes) >= wanted;
+    }
+    return n;
+}
+
+cudaError_t
+hed_rt_choose(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout, int *device,
+              const void *prop)
+{
+    _Alignas(8) char p[HED_RT_LAYOUT_MAX];
+    size_t best = 0;
+    int count = 0;
+    int found = 0;
+    CUresult r;
+
+    if (!device || !prop)
+        return cudaErrorInvalidValue;
+    r = cu->cuDeviceGetCount(&count);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (!count)
+        return cudaErrorNoDevice;
+    for (int i = 0; i < count; i++) {
+        const cudaError_t e = hed_rt_describe(cu, layout, p, i);
+        size_t n;
+
+        if (e != cudaSuccess)
+            return e;
+        n = count_matches(layout, prop, p);
+        if (n > best) {
+            best = n;
+            found = i;
+        }
+    }
+    *device = found;
+    return cudaSuccess;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+cudaError_t
+hed_rt_cudaGetDeviceProperties(const struct hed_rt_driver *cu, cudaDeviceProp *prop, int device)
+{
+    return hed_rt_describe(cu, &layout_13, prop, device);
+}
+
+cudaError_t
+hed_rt_cudaGetDeviceProperties_v2(const struct hed_rt_driver *cu, cudaDeviceProp_12 *prop,
+                                  int device)
+{
+    return hed_rt_describe(cu, &layout_12, prop, device);
+}
+
+cudaError_t
+hed_rt_cudaGetDeviceProperties_11(const struct hed_rt_driver *cu, cudaDeviceProp_11 *prop,
+                                  int device)
+{
+    return hed_rt_describe(cu, &layout_11, prop, device);
+}
+
+/* In CUDA 12 this name stands for the layout of 11; programs of 12 call cudaGetDeviceProperties_v2,
+ * but do not say so. */
+cudaError_t
+hed_rt_cudaGetDeviceProperties_12(const struct hed_rt_driver *cu, cudaDeviceProp_12 *prop,
+                                  int device)
+{
+    return hed_rt_describe(cu, &layout_11, prop, device);
+}
+
+cudaError_t
+hed_rt_cudaChooseDevice(const struct hed_rt_driver *cu, int *device, const cudaDeviceProp *prop)
+{
+    return hed_rt_choose(cu, &layout_13, device, prop);
+}
+
+/* The layout of 11 is the beginning of the one of 12, which a program may have meant. */
+cudaError_t
+hed_rt_cudaChooseDevice_12(const struct hed_rt_driver *cu, int *device,
+                           const cudaDeviceProp_12 *prop)
+{
+    return hed_rt_choose(cu, &layout_11, device, prop);
+}
+
+cudaError_t
+hed_rt_cudaChooseDevice_11(const struct hed_rt_driver *cu, int *device,
+                           const cudaDeviceProp_11 *prop)
+{
+    return hed_rt_choose(cu, &layout_11, device, prop);
+}

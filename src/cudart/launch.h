@@ -1,0 +1,23 @@
+/* Launches: what the driver's calls take. */
+#pragma once
+
+#include "gen/cudart_abi.h"
+#include "gen/cudart_driver.h"
+
+/* A configuration as the driver has it, with the same attributes. */
+static inline CUlaunchConfig
+hed_rt_launch_config(const cudaLaunchConfig_t *c)
+{
+    return (CUlaunchConfig){
+        .gridDimX = c->gridDim.x,
+        .gridDimY = c->gridDim.y,
+        .gridDimZ = c->gridDim.z,
+        .blockDimX = c->blockDim.x,
+        .blockDimY = c->blockDim.y,
+        .blockDimZ = c->blockDim.z,
+        .sharedMemBytes = (unsigned)c->dynamicSmemBytes,
+        .hStream = (CUstream)c->stream,
+        .attrs = (CUlaunchAttribute *)c->attrs,
+        .numAttrs = c->numAttrs,
+    };
+}
