@@ -24,19 +24,20 @@ struct hed_rt_member {
 
 /* One layout of cudaDeviceProp. */
 struct hed_rt_layout {
-    size_t bytes;
+    size_t bytes; /* that are written */
     const struct hed_rt_member *members;
     size_t count;
     size_t memory; /* offset of totalGlobalMem */
     bool ids;      /* whether the name is followed by UUID and LUID */
 };
 
-#define HED_RT_LAYOUT_MAX 1024 /* bytes of the largest layout */
+#define HED_RT_LAYOUT_MAX 1032 /* bytes of the largest layout */
 
-#define HED_RT_LAYOUT(type, list, has_ids)                                                   \
-    {                                                                                        \
-        .bytes = sizeof(type), .members = (list), .count = sizeof(list) / sizeof((list)[0]), \
-        .memory = offsetof(type, totalGlobalMem), .ids = (has_ids)                           \
+/* `end`: what is reserved for later members is left alone. */
+#define HED_RT_LAYOUT(type, list, has_ids, end)                                       \
+    {                                                                                 \
+        .bytes = (end), .members = (list), .count = sizeof(list) / sizeof((list)[0]), \
+        .memory = offsetof(type, totalGlobalMem), .ids = (has_ids)                    \
     }
 
 /* Tells of a device. Nothing is written unless all of it is known. */

@@ -32,10 +32,15 @@ static const struct hed_rt_member members_13[] = {
     HED_RT_PROP_SINCE_13(HED_RT_MEMBER, cudaDeviceProp) /**/
 };
 
-static const struct hed_rt_layout layout_11 = HED_RT_LAYOUT(cudaDeviceProp_11, members_11, true);
-static const struct hed_rt_layout layout_12 = HED_RT_LAYOUT(cudaDeviceProp_12, members_12, true);
-static const struct hed_rt_layout layout_13 = HED_RT_LAYOUT(cudaDeviceProp, members_13, true);
+static const struct hed_rt_layout layout_11 =
+    HED_RT_LAYOUT(cudaDeviceProp_11, members_11, true, sizeof(cudaDeviceProp_11));
+static const struct hed_rt_layout layout_12 =
+    HED_RT_LAYOUT(cudaDeviceProp_12, members_12, true, offsetof(cudaDeviceProp_12, reserved));
+static const struct hed_rt_layout layout_13 =
+    HED_RT_LAYOUT(cudaDeviceProp, members_13, true, offsetof(cudaDeviceProp, reserved));
 
+_Static_assert(sizeof(cudaDeviceProp_12) <= HED_RT_LAYOUT_MAX, "room for all layouts");
+_Static_assert(sizeof(cudaDeviceProp) <= HED_RT_LAYOUT_MAX, "room for all layouts");
 _Static_assert(offsetof(cudaDeviceProp_11, uuid) == offsetof(cudaDeviceProp, uuid), "ids");
 _Static_assert(offsetof(cudaDeviceProp_12, luid) == offsetof(cudaDeviceProp, luid), "ids");
 
