@@ -6,6 +6,8 @@
  * 2. A table is full to at most 3/4, gone slots included, so that every search ends.
  * 3. Readers may still use a table that was replaced; tables are never freed. A table is replaced
  *    by a larger one only: symbols that come and go take turns in the same slots.
+ * 4. Symbols and modules are used again, but never freed: at the end of a process, threads may
+ *    still launch what main() has unregistered. The driver then refuses the old handle.
  */
 #include "cudart/registry.h"
 
@@ -34,14 +36,17 @@ struct table {
 };
 
 struct hed_rt_module {
-    const void *wrapper; /* the program's */
+    const void *_Atomic wrapper; /* the program's; NULL once it was taken back */
     CUlibrary _Atomic library;
     struct hed_rt_symbol *symbols; /* under the lock */
+    struct hed_rt_module *next;    /* of those that are not in use */
 };
 
 static struct hed_lock registry_lock = HED_LOCK_INIT(HED_RANK_RUNTIME); /* changes of all below */
 static struct table *_Atomic symbols;                                   /* by address of the host */
 static struct table *_Atomic kernels; /* by CUkernel: which stub it is */
+static struct hed_rt_symbol *spare_symbols;
+static struct hed_rt_module *spare_modules;
 
 static size_t
 hash_address(const void *p)
@@ -156,7 +161,11 @@ hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrar
     CUresult r;
 
     if (!loaded) {
-        r = cu->cuLibraryLoadData(&loaded, m->wrapper, NULL, NULL, 0, &option, &value, 1);
+        const void *wrapper = atomic_load_explicit(&m->wrapper, memory_order_relaxed);
+
+        if (!wrapper)
+            return cudaErrorInvalidDeviceFunction;
+        r = cu->cuLibraryLoadData(&loaded, wrapper, NULL, NULL, 0, &option, &value, 1);
         if (r != CUDA_SUCCESS)
             return (cudaError_t)r;
         /* No lock is held while the driver works, so two threads may load it. One wins. */
@@ -235,11 +244,28 @@ hed_rt_stub(CUkernel kernel)
 struct hed_rt_module *
 hed_rt_add_module(const void *wrapper)
 {
-    struct hed_rt_module *m = calloc(1, sizeof *m);
+    struct hed_rt_module *m;
 
+    hed_lock(&registry_lock);
+    m = spare_modules;
     if (m)
-        m->wrapper = wrapper;
+        spare_modules = m->next;
+    hed_unlock(&registry_lock);
+    if (!m)
+        m = calloc(1, sizeof *m);
+    if (m)
+        atomic_store_explicit(&m->wrapper, wrapper, memory_order_relaxed);
     return m;
+}
+
+static struct hed_rt_symbol *
+take_symbol_locked(void)
+{
+    struct hed_rt_symbol *s = spare_symbols;
+
+    if (s)
+        spare_symbols = s->next;
+    return s ? s : malloc(sizeof *s);
 }
 
 void
@@ -248,20 +274,21 @@ hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const void *ho
 {
     struct hed_rt_symbol *s;
 
-    if (!m || !host || host == GONE || !(s = calloc(1, sizeof *s)))
+    if (!m || !host || host == GONE)
         return;
-    *s =
-        (struct hed_rt_symbol){.host = host, .kind = kind, .module = m, .name = name, .size = size};
     hed_lock(&registry_lock);
-    if (table_reserve_locked(&symbols)) {
-        s->older = table_find(&symbols, host);
+    if (table_reserve_locked(&symbols) && (s = take_symbol_locked()) != NULL) {
+        *s = (struct hed_rt_symbol){.host = host,
+                                    .kind = kind,
+                                    .module = m,
+                                    .name = name,
+                                    .size = size,
+                                    .next = m->symbols,
+                                    .older = table_find(&symbols, host)};
         table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), host, s);
-        s->next = m->symbols;
         m->symbols = s;
-        s = NULL;
     }
     hed_unlock(&registry_lock);
-    free(s);
 }
 
 /* Takes a symbol out of the chain of its address. */
@@ -309,20 +336,22 @@ hed_rt_init_module(struct hed_rt_module *m)
 void
 hed_rt_remove_module(struct hed_rt_module *m)
 {
-    CUlibrary library = atomic_load_explicit(&m->library, memory_order_acquire);
+    CUlibrary library = atomic_exchange_explicit(&m->library, NULL, memory_order_acq_rel);
 
+    atomic_store_explicit(&m->wrapper, NULL, memory_order_relaxed);
     hed_lock(&registry_lock);
-    for (struct hed_rt_symbol *s = m->symbols; s; s = s->next)
+    while (m->symbols) {
+        struct hed_rt_symbol *s = m->symbols;
+
         remove_symbol_locked(s);
+        m->symbols = s->next;
+        s->next = spare_symbols;
+        spare_symbols = s;
+    }
+    m->next = spare_modules;
+    spare_modules = m;
     hed_unlock(&registry_lock);
     /* At the end of the process the driver may be gone already, and then says so. */
     if (library)
         (void)hed_rt_legacy.cuLibraryUnload(library);
-    while (m->symbols) {
-        struct hed_rt_symbol *s = m->symbols;
-
-        m->symbols = s->next;
-        free(s);
-    }
-    free(m);
 }
