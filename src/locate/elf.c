@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "base/str.h"
 
 #if defined(__x86_64__)
 #define NATIVE_MACHINE EM_X86_64
@@ -78,8 +78,16 @@ add_needed(struct hed_elf *out, const char *name)
 {
     const size_t used = strlen(out->needed);
 
-    if (used + strlen(name) + 3 < sizeof out->needed)
-        snprintf(out->needed + used, sizeof out->needed - used, "%s%s ", used ? "" : " ", name);
+    /* In plain steps, because the audit libraries have no snprintf. */
+    if (used + strlen(name) + 3 < sizeof out->needed) {
+        char *p = out->needed + used;
+
+        if (used == 0)
+            *p++ = ' ';
+        memcpy(p, name, strlen(name));
+        p[strlen(name)] = ' ';
+        p[strlen(name) + 1] = '\0';
+    }
 }
 
 static void
@@ -105,7 +113,7 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
         const char *name = named ? elf_string(f, table, d.d_un.d_val) : NULL;
 
         if (name && d.d_tag == DT_SONAME)
-            snprintf(out->soname, sizeof out->soname, "%s", name);
+            (void)hed_str_copy(out->soname, sizeof out->soname, name);
         else if (name)
             add_needed(out, name);
     }
