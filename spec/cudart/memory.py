@@ -26,30 +26,30 @@ call("cudaGetMipmappedArrayLevel", Out(cudaArray_t, "levelArray"),
      driver="cuMipmappedArrayGetLevel")
 call("cudaHostAlloc", Out(PTR, "pHost"), In(SIZE, "size"), In(U32, "flags"), by_hand=True)
 call("cudaHostGetDevicePointer", Out(PTR, "pDevice"), In(PTR, "pHost"), In(U32, "flags"),
-     driver="cuMemHostGetDevicePointer_v2")
+     by_hand=True)
 call("cudaHostGetFlags", Out(U32, "pFlags"), In(PTR, "pHost"), driver="cuMemHostGetFlags")
 call("cudaHostRegister", In(PTR, "ptr"), In(SIZE, "size"), In(U32, "flags"),
      driver="cuMemHostRegister_v2")
 call("cudaHostUnregister", In(PTR, "ptr"), driver="cuMemHostUnregister")
 call("cudaMalloc", Out(PTR, "devPtr"), In(SIZE, "size"), by_hand=True)
 call("cudaMalloc3D", Out(cudaPitchedPtr, "pitchedDevPtr"), In(cudaExtent, "extent"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaMalloc3DArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
      In(cudaExtent, "extent"), In(U32, "flags"), by_hand=True)
 call("cudaMallocArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
      In(SIZE, "width"), In(SIZE, "height"), In(U32, "flags"), by_hand=True)
 call("cudaMallocAsync", Out(PTR, "devPtr"), In(SIZE, "size"), In(cudaStream_t, "hStream"),
-     ptds=True, missing="not written yet")
+     ptds=True, by_hand=True)
 call("cudaMallocFromPoolAsync", Out(PTR, "ptr"), In(SIZE, "size"), In(cudaMemPool_t, "memPool"),
-     In(cudaStream_t, "stream"), ptds=True, missing="not written yet")
+     In(cudaStream_t, "stream"), ptds=True, by_hand=True)
 call("cudaMallocHost", Out(PTR, "ptr"), In(SIZE, "size"), by_hand=True)
 call("cudaMallocManaged", Out(PTR, "devPtr"), In(SIZE, "size"), In(U32, "flags"),
-     missing="not written yet")
+     by_hand=True)
 call("cudaMallocMipmappedArray", Out(cudaMipmappedArray_t, "mipmappedArray"),
      In(Ref(cudaChannelFormatDesc), "desc"), In(cudaExtent, "extent"), In(U32, "numLevels"),
      In(U32, "flags"), by_hand=True)
 call("cudaMallocPitch", Out(PTR, "devPtr"), Out(SIZE, "pitch"), In(SIZE, "width"),
-     In(SIZE, "height"), missing="not written yet")
+     In(SIZE, "height"), by_hand=True)
 call("cudaMemGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
      In(cudaMemAllocationType, "type"), editions="13..", driver="cuMemGetDefaultMemPool")
 call("cudaMemGetInfo", Out(SIZE, "free"), Out(SIZE, "total"), driver="cuMemGetInfo_v2")
@@ -88,7 +88,17 @@ call("cudaMipmappedArrayGetMemoryRequirements",
      In(I32, "device"), driver="cuMipmappedArrayGetMemoryRequirements")
 call("cudaMipmappedArrayGetSparseProperties", Out(cudaArraySparseProperties, "sparseProperties"),
      In(cudaMipmappedArray_t, "mipmap"), driver="cuMipmappedArrayGetSparseProperties")
+
+# Until CUDA 9 and in CUDA 10; since 11 `type` stands for both.
+struct("cudaPointerAttributes_8", F(cudaMemoryType, "memoryType"), F(I32, "device"),
+       F(PTR, "devicePointer"), F(PTR, "hostPointer"), F(I32, "isManaged"))
+struct("cudaPointerAttributes_10", F(cudaMemoryType, "memoryType"), F(cudaMemoryType, "type"),
+       F(I32, "device"), F(PTR, "devicePointer"), F(PTR, "hostPointer"), F(I32, "isManaged"))
+call("cudaPointerGetAttributes", Out(cudaPointerAttributes_8, "attributes"), In(CPTR, "ptr"),
+     editions="8", by_hand=True, as_="cudaPointerGetAttributes_8")
+call("cudaPointerGetAttributes", Out(cudaPointerAttributes_10, "attributes"), In(CPTR, "ptr"),
+     editions="10", by_hand=True, as_="cudaPointerGetAttributes_10")
 call("cudaPointerGetAttributes", Out(cudaPointerAttributes_12, "attributes"), In(CPTR, "ptr"),
-     editions="..12", missing="not written yet", as_="cudaPointerGetAttributes_12")
+     editions="11..12", by_hand=True, as_="cudaPointerGetAttributes_12")
 call("cudaPointerGetAttributes", Out(cudaPointerAttributes, "attributes"), In(CPTR, "ptr"),
-     editions="13..", missing="not written yet")
+     editions="13..", by_hand=True)

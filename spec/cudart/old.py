@@ -25,19 +25,19 @@ call("cudaLaunchCooperativeKernelMultiDevice", Out(cudaLaunchParams, "launchPara
 call("cudaMemcpyArrayToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffsetDst"),
      In(SIZE, "hOffsetDst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffsetSrc"),
      In(SIZE, "hOffsetSrc"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
-     missing="not written yet")
+     by_hand=True)
 call("cudaMemcpyFromArray", In(PTR, "dst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffset"),
      In(SIZE, "hOffset"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
-     missing="not written yet")
+     by_hand=True)
 call("cudaMemcpyFromArrayAsync", In(PTR, "dst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffset"),
      In(SIZE, "hOffset"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"),
-     In(cudaStream_t, "stream"), ptds=True, missing="not written yet")
+     In(cudaStream_t, "stream"), ptds=True, by_hand=True)
 call("cudaMemcpyToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE, "hOffset"),
      In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,
-     missing="not written yet")
+     by_hand=True)
 call("cudaMemcpyToArrayAsync", In(cudaArray_t, "dst"), In(SIZE, "wOffset"), In(SIZE, "hOffset"),
      In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), In(cudaStream_t, "stream"),
-     ptds=True, missing="not written yet")
+     ptds=True, by_hand=True)
 call("cudaSetDoubleForDevice", Out(F64, "d"), editions="..12", missing="not written yet")
 call("cudaSetDoubleForHost", Out(F64, "d"), editions="..12", missing="not written yet")
 call("cudaThreadExit", editions="..12", by_hand=True, as_="cudaDeviceReset")

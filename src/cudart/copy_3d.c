@@ -118,6 +118,34 @@ check_end(cudaArray_const_t array, const cudaPitchedPtr *at, const cudaExtent *e
     return cudaSuccess;
 }
 
+void
+hed_rt_copy_from(CUDA_MEMCPY3D_v2 *c, CUmemorytype type, const void *src, size_t pitch)
+{
+    c->srcMemoryType = type;
+    c->srcPitch = pitch;
+    if (type == CU_MEMORYTYPE_HOST)
+        c->srcHost = src;
+    else
+        c->srcDevice = (CUdeviceptr)(uintptr_t)src;
+}
+
+void
+hed_rt_copy_to(CUDA_MEMCPY3D_v2 *c, CUmemorytype type, void *dst, size_t pitch)
+{
+    c->dstMemoryType = type;
+    c->dstPitch = pitch;
+    if (type == CU_MEMORYTYPE_HOST)
+        c->dstHost = dst;
+    else
+        c->dstDevice = (CUdeviceptr)(uintptr_t)dst;
+}
+
+cudaError_t
+hed_rt_copy(const struct hed_rt_driver *cu, const CUDA_MEMCPY3D_v2 *c, const cudaStream_t *stream)
+{
+    return (cudaError_t)(stream ? cu->cuMemcpy3DAsync_v2(c, *stream) : cu->cuMemcpy3D_v2(c));
+}
+
 static bool
 copies_nothing(const cudaExtent *e)
 {
@@ -151,31 +179,23 @@ hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p, CUDA_
         .srcXInBytes = p->srcPos.x * unit,
         .srcY = p->srcPos.y,
         .srcZ = p->srcPos.z,
-        .srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : src,
+        .srcMemoryType = CU_MEMORYTYPE_ARRAY,
         .srcArray = (CUarray)p->srcArray,
         .dstXInBytes = p->dstPos.x * unit,
         .dstY = p->dstPos.y,
         .dstZ = p->dstPos.z,
-        .dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : dst,
+        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
         .dstArray = (CUarray)p->dstArray,
         .WidthInBytes = p->extent.width * unit,
         .Height = p->extent.height,
         .Depth = p->extent.depth,
     };
     if (!p->srcArray) {
-        if (src == CU_MEMORYTYPE_HOST)
-            out->srcHost = p->srcPtr.ptr;
-        else
-            out->srcDevice = (CUdeviceptr)(uintptr_t)p->srcPtr.ptr;
-        out->srcPitch = p->srcPtr.pitch;
+        hed_rt_copy_from(out, src, p->srcPtr.ptr, p->srcPtr.pitch);
         out->srcHeight = p->srcPtr.ysize;
     }
     if (!p->dstArray) {
-        if (dst == CU_MEMORYTYPE_HOST)
-            out->dstHost = p->dstPtr.ptr;
-        else
-            out->dstDevice = (CUdeviceptr)(uintptr_t)p->dstPtr.ptr;
-        out->dstPitch = p->dstPtr.pitch;
+        hed_rt_copy_to(out, dst, p->dstPtr.ptr, p->dstPtr.pitch);
         out->dstHeight = p->dstPtr.ysize;
     }
     return cudaSuccess;
@@ -235,20 +255,15 @@ cudaError_t
 hed_rt_copy_1d(void *dst, const void *src, size_t count, cudaMemcpyKind kind, CUDA_MEMCPY3D_v2 *out)
 {
     CUDA_MEMCPY3D_v2 c = copy_of_nothing;
+    CUmemorytype from, to;
     cudaError_t r;
 
     if (count) {
-        r = hed_rt_copy_types(kind, &c.srcMemoryType, &c.dstMemoryType);
+        r = hed_rt_copy_types(kind, &from, &to);
         if (r != cudaSuccess)
             return r;
-        if (c.srcMemoryType == CU_MEMORYTYPE_HOST)
-            c.srcHost = src;
-        else
-            c.srcDevice = (CUdeviceptr)(uintptr_t)src;
-        if (c.dstMemoryType == CU_MEMORYTYPE_HOST)
-            c.dstHost = dst;
-        else
-            c.dstDevice = (CUdeviceptr)(uintptr_t)dst;
+        hed_rt_copy_from(&c, from, src, 0);
+        hed_rt_copy_to(&c, to, dst, 0);
         c.WidthInBytes = count;
     }
     *out = c;
@@ -263,7 +278,7 @@ hed_rt_cudaMemcpy3D(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p)
     CUDA_MEMCPY3D_v2 c;
     const cudaError_t r = p ? hed_rt_copy_3d(cu, p, &c) : cudaErrorInvalidValue;
 
-    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3D_v2(&c) : r;
+    return r == cudaSuccess ? hed_rt_copy(cu, &c, NULL) : r;
 }
 
 cudaError_t
@@ -273,5 +288,76 @@ hed_rt_cudaMemcpy3DAsync(const struct hed_rt_driver *cu, const cudaMemcpy3DParms
     CUDA_MEMCPY3D_v2 c;
     const cudaError_t r = p ? hed_rt_copy_3d(cu, p, &c) : cudaErrorInvalidValue;
 
-    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3DAsync_v2(&c, stream) : r;
+    return r == cudaSuccess ? hed_rt_copy(cu, &c, &stream) : r;
+}
+
+/* The devices are checked even if there is nothing to copy. */
+static cudaError_t
+copy_between_peers(const struct hed_rt_driver *cu, const cudaMemcpy3DPeerParms *p,
+                   CUDA_MEMCPY3D_PEER_v1 *out)
+{
+    CUDA_MEMCPY3D_v2 c;
+    CUcontext to, from;
+    cudaError_t r;
+
+    if (!p)
+        return cudaErrorInvalidValue;
+    r = hed_rt_peers(p->dstDevice, p->srcDevice, &to, &from);
+    if (r == cudaSuccess)
+        r = hed_rt_copy_3d(cu,
+                           &(cudaMemcpy3DParms){
+                               .srcArray = p->srcArray,
+                               .srcPos = p->srcPos,
+                               .srcPtr = p->srcPtr,
+                               .dstArray = p->dstArray,
+                               .dstPos = p->dstPos,
+                               .dstPtr = p->dstPtr,
+                               .extent = p->extent,
+                               .kind = cudaMemcpyDeviceToDevice,
+                           },
+                           &c);
+    if (r == cudaSuccess)
+        *out = (CUDA_MEMCPY3D_PEER_v1){
+            .srcXInBytes = c.srcXInBytes,
+            .srcY = c.srcY,
+            .srcZ = c.srcZ,
+            .srcMemoryType = c.srcMemoryType,
+            .srcDevice = c.srcDevice,
+            .srcArray = c.srcArray,
+            .srcContext = from,
+            .srcPitch = c.srcPitch,
+            .srcHeight = c.srcHeight,
+            .dstXInBytes = c.dstXInBytes,
+            .dstY = c.dstY,
+            .dstZ = c.dstZ,
+            .dstMemoryType = c.dstMemoryType,
+            .dstDevice = c.dstDevice,
+            .dstArray = c.dstArray,
+            .dstContext = to,
+            .dstPitch = c.dstPitch,
+            .dstHeight = c.dstHeight,
+            .WidthInBytes = c.WidthInBytes,
+            .Height = c.Height,
+            .Depth = c.Depth,
+        };
+    return r;
+}
+
+cudaError_t
+hed_rt_cudaMemcpy3DPeer(const struct hed_rt_driver *cu, const cudaMemcpy3DPeerParms *p)
+{
+    CUDA_MEMCPY3D_PEER_v1 c;
+    const cudaError_t r = copy_between_peers(cu, p, &c);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3DPeer(&c) : r;
+}
+
+cudaError_t
+hed_rt_cudaMemcpy3DPeerAsync(const struct hed_rt_driver *cu, const cudaMemcpy3DPeerParms *p,
+                             cudaStream_t stream)
+{
+    CUDA_MEMCPY3D_PEER_v1 c;
+    const cudaError_t r = copy_between_peers(cu, p, &c);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuMemcpy3DPeerAsync(&c, stream) : r;
 }

@@ -108,8 +108,8 @@ HED_EXPORT void
 __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress, char *deviceAddress,
                          const char *deviceName, int ext, size_t size, int constant, int global)
 {
-    hed_rt_add_symbol((struct hed_rt_module *)fatCubinHandle, HED_RT_MANAGED, hostVarPtrAddress,
-                      deviceName, size);
+    hed_rt_add_symbol((struct hed_rt_module *)fatCubinHandle, HED_RT_MANAGED_POINTER,
+                      hostVarPtrAddress, deviceName, size);
 }
 
 HED_EXPORT void

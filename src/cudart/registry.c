@@ -223,12 +223,15 @@ hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr 
 
     if (!s || (s->kind != HED_RT_VARIABLE && s->kind != HED_RT_MANAGED))
         return cudaErrorInvalidSymbol;
+    if (s->kind == HED_RT_MANAGED) {
+        *at = (CUdeviceptr)(uintptr_t)s->host;
+        *size = s->size;
+        return cudaSuccess;
+    }
     r = hed_rt_library(cu, s->module, &library);
     if (r == cudaSuccess)
-        r = (cudaError_t)(s->kind == HED_RT_MANAGED
-                              ? cu->cuLibraryGetManaged(at, size, library, s->name)
-                              : cu->cuLibraryGetGlobal(at, size, library, s->name));
-    return r == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : r;
+        r = (cudaError_t)cu->cuLibraryGetGlobal(at, size, library, s->name);
+    return r == cudaErrorSymbolNotFound && hed_rt_version < 13000 ? cudaErrorInvalidSymbol : r;
 }
 
 const void *
@@ -311,6 +314,23 @@ remove_symbol_locked(struct hed_rt_symbol *s)
         table_drop_locked(&kernels, atomic_load_explicit(&s->kernel, memory_order_relaxed));
 }
 
+/* Tells the program where a managed variable is. */
+static cudaError_t
+place_managed(const struct hed_rt_driver *cu, CUlibrary library, struct hed_rt_symbol *pointer)
+{
+    CUdeviceptr at;
+    size_t size;
+    const CUresult r = cu->cuLibraryGetManaged(&at, &size, library, pointer->name);
+
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    *(void **)(uintptr_t)pointer->host = (void *)(uintptr_t)at;
+    if (!hed_rt_find((void *)(uintptr_t)at))
+        hed_rt_add_symbol(pointer->module, HED_RT_MANAGED, (void *)(uintptr_t)at, pointer->name,
+                          size);
+    return cudaSuccess;
+}
+
 bool
 hed_rt_init_module(struct hed_rt_module *m)
 {
@@ -321,14 +341,8 @@ hed_rt_init_module(struct hed_rt_module *m)
     do {
         r = hed_rt_library(cu, m, &library);
         for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
-            if (s->kind == HED_RT_MANAGED) {
-                CUdeviceptr at;
-                size_t size;
-
-                r = (cudaError_t)cu->cuLibraryGetManaged(&at, &size, library, s->name);
-                if (r == cudaSuccess)
-                    *(void **)(uintptr_t)s->host = (void *)(uintptr_t)at;
-            }
+            if (s->kind == HED_RT_MANAGED_POINTER)
+                r = place_managed(cu, library, s);
     } while (r != cudaSuccess && hed_rt_enter(r));
     return r == cudaSuccess;
 }

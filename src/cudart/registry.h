@@ -21,7 +21,8 @@ struct hed_rt_module;
 enum hed_rt_kind {
     HED_RT_KERNEL,
     HED_RT_VARIABLE,
-    HED_RT_MANAGED, /* the key is the address of the pointer to it */
+    HED_RT_MANAGED_POINTER, /* of the host; programs do not know the variable by it */
+    HED_RT_MANAGED,         /* the key is its own address: programs have no shadow of it */
     HED_RT_TEXTURE,
     HED_RT_SURFACE,
 };
@@ -47,7 +48,8 @@ struct hed_rt_symbol *hed_rt_find(const void *host);
  * (cudaKernel_t, cudaFunction_t); before CUDA 12, cudaErrorInvalidDeviceFunction. */
 cudaError_t hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out);
 
-/* Address and size of a variable in the current context. cudaErrorInvalidSymbol: not one. */
+/* Address and size of a variable in the current context. cudaErrorInvalidSymbol: not one. If the
+ * code lacks it, since CUDA 13: cudaErrorSymbolNotFound. */
 cudaError_t hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr *at,
                             size_t *size);
 
@@ -66,7 +68,8 @@ struct hed_rt_module *hed_rt_add_module(const void *wrapper);
 void hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const void *host,
                        const char *name, size_t size);
 
-/* Loads the module, and gives its managed variables their addresses. */
+/* Loads the module, and gives its managed variables their addresses, by which they are found from
+ * then on. */
 bool hed_rt_init_module(struct hed_rt_module *m);
 
 void hed_rt_remove_module(struct hed_rt_module *m);
