@@ -361,6 +361,7 @@ struct hed_machine {
 struct hed_launch {
     struct hed_function *function;
     CUfunction given; /* the handle that the program used: CUfunction or CUkernel */
+    CUkernel beside;  /* of nodes: the kernel that the program named beside a function, or NULL */
     struct hed_code *code;
     uint32_t kernel;           /* index in code->kernels */
     const uint64_t *variables; /* addresses of code->vars in the context; lives with the module */

@@ -31,12 +31,16 @@ kernel_work(struct hed_layer *self, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct 
         .sharedMemBytes = p->sharedMemBytes,
     };
     struct hed_context *c;
-    const CUresult r = context_of(self, p->ctx, &c);
+    CUresult r = context_of(self, p->ctx, &c);
 
     /* "func: Kernel to launch, or NULL and kern is used" */
-    return r == CUDA_SUCCESS ? hed_kernel_work_create(c, p->func ? p->func : (CUfunction)p->kern,
-                                                      &config, p->kernelParams, p->extra, out)
-                             : r;
+    if (r == CUDA_SUCCESS)
+        r = hed_kernel_work_create(c, p->func ? p->func : (CUfunction)p->kern, &config,
+                                   p->kernelParams, p->extra, out);
+    /* NVIDIA's runtime names both, and finds its function again by the kernel. */
+    if (r == CUDA_SUCCESS && p->func)
+        (*out)->kernel.beside = p->kern;
+    return r;
 }
 
 static CUresult
@@ -202,7 +206,7 @@ kernel_params(struct hed_node *n, CUDA_KERNEL_NODE_PARAMS_v3 *out)
             .blockDimZ = k->block[2],
             .sharedMemBytes = k->dynamic_shared,
             .kernelParams = n->pointers,
-            .kern = is_kernel ? (CUkernel)k->given : NULL,
+            .kern = is_kernel ? (CUkernel)k->given : k->beside,
             .ctx = (CUcontext)(uintptr_t)n->work->ctx->object.handle,
         };
     return r;
