@@ -12,6 +12,7 @@
 #include "cudart/device.h"
 #include "cudart/driver.h"
 #include "cudart/front.h"
+#include "cudart/registry.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
 
@@ -52,9 +53,13 @@ static CUresult
 enter_primary(int device)
 {
     CUcontext context;
-    const cudaError_t r = hed_rt_primary(device, &context);
+    CUresult r = (CUresult)hed_rt_primary(device, &context);
 
-    return r == cudaSuccess ? cuda->cuCtxSetCurrent(context) : (CUresult)r;
+    if (r == CUDA_SUCCESS)
+        r = cuda->cuCtxSetCurrent(context);
+    if (r == CUDA_SUCCESS)
+        hed_rt_init_modules();
+    return r;
 }
 
 /* Whether the thread has no context that could be used: none, or a primary one that was reset. */

@@ -39,7 +39,8 @@ struct hed_rt_module {
     const void *_Atomic wrapper; /* the program's; NULL once it was taken back */
     CUlibrary _Atomic library;
     struct hed_rt_symbol *symbols; /* under the lock */
-    struct hed_rt_module *next;    /* of those that are not in use */
+    bool waits;                    /* is in `waiting`; under the lock */
+    struct hed_rt_module *next;    /* of those that wait, or of those that are not in use */
 };
 
 static struct hed_lock registry_lock = HED_LOCK_INIT(HED_RANK_RUNTIME); /* changes of all below */
@@ -47,6 +48,7 @@ static struct table *_Atomic symbols;                                   /* by ad
 static struct table *_Atomic kernels; /* by CUkernel: which stub it is */
 static struct hed_rt_symbol *spare_symbols;
 static struct hed_rt_module *spare_modules;
+static struct hed_rt_module *_Atomic waiting; /* whose managed variables have no addresses yet */
 
 static size_t
 hash_address(const void *p)
@@ -261,6 +263,33 @@ hed_rt_add_module(const void *wrapper)
     return m;
 }
 
+static void
+module_waits_locked(struct hed_rt_module *m)
+{
+    if (m->waits)
+        return;
+    m->waits = true;
+    m->next = atomic_load_explicit(&waiting, memory_order_relaxed);
+    atomic_store_explicit(&waiting, m, memory_order_relaxed);
+}
+
+static void
+module_waits_no_more_locked(struct hed_rt_module *m)
+{
+    struct hed_rt_module *before = atomic_load_explicit(&waiting, memory_order_relaxed);
+
+    if (!m->waits)
+        return;
+    m->waits = false;
+    if (before == m) {
+        atomic_store_explicit(&waiting, m->next, memory_order_relaxed);
+        return;
+    }
+    while (before->next != m)
+        before = before->next;
+    before->next = m->next;
+}
+
 static struct hed_rt_symbol *
 take_symbol_locked(void)
 {
@@ -290,6 +319,8 @@ hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const void *ho
                                     .older = table_find(&symbols, host)};
         table_put_locked(atomic_load_explicit(&symbols, memory_order_relaxed), host, s);
         m->symbols = s;
+        if (kind == HED_RT_MANAGED_POINTER)
+            module_waits_locked(m);
     }
     hed_unlock(&registry_lock);
 }
@@ -338,6 +369,9 @@ hed_rt_init_module(struct hed_rt_module *m)
     CUlibrary library;
     cudaError_t r;
 
+    hed_lock(&registry_lock);
+    module_waits_no_more_locked(m);
+    hed_unlock(&registry_lock);
     do {
         r = hed_rt_library(cu, m, &library);
         for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
@@ -348,12 +382,22 @@ hed_rt_init_module(struct hed_rt_module *m)
 }
 
 void
+hed_rt_init_modules(void)
+{
+    struct hed_rt_module *m;
+
+    while ((m = atomic_load_explicit(&waiting, memory_order_relaxed)) != NULL)
+        (void)hed_rt_init_module(m);
+}
+
+void
 hed_rt_remove_module(struct hed_rt_module *m)
 {
     CUlibrary library = atomic_exchange_explicit(&m->library, NULL, memory_order_acq_rel);
 
     atomic_store_explicit(&m->wrapper, NULL, memory_order_relaxed);
     hed_lock(&registry_lock);
+    module_waits_no_more_locked(m);
     while (m->symbols) {
         struct hed_rt_symbol *s = m->symbols;
 

@@ -72,4 +72,8 @@ void hed_rt_add_symbol(struct hed_rt_module *m, enum hed_rt_kind kind, const voi
  * then on. */
 bool hed_rt_init_module(struct hed_rt_module *m);
 
+/* The same for all modules with managed variables, if it was not done yet: programs need not ask
+ * for it themselves. Called with a context. */
+void hed_rt_init_modules(void);
+
 void hed_rt_remove_module(struct hed_rt_module *m);

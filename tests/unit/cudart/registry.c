@@ -55,6 +55,14 @@ play_get_global(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char 
     return strcmp(name, "x") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+static CUresult
+play_get_managed(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    *dptr = (CUdeviceptr)(uintptr_t)&stubs[100];
+    *bytes = 24;
+    return strcmp(name, "m") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
 static int
 play_driver(void **state)
 {
@@ -62,6 +70,7 @@ play_driver(void **state)
     cu->cuLibraryUnload = play_unload;
     cu->cuLibraryGetKernel = play_get_kernel;
     cu->cuLibraryGetGlobal = play_get_global;
+    cu->cuLibraryGetManaged = play_get_managed;
     loads = unloads = 0;
     return 0;
 }
@@ -209,11 +218,38 @@ threads_find_what_stays(void **state)
     hed_rt_remove_module(stays);
 }
 
+/* Programs know managed variables by their own addresses, not by those of the pointers to them. */
+static void
+managed_variables_are_found_by_their_addresses(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    struct hed_rt_module *other = hed_rt_add_module(image);
+    char *pointer = NULL, *removed = NULL;
+    CUdeviceptr at;
+    size_t size;
+
+    hed_rt_add_symbol(m, HED_RT_MANAGED_POINTER, &pointer, "m", 24);
+    hed_rt_add_symbol(other, HED_RT_MANAGED_POINTER, &removed, "m", 24);
+    hed_rt_remove_module(other);
+    assert_int_equal(hed_rt_variable(cu, &stubs[100], &at, &size), cudaErrorInvalidSymbol);
+    hed_rt_init_modules();
+    assert_ptr_equal(pointer, &stubs[100]);
+    assert_null(removed);
+    assert_int_equal(hed_rt_variable(cu, pointer, &at, &size), cudaSuccess);
+    assert_int_equal(at, (CUdeviceptr)(uintptr_t)pointer);
+    assert_int_equal(size, 24);
+    assert_int_equal(hed_rt_variable(cu, &pointer, &at, &size), cudaErrorInvalidSymbol);
+    assert_true(hed_rt_init_module(m));
+    hed_rt_remove_module(m);
+    assert_int_equal(hed_rt_variable(cu, pointer, &at, &size), cudaErrorInvalidSymbol);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(code_is_loaded_at_its_first_use, play_driver),
     cmocka_unit_test_setup(a_module_that_was_not_used_is_not_unloaded, play_driver),
     cmocka_unit_test_setup(what_is_not_a_kernel_is_refused, play_driver),
     cmocka_unit_test_setup(one_stub_of_two_modules_lives_as_long_as_one_of_them, play_driver),
+    cmocka_unit_test_setup(managed_variables_are_found_by_their_addresses, play_driver),
     cmocka_unit_test_setup(modules_come_and_go, play_driver),
     cmocka_unit_test_setup(threads_find_what_stays, play_driver),
 };
