@@ -55,10 +55,12 @@ table_lazy(void)
     table_show("device %d", device);
     TRY("a device that is not there", cudaInitDevice, (int, unsigned, unsigned), (7, 0, 0));
     TRY("plain", cudaInitDevice, (int, unsigned, unsigned), (1, 0, 0));
+    TRY("after init of another", cudaGetDevice, (int *), (&device));
+    table_show("device %d", device);
     TRY("bad flags", cudaInitDevice, (int, unsigned, unsigned), (1, 0, 7));
     TRY("bad device flags", cudaInitDevice, (int, unsigned, unsigned), (1, 0xffff, 1));
     TRY("spin", cudaInitDevice, (int, unsigned, unsigned), (1, 1, 1));
-    TRY("after init of another", cudaGetDevice, (int *), (&device));
+    TRY("after bad device flags", cudaGetDevice, (int *), (&device));
     table_show("device %d", device);
 }
 
