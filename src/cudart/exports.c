@@ -127,7 +127,7 @@ __cudaRegisterUnifiedTable(void **fatCubinHandle)
 HED_EXPORT char
 __cudaInitModule(void **fatCubinHandle)
 {
-    return fatCubinHandle && hed_rt_init_module((struct hed_rt_module *)fatCubinHandle);
+    return fatCubinHandle && hed_rt_init_module((struct hed_rt_module *)fatCubinHandle) ? 1 : 0;
 }
 
 HED_EXPORT unsigned
