@@ -5,11 +5,11 @@ call("cudaEventCreateWithFlags", Out(cudaEvent_t, "event"), In(U32, "flags"),
      driver="cuEventCreate")
 call("cudaEventDestroy", In(cudaEvent_t, "event"), driver="cuEventDestroy_v2")
 call("cudaEventElapsedTime", Out(F32, "ms"), In(cudaEvent_t, "start"), In(cudaEvent_t, "end"),
-     editions="..12", driver="cuEventElapsedTime")
+     editions="..12", by_hand=True, as_="cudaEventElapsedTime_12")
 call("cudaEventElapsedTime", Out(F32, "ms"), In(cudaEvent_t, "start"), In(cudaEvent_t, "end"),
-     editions="13..", driver="cuEventElapsedTime_v2")
+     editions="13..", by_hand=True)
 call("cudaEventElapsedTime_v2", Out(F32, "ms"), In(cudaEvent_t, "start"), In(cudaEvent_t, "end"),
-     editions="12", driver="cuEventElapsedTime_v2")
+     editions="12", by_hand=True, as_="cudaEventElapsedTime")
 call("cudaEventQuery", In(cudaEvent_t, "event"), driver="cuEventQuery")
 call("cudaEventRecord", In(cudaEvent_t, "event"), In(cudaStream_t, "stream"), ptds=True,
      driver="cuEventRecord")
@@ -20,9 +20,9 @@ call("cudaLaunchHostFunc", In(cudaStream_t, "stream"), In(cudaHostFn_t, "fn"), I
      ptds=True, driver="cuLaunchHostFunc")
 call("cudaLaunchHostFunc_v2", In(cudaStream_t, "stream"), In(cudaHostFn_t, "fn"),
      In(PTR, "userData"), In(U32, "syncMode"), ptds=True, editions="13..", since=13040,
-     missing="not written yet")
+     by_hand=True)
 call("cudaStreamAddCallback", In(cudaStream_t, "stream"), In(cudaStreamCallback_t, "callback"),
-     In(PTR, "userData"), In(U32, "flags"), ptds=True, driver="cuStreamAddCallback")
+     In(PTR, "userData"), In(U32, "flags"), ptds=True, by_hand=True)
 call("cudaStreamAttachMemAsync", In(cudaStream_t, "stream"), In(PTR, "devPtr"), In(SIZE, "length"),
      In(U32, "flags"), ptds=True, driver="cuStreamAttachMemAsync")
 call("cudaStreamCopyAttributes", In(cudaStream_t, "dstStream"), In(cudaStream_t, "srcStream"),
@@ -34,10 +34,10 @@ call("cudaStreamCreateWithPriority", Out(cudaStream_t, "pStream"), In(U32, "flag
      In(I32, "priority"), driver="cuStreamCreateWithPriority")
 call("cudaStreamDestroy", In(cudaStream_t, "stream"), driver="cuStreamDestroy_v2")
 call("cudaStreamGetAttribute", In(cudaStream_t, "stream"), In(cudaLaunchAttributeID, "attr"),
-     Out(cudaLaunchAttributeValue, "value"), ptds=True, driver="cuStreamGetAttribute")
+     Out(cudaLaunchAttributeValue, "value"), ptds=True, by_hand=True)
 call("cudaStreamGetDevResource", In(cudaStream_t, "hStream"), In(PTR, "resource", c="void *"),
      In(cudaDevResourceType, "type"), ptds=True, editions="13..", since=13040,
-     missing="not written yet")
+     missing="it needs a driver call that came after CUDA 13.0")
 call("cudaStreamGetDevice", In(cudaStream_t, "hStream"), Out(I32, "device"), ptds=True,
      editions="12..", driver="cuStreamGetDevice")
 call("cudaStreamGetFlags", In(cudaStream_t, "hStream"), Out(U32, "flags"), ptds=True,
@@ -50,7 +50,7 @@ call("cudaStreamIsCapturing", In(cudaStream_t, "stream"),
      Out(cudaStreamCaptureStatus, "pCaptureStatus"), ptds=True, driver="cuStreamIsCapturing")
 call("cudaStreamQuery", In(cudaStream_t, "stream"), ptds=True, driver="cuStreamQuery")
 call("cudaStreamSetAttribute", In(cudaStream_t, "stream"), In(cudaLaunchAttributeID, "attr"),
-     In(Ref(cudaLaunchAttributeValue), "param"), ptds=True, driver="cuStreamSetAttribute")
+     In(Ref(cudaLaunchAttributeValue), "param"), ptds=True, by_hand=True)
 call("cudaStreamSynchronize", In(cudaStream_t, "stream"), ptds=True, driver="cuStreamSynchronize")
 call("cudaStreamWaitEvent", In(cudaStream_t, "stream"), In(cudaEvent_t, "event"), In(U32, "flags"),
      ptds=True, driver="cuStreamWaitEvent")

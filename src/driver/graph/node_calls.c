@@ -424,16 +424,18 @@ set_node(struct hed_layer *self, CUgraphExec exec, CUgraphNode handle, const CUg
     return r;
 }
 
-#define SET(call, exec, from, make)                                           \
+#define SET_IN(call, exec, bad, from, ...)                                    \
     static CUresult soft_##call(struct hed_layer *self, struct hed_##call *a) \
     {                                                                         \
-        if (!(a)->from)                                                       \
+        if (!(a)->from || (bad))                                              \
             return CUDA_ERROR_INVALID_VALUE;                                  \
                                                                               \
-        const CUgraphNodeParams p = make;                                     \
+        const CUgraphNodeParams p = __VA_ARGS__;                              \
                                                                               \
         return set_node(self, exec, (a)->hNode, &p);                          \
     }
+#define SET(call, from, ...) SET_IN(call, NULL, false, from, __VA_ARGS__)
+#define SET_EXEC(call, from, ...) SET_IN(call, a->hGraphExec, !a->hGraphExec, from, __VA_ARGS__)
 
 #define KERNEL of_kernel(a->nodeParams, sizeof *a->nodeParams)
 #define EVENT(t, member)                            \
@@ -461,27 +463,25 @@ of_memops(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *p)
     return all;
 }
 
-SET(cuGraphNodeSetParams, NULL, nodeParams, *a->nodeParams)
-SET(cuGraphExecNodeSetParams, a->hGraphExec, nodeParams, *a->nodeParams)
-SET(cuGraphKernelNodeSetParams, NULL, nodeParams, KERNEL)
-SET(cuGraphKernelNodeSetParams_v2, NULL, nodeParams, KERNEL)
-SET(cuGraphExecKernelNodeSetParams, a->hGraphExec, nodeParams, KERNEL)
-SET(cuGraphExecKernelNodeSetParams_v2, a->hGraphExec, nodeParams, KERNEL)
-SET(cuGraphMemcpyNodeSetParams, NULL, nodeParams, of_copy(a->nodeParams, NULL))
-SET(cuGraphExecMemcpyNodeSetParams, a->hGraphExec, copyParams, of_copy(a->copyParams, a->ctx))
-SET(cuGraphMemsetNodeSetParams, NULL, nodeParams, of_memset(a->nodeParams, NULL))
-SET(cuGraphExecMemsetNodeSetParams, a->hGraphExec, memsetParams, of_memset(a->memsetParams, a->ctx))
-SET(cuGraphHostNodeSetParams, NULL, nodeParams, HOST)
-SET(cuGraphExecHostNodeSetParams, a->hGraphExec, nodeParams, HOST)
-SET(cuGraphEventRecordNodeSetEvent, NULL, event,
-    EVENT(CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord))
-SET(cuGraphEventWaitNodeSetEvent, NULL, event, EVENT(CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait))
-SET(cuGraphExecEventRecordNodeSetEvent, a->hGraphExec, event,
-    EVENT(CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord))
-SET(cuGraphExecEventWaitNodeSetEvent, a->hGraphExec, event,
-    EVENT(CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait))
-SET(cuGraphBatchMemOpNodeSetParams, NULL, nodeParams, of_memops(a->nodeParams))
-SET(cuGraphExecBatchMemOpNodeSetParams, a->hGraphExec, nodeParams, of_memops(a->nodeParams))
+SET(cuGraphNodeSetParams, nodeParams, *a->nodeParams)
+SET_EXEC(cuGraphExecNodeSetParams, nodeParams, *a->nodeParams)
+SET(cuGraphKernelNodeSetParams, nodeParams, KERNEL)
+SET(cuGraphKernelNodeSetParams_v2, nodeParams, KERNEL)
+SET_EXEC(cuGraphExecKernelNodeSetParams, nodeParams, KERNEL)
+SET_EXEC(cuGraphExecKernelNodeSetParams_v2, nodeParams, KERNEL)
+SET(cuGraphMemcpyNodeSetParams, nodeParams, of_copy(a->nodeParams, NULL))
+SET_EXEC(cuGraphExecMemcpyNodeSetParams, copyParams, of_copy(a->copyParams, a->ctx))
+SET(cuGraphMemsetNodeSetParams, nodeParams, of_memset(a->nodeParams, NULL))
+SET_EXEC(cuGraphExecMemsetNodeSetParams, memsetParams, of_memset(a->memsetParams, a->ctx))
+SET(cuGraphHostNodeSetParams, nodeParams, HOST)
+SET_EXEC(cuGraphExecHostNodeSetParams, nodeParams, HOST)
+SET(cuGraphEventRecordNodeSetEvent, event, EVENT(CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord))
+SET(cuGraphEventWaitNodeSetEvent, event, EVENT(CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait))
+SET_EXEC(cuGraphExecEventRecordNodeSetEvent, event,
+         EVENT(CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord))
+SET_EXEC(cuGraphExecEventWaitNodeSetEvent, event, EVENT(CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait))
+SET(cuGraphBatchMemOpNodeSetParams, nodeParams, of_memops(a->nodeParams))
+SET_EXEC(cuGraphExecBatchMemOpNodeSetParams, nodeParams, of_memops(a->nodeParams))
 
 static CUresult
 soft_cuGraphExecChildGraphNodeSetParams(struct hed_layer *self,

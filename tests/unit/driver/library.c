@@ -123,6 +123,36 @@ an_image_that_is_not_preserved_is_copied(void **state)
     fake_free(f);
 }
 
+/* NVIDIA's runtime adds nodes with a kernel and its function, and later asks for the kernel. */
+static void
+a_node_tells_the_kernel_of_its_function(void **state)
+{
+    struct fake *f = text_started(1);
+    const CUlibrary l = library(f, text_ptx);
+    CUDA_KERNEL_NODE_PARAMS_v2 p = {.gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 1,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1};
+    CUDA_KERNEL_NODE_PARAMS_v2 got;
+    CUgraph g = NULL;
+    CUgraphNode n = NULL;
+
+    (void)fake_use_primary(f, 0);
+    ok(fake_call(f, cuLibraryGetKernel, &p.kern, l, "k_none"));
+    ok(fake_call(f, cuKernelGetFunction, &p.func, p.kern));
+    ok(fake_call(f, cuGraphCreate, &g, 0));
+    ok(fake_call(f, cuGraphAddKernelNode_v2, &n, g, NULL, 0, &p));
+    ok(fake_call(f, cuGraphKernelNodeGetParams_v2, n, &got));
+    assert_ptr_equal(got.func, p.func);
+    assert_ptr_equal(got.kern, p.kern);
+    assert_int_equal(fake_call(f, cuGraphExecKernelNodeSetParams_v2, NULL, n, &p),
+                     CUDA_ERROR_INVALID_VALUE);
+    ok(fake_call(f, cuGraphDestroy, g));
+    fake_free(f);
+}
+
 static void
 thousands_of_kernels_are_found(void **state)
 {
@@ -255,6 +285,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_library_comes_back_after_a_reset),
     cmocka_unit_test(managed_variables_are_there_before_any_context),
     cmocka_unit_test(an_image_that_is_not_preserved_is_copied),
+    cmocka_unit_test(a_node_tells_the_kernel_of_its_function),
     cmocka_unit_test(thousands_of_kernels_are_found),
     cmocka_unit_test(threads_open_and_load_a_library_once),
     cmocka_unit_test(what_is_linked_can_be_loaded),
