@@ -26,7 +26,7 @@ call("cudaGetDriverEntryPointByVersion", In(STR, "symbol"), Out(PTR, "funcPtr"),
      Out(cudaDriverEntryPointQueryResult, "driverStatus"), ptds="_ptsz", editions="12..",
      by_hand=True)
 call("cudaGetExportTable", In(Ptr("const void **"), "ppExportTable"),
-     In(Ref(cudaUUID_t), "pExportTableId"), by_hand=True)
+     In(Ref(cudaUUID_t), "pExportTableId"), driver="cuGetExportTable")
 call("cudaGetFuncBySymbol", Out(cudaFunction_t, "functionPtr"), In(CPTR, "symbolPtr"),
      by_hand=True)
 call("cudaGetKernel", Out(cudaKernel_t, "kernel"), In(CPTR, "entry"), editions="12..",

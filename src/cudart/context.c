@@ -48,6 +48,23 @@ hed_rt_primary(int device, CUcontext *out)
     return cudaSuccess;
 }
 
+/* Somebody has reset the device: our reference is gone with the context. */
+static void
+forget_primary(int device, CUcontext context)
+{
+    (void)atomic_compare_exchange_strong_explicit(&primary[device], &context, NULL,
+                                                  memory_order_acq_rel, memory_order_relaxed);
+}
+
+static bool
+is_active(int device)
+{
+    unsigned flags;
+    int active = 0;
+
+    return cuda->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
 /* Makes the primary context of a device current. */
 static CUresult
 enter_primary(int device)
@@ -55,38 +72,42 @@ enter_primary(int device)
     CUcontext context;
     CUresult r = (CUresult)hed_rt_primary(device, &context);
 
-    if (r == CUDA_SUCCESS)
-        r = cuda->cuCtxSetCurrent(context);
-    if (r == CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = cuda->cuCtxSetCurrent(context);
+    if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED || r == CUDA_ERROR_INVALID_CONTEXT) {
+        forget_primary(device, context);
+        r = (CUresult)hed_rt_primary(device, &context);
+        if (r == CUDA_SUCCESS)
+            r = cuda->cuCtxSetCurrent(context);
+    }
+    if (r == CUDA_SUCCESS) {
+        hed_rt_thread.device = device;
         hed_rt_init_modules();
+    }
     return r;
-}
-
-/* Whether the thread has no context that could be used: none, or a primary one that was reset. */
-static bool
-needs_context(cudaError_t r)
-{
-    CUcontext current = NULL;
-    unsigned flags;
-    int active = 1;
-
-    if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
-        return false;
-    if (!current)
-        return true;
-    for (int i = 0; i < DEVICES_MAX; i++)
-        if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current)
-            return cuda->cuDevicePrimaryCtxGetState(i, &flags, &active) == CUDA_SUCCESS && !active;
-    /* A primary context that we have given up, or a context of the program's own. */
-    return r == cudaErrorContextIsDestroyed;
 }
 
 bool
 hed_rt_enter(cudaError_t r)
 {
+    CUcontext current = NULL;
+
     if (r != cudaErrorDeviceUninitialized && r != cudaErrorContextIsDestroyed)
         return false;
-    return needs_context(r) && enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
+    if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
+        return false;
+    if (!current)
+        return enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
+    for (int i = 0; i < DEVICES_MAX; i++)
+        if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current) {
+            if (is_active(i)) /* another thread may just have made it anew */
+                return r == cudaErrorContextIsDestroyed;
+            forget_primary(i, current);
+            return enter_primary(i) == CUDA_SUCCESS;
+        }
+    /* A primary context that we have given up, or a context of the program's own. */
+    return r == cudaErrorContextIsDestroyed && enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
 }
 
 cudaError_t
@@ -104,6 +125,14 @@ hed_rt_device(int *out)
     return cudaSuccess;
 }
 
+bool
+hed_rt_is_primary(CUcontext context, int device)
+{
+    CUcontext ours;
+
+    return is_active(device) && hed_rt_primary(device, &ours) == cudaSuccess && ours == context;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 cudaError_t
@@ -115,16 +144,18 @@ hed_rt_cudaGetDevice(const struct hed_rt_driver *cu, int *device)
 cudaError_t
 hed_rt_cudaGetDeviceCount(const struct hed_rt_driver *cu, int *count)
 {
+    int n = 0;
     CUresult r;
 
     if (!count)
         return cudaErrorInvalidValue;
-    r = cu->cuDeviceGetCount(count);
+    r = cu->cuDeviceGetCount(&n);
     if (r != CUDA_SUCCESS)
-        *count = 0;
-    else if (*count == 0)
+        return (cudaError_t)r;
+    if (!n)
         return cudaErrorNoDevice;
-    return (cudaError_t)r;
+    *count = n;
+    return cudaSuccess;
 }
 
 /* Since CUDA 12, choosing a device also makes its context; before, the first use did. */
@@ -140,9 +171,8 @@ hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
         return cudaErrorInvalidDevice;
     if (hed_rt_version >= 12000 ||
         (device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
-        r = enter_primary(device);
-    else
-        r = cu->cuCtxSetCurrent(NULL);
+        return (cudaError_t)enter_primary(device);
+    r = cu->cuCtxSetCurrent(NULL);
     if (r == CUDA_SUCCESS)
         hed_rt_thread.device = device;
     return (cudaError_t)r;
@@ -179,17 +209,26 @@ hed_rt_cudaInitDevice(const struct hed_rt_driver *cu, int device, unsigned int d
     return r == cudaSuccess && (flags & 1) ? hed_rt_set_flags(cu, device, deviceFlags) : r;
 }
 
+/* A context of the program's own is no state of the runtime's, so it is left alone. */
 cudaError_t
 hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
 {
+    CUcontext current = NULL;
+    CUcontext ours;
+    CUresult r = cu->cuCtxGetCurrent(&current);
     int device;
-    const cudaError_t r = hed_rt_device(&device);
 
-    if (r != cudaSuccess)
-        return r;
-    /* The reference ends with the context. */
-    if (device < DEVICES_MAX &&
-        atomic_exchange_explicit(&primary[device], NULL, memory_order_acq_rel))
+    if (r == CUDA_SUCCESS)
+        r = (CUresult)hed_rt_device(&device);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (current && !hed_rt_is_primary(current, device))
+        return cudaSuccess;
+    /* Our reference ends with the context. Of two threads, one gives it back. */
+    ours = device < DEVICES_MAX
+               ? atomic_exchange_explicit(&primary[device], NULL, memory_order_acq_rel)
+               : NULL;
+    if (ours)
         (void)cu->cuDevicePrimaryCtxRelease_v2(device);
     return (cudaError_t)cu->cuDevicePrimaryCtxReset_v2(device);
 }

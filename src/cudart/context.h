@@ -14,8 +14,11 @@
  * the call is made again. */
 bool hed_rt_enter(cudaError_t r);
 
-/* The device of the current context, or else the thread's. */
+/* The device of the current context, or else the one whose context the thread would get. */
 cudaError_t hed_rt_device(int *out);
 
 /* The primary context of a device, which is made if need be. It is not made current. */
 cudaError_t hed_rt_primary(int device, CUcontext *out);
+
+/* Whether a context is the primary one of this device, and lives. */
+bool hed_rt_is_primary(CUcontext context, int device);

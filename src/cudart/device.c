@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "cudart/context.h"
+#include "cudart/driver.h"
 #include "cudart/front.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
@@ -52,6 +53,8 @@ hed_rt_cudaSetDeviceFlags(const struct hed_rt_driver *cu, unsigned int flags)
     if (!current && hed_rt_version >= 12000)
         return cudaErrorDeviceUninitialized;
     e = hed_rt_device(&device);
+    if (e == cudaSuccess && current && !hed_rt_is_primary(current, device))
+        return cudaErrorIncompatibleDriverContext;
     return e == cudaSuccess ? hed_rt_set_flags(cu, device, flags) : e;
 }
 
@@ -66,11 +69,16 @@ hed_rt_cudaGetDeviceFlags(const struct hed_rt_driver *cu, unsigned int *flags)
     if (!flags)
         return cudaErrorInvalidValue;
     r = cu->cuCtxGetCurrent(&current);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (current) {
+        r = cu->cuCtxGetFlags(&f);
+    } else {
+        r = cu->cuDevicePrimaryCtxGetState(hed_rt_thread.device, &f, &active);
+        f |= MAP_HOST;
+    }
     if (r == CUDA_SUCCESS)
-        r = current ? cu->cuCtxGetFlags(&f)
-                    : cu->cuDevicePrimaryCtxGetState(hed_rt_thread.device, &f, &active);
-    if (r == CUDA_SUCCESS)
-        *flags = f | MAP_HOST;
+        *flags = f;
     return (cudaError_t)r;
 }
 
@@ -119,6 +127,8 @@ hed_rt_cudaRuntimeGetVersion(const struct hed_rt_driver *cu, int *runtimeVersion
 {
     if (!runtimeVersion)
         return cudaErrorInvalidValue;
+    if (hed_rt_version < 12000 && hed_rt_start() != CUDA_SUCCESS)
+        return (cudaError_t)hed_rt_start();
     *runtimeVersion = hed_rt_version;
     return cudaSuccess;
 }

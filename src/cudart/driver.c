@@ -29,13 +29,19 @@ load_driver(void)
         hed_warn(CUDART, "libcuda.so.1 was not loaded: %s", dlerror());
 }
 
+CUresult
+hed_rt_start(void)
+{
+    (void)pthread_once(&driver.once, load_driver);
+    return driver.result;
+}
+
 void *
 hed_rt_bind(const char *name, CUresult *why)
 {
     void *f;
 
-    (void)pthread_once(&driver.once, load_driver);
-    *why = driver.result;
+    *why = hed_rt_start();
     if (*why != CUDA_SUCCESS && (!driver.library || strcmp(name, "cuDriverGetVersion") != 0))
         return NULL;
     f = dlsym(driver.library, name);

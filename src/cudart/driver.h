@@ -10,3 +10,6 @@
 /* The driver's function of this name, after cuInit(). NULL, with the result that the call has
  * then, if there is no driver, it does not start, or it lacks the function. */
 void *hed_rt_bind(const char *name, CUresult *why);
+
+/* Loads the driver, unless that is done, and tells how it began: without it, no call works. */
+CUresult hed_rt_start(void);

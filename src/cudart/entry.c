@@ -1,6 +1,4 @@
 /* The driver's functions by name. */
-#include <string.h>
-
 #include "cudart/driver.h"
 #include "cudart/front.h"
 #include "gen/cudart_calls.h"
@@ -42,17 +40,12 @@ hed_rt_cudaGetDriverEntryPoint(const struct hed_rt_driver *cu, const char *symbo
                                                    flags, driverStatus);
 }
 
+/* Until CUDA 11 there was no status to tell what is missing. */
 cudaError_t
 hed_rt_cudaGetDriverEntryPoint_11(const struct hed_rt_driver *cu, const char *symbol,
                                   void **funcPtr, unsigned long long flags)
 {
-    return hed_rt_cudaGetDriverEntryPoint(cu, symbol, funcPtr, flags, NULL);
-}
+    const cudaError_t r = hed_rt_cudaGetDriverEntryPoint(cu, symbol, funcPtr, flags, NULL);
 
-/* The tables are not documented, and we have none. */
-cudaError_t
-hed_rt_cudaGetExportTable(const struct hed_rt_driver *cu, const void **ppExportTable,
-                          const cudaUUID_t *pExportTableId)
-{
-    return cudaErrorInvalidValue;
+    return r == cudaSuccess && !*funcPtr ? cudaErrorSymbolNotFound : r;
 }

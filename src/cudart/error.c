@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "cudart/driver.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
 
@@ -27,6 +28,11 @@ hed_rt_find_error(int number)
 cudaError_t
 hed_rt_failed(cudaError_t r)
 {
+    /* Without a driver, that is what is wrong with any call, whatever else is. */
+    const CUresult driver = hed_rt_start();
+
+    if (driver != CUDA_SUCCESS)
+        r = (cudaError_t)driver;
     /* That something is not done yet is an answer and not an error. */
     if (r != cudaErrorNotReady)
         hed_rt_thread.last = r;
@@ -39,10 +45,11 @@ hed_rt_say_missing(const char *name, const char *why)
     hed_warn(CUDART, "%s is not supported: %s", name, why);
 }
 
+/* NVIDIA's runtime loads the driver for these too, and tells if there is none. */
 cudaError_t
 hed_rt_cudaGetLastError(const struct hed_rt_driver *cu)
 {
-    const cudaError_t r = hed_rt_thread.last;
+    const cudaError_t r = hed_rt_cudaPeekAtLastError(cu);
 
     hed_rt_thread.last = cudaSuccess;
     return r;
@@ -51,7 +58,7 @@ hed_rt_cudaGetLastError(const struct hed_rt_driver *cu)
 cudaError_t
 hed_rt_cudaPeekAtLastError(const struct hed_rt_driver *cu)
 {
-    return hed_rt_thread.last;
+    return hed_rt_thread.last != cudaSuccess ? hed_rt_thread.last : (cudaError_t)hed_rt_start();
 }
 
 /* ---- CUDA 8.0 -------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ struct hed_rt_config {
 
 struct hed_rt_thread {
     cudaError_t last;            /* for cudaGetLastError() */
-    int device;                  /* cudaSetDevice()'s, for when no context is current */
+    int device;                  /* to use when no context is current */
     struct hed_rt_config config; /* the innermost launch that is being made */
     unsigned depth;              /* how many there are */
     struct hed_rt_outer *outer;  /* those around it: launch.c */

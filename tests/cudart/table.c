@@ -35,6 +35,10 @@ static const struct {
     {"nodes", table_nodes},         {"execs", table_execs},
     {"captures", table_captures},   {"pools", table_pools},
     {"others", table_others},       {"registration", table_registration},
+    {"firsts", table_firsts},       {"contexts", table_contexts},
+    {"threads", table_threads},     {"forks", table_forks},
+    {"ends", table_ends},           {"nodriver", table_nothing},
+    {"nodevice", table_nothing},
 };
 
 bool
