@@ -55,7 +55,7 @@ call("cudaMemGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocat
 call("cudaMemGetInfo", Out(SIZE, "free"), Out(SIZE, "total"), driver="cuMemGetInfo_v2")
 call("cudaMemGetLocationInfo", In(PTR, "devPtr"), In(SIZE, "size"), In(SIZE, "summaryGranularity"),
      In(SIZE, "samplingGranularity"), Out(cudaMemLocation, "location_out"), editions="13..",
-     since=13040, missing="not written yet")
+     since=13040, missing="no driver that heddle knows has such a call")
 call("cudaMemGetMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
      In(cudaMemAllocationType, "type"), editions="13..", driver="cuMemGetMemPool")
 call("cudaMemPoolCreate", Out(cudaMemPool_t, "memPool"), In(Ref(cudaMemPoolProps), "poolProps"),

@@ -1,6 +1,6 @@
 /* Copies, fills and pointers of the runtime API, with the contents of what was copied.
  *
- *     cudart_copies AREA
+ *     cudart_copies AREA...
  *
  * Prints what went wrong and ends with 1; 0 if nothing did. One program for each edition of the
  * library: it is built with EDITION, and takes the runtime that it is linked with or that
@@ -43,6 +43,7 @@ const unsigned char *copies_look(const unsigned char *place);
 
 void copies_of_arrays(void);
 void copies_of_symbols(void);
+void managed_symbols(void);
 
 cudaError_t cudaMalloc(void **p, size_t size);
 cudaError_t cudaFree(void *p);

@@ -63,14 +63,19 @@ to_and_from(const void *symbol, enum place_kind k, bool async, bool by_default)
 }
 
 static void
-kernels_see_it(void)
+kernels_see_it(bool by_host)
 {
-    const unsigned one = 1, twenty = 20, sum = 321;
+    const unsigned one = 1, twenty = 20, many = 300, sum = 321;
     unsigned got = 0;
     unsigned *p = (unsigned *)copies.to[DEVICE];
     void *args[] = {&p};
 
-    *(unsigned *)shared = 300;
+    /* The host does not see the managed variables of a device on a server. */
+    if (by_host)
+        *(unsigned *)shared = many;
+    else
+        expect_ok(cudaMemcpyToSymbol(shared, &many, sizeof many, 0, cudaMemcpyHostToDevice),
+                  "shared");
     expect_ok(cudaMemcpyToSymbol(plain, &one, sizeof one, 0, cudaMemcpyHostToDevice), "plain");
     expect_ok(cudaMemcpyToSymbol(fixed, &twenty, sizeof twenty, 0, cudaMemcpyHostToDevice),
               "fixed");
@@ -80,12 +85,10 @@ kernels_see_it(void)
     expect(got == sum, "the kernel's sum");
 }
 
-void
-copies_of_symbols(void)
+static void **
+register_code(void)
 {
     void **handle = __cudaRegisterFatBinary(image_wrap(ptx));
-    void *at = NULL;
-    size_t size = 0;
 
     image_kernel(handle, &stub, "sum");
     image_variable(handle, plain, "plain", SIZE);
@@ -96,8 +99,16 @@ copies_of_symbols(void)
 #endif
     (void)__cudaInitModule(handle);
     expect(shared != NULL, "the managed variable has an address");
+    return handle;
+}
 
+void
+copies_of_symbols(void)
+{
+    void **handle = register_code();
     const void *const symbols[] = {plain, fixed, shared};
+    void *at = NULL;
+    size_t size = 0;
 
     for (int i = 0; i < 3; i++) {
         expect_ok(cudaGetSymbolSize(&size, symbols[i]), "cudaGetSymbolSize");
@@ -108,6 +119,15 @@ copies_of_symbols(void)
             for (int how = 0; how < 4; how++)
                 to_and_from(symbols[i], k, how & 1, how & 2);
     }
-    kernels_see_it();
+    kernels_see_it(false);
+    __cudaUnregisterFatBinary(handle);
+}
+
+void
+managed_symbols(void)
+{
+    void **handle = register_code();
+
+    kernels_see_it(true);
     __cudaUnregisterFatBinary(handle);
 }
