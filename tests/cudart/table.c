@@ -38,7 +38,8 @@ static const struct {
     {"firsts", table_firsts},       {"contexts", table_contexts},
     {"threads", table_threads},     {"forks", table_forks},
     {"ends", table_ends},           {"nodriver", table_nothing},
-    {"nodevice", table_nothing},
+    {"nodevice", table_nothing},    {"batches", table_batches},
+    {"variants", table_variants},   {"outside", table_outside},
 };
 
 bool

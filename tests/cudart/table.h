@@ -248,3 +248,6 @@ void table_threads(void);
 void table_forks(void);
 void table_ends(void);
 void table_nothing(void);
+void table_batches(void);
+void table_variants(void);
+void table_outside(void);
