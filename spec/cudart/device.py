@@ -12,7 +12,8 @@ call("cudaDevResourceGenerateDesc", Out(cudaDevResourceDesc_t, "phDesc"),
      driver="cuDevResourceGenerateDesc")
 call("cudaDevSmResourceSplit", In(PTR, "result", c="void *"), In(U32, "nbGroups"),
      In(CPTR, "input", c="const void *"), In(PTR, "remainder", c="void *"), In(U32, "flags"),
-     In(PTR, "groupParams", c="void *"), editions="13..", since=13040, missing="not written yet")
+     In(PTR, "groupParams", c="void *"), editions="13..", since=13040,
+     missing="it needs a driver call that came after CUDA 13.0")
 call("cudaDevSmResourceSplitByCount", In(PTR, "result", c="void *"), Out(U32, "nbGroups"),
      In(CPTR, "input", c="const void *"), In(PTR, "remaining", c="void *"), In(U32, "flags"),
      In(U32, "minCount"), editions="13..", since=13040, driver="cuDevSmResourceSplitByCount")
@@ -32,7 +33,7 @@ call("cudaDeviceGetDevResource", In(I32, "device"), In(PTR, "resource", c="void 
      In(cudaDevResourceType, "type"), editions="13..", since=13040,
      driver="cuDeviceGetDevResource")
 call("cudaDeviceGetExecutionCtx", Out(cudaExecutionContext_t, "ctx"), In(I32, "device"),
-     editions="13..", since=13040, missing="not written yet")
+     editions="13..", since=13040, by_hand=True)
 call("cudaDeviceGetHostAtomicCapabilities", Out(U32, "capabilities"),
      In(Ref(cudaAtomicOperation), "operations"), In(U32, "count"), In(I32, "device"),
      editions="13..", driver="cuDeviceGetHostAtomicCapabilities")
@@ -63,23 +64,23 @@ call("cudaDeviceUnregisterAsyncNotification", In(I32, "device"),
      driver="cuDeviceUnregisterAsyncNotification")
 call("cudaDriverGetVersion", Out(I32, "driverVersion"), by_hand=True)
 call("cudaExecutionCtxDestroy", In(cudaExecutionContext_t, "ctx"), editions="13..", since=13040,
-     driver="cuGreenCtxDestroy")
+     by_hand=True)
 call("cudaExecutionCtxGetDevResource", In(cudaExecutionContext_t, "ctx"),
      In(PTR, "resource", c="void *"), In(cudaDevResourceType, "type"), editions="13..",
-     since=13040, driver="cuGreenCtxGetDevResource")
+     since=13040, by_hand=True)
 call("cudaExecutionCtxGetDevice", Out(I32, "device"), In(cudaExecutionContext_t, "ctx"),
-     editions="13..", since=13040, missing="not written yet")
+     editions="13..", since=13040, by_hand=True)
 call("cudaExecutionCtxGetId", In(cudaExecutionContext_t, "ctx"), Out(U64, "ctxId"),
-     editions="13..", since=13040, driver="cuGreenCtxGetId")
+     editions="13..", since=13040, by_hand=True)
 call("cudaExecutionCtxRecordEvent", In(cudaExecutionContext_t, "ctx"), In(cudaEvent_t, "event"),
-     editions="13..", since=13040, driver="cuGreenCtxRecordEvent")
+     editions="13..", since=13040, by_hand=True)
 call("cudaExecutionCtxStreamCreate", Out(cudaStream_t, "phStream"),
      In(cudaExecutionContext_t, "ctx"), In(U32, "flags"), In(I32, "priority"), editions="13..",
-     since=13040, driver="cuGreenCtxStreamCreate")
+     since=13040, by_hand=True)
 call("cudaExecutionCtxSynchronize", In(cudaExecutionContext_t, "ctx"), editions="13..",
-     since=13040, missing="not written yet")
+     since=13040, by_hand=True)
 call("cudaExecutionCtxWaitEvent", In(cudaExecutionContext_t, "ctx"), In(cudaEvent_t, "event"),
-     editions="13..", since=13040, driver="cuGreenCtxWaitEvent")
+     editions="13..", since=13040, by_hand=True)
 call("cudaGetDevice", Out(I32, "device"), by_hand=True)
 call("cudaGetDeviceCount", Out(I32, "count"), by_hand=True)
 call("cudaGetDeviceFlags", Out(U32, "flags"), by_hand=True)
@@ -93,7 +94,7 @@ call("cudaGetDeviceProperties_v2", Out(cudaDeviceProp_12, "prop"), In(I32, "devi
      editions="12", by_hand=True)
 call("cudaGetLastError", by_hand=True, plain=True)
 call("cudaGreenCtxCreate", Out(cudaExecutionContext_t, "phCtx"), In(cudaDevResourceDesc_t, "desc"),
-     In(I32, "device"), In(U32, "flags"), editions="13..", since=13040, driver="cuGreenCtxCreate")
+     In(I32, "device"), In(U32, "flags"), editions="13..", since=13040, by_hand=True)
 call("cudaInitDevice", In(I32, "device"), In(U32, "deviceFlags"), In(U32, "flags"),
      editions="12..", by_hand=True)
 call("cudaLogsCurrent", Out(cudaLogIterator, "iterator_out"), In(U32, "flags"), editions="13..",

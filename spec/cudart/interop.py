@@ -8,18 +8,18 @@ call("cudaDeviceGetNvSciSyncAttributes", In(PTR, "nvSciSyncAttrList"), In(I32, "
      In(I32, "flags"), driver="cuDeviceGetNvSciSyncAttributes")
 call("cudaExternalMemoryGetMappedBuffer", Out(PTR, "devPtr"), In(cudaExternalMemory_t, "extMem"),
      In(Ref(cudaExternalMemoryBufferDesc_12), "bufferDesc"), editions="..12",
-     missing="not written yet", as_="cudaExternalMemoryGetMappedBuffer_12")
+     by_hand=True, as_="cudaExternalMemoryGetMappedBuffer_12")
 call("cudaExternalMemoryGetMappedBuffer", Out(PTR, "devPtr"), In(cudaExternalMemory_t, "extMem"),
      In(Ref(cudaExternalMemoryBufferDesc), "bufferDesc"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaExternalMemoryGetMappedMipmappedArray", Out(cudaMipmappedArray_t, "mipmap"),
      In(cudaExternalMemory_t, "extMem"),
      In(Ref(cudaExternalMemoryMipmappedArrayDesc_12), "mipmapDesc"), editions="..12",
-     missing="not written yet", as_="cudaExternalMemoryGetMappedMipmappedArray_12")
+     by_hand=True, as_="cudaExternalMemoryGetMappedMipmappedArray_12")
 call("cudaExternalMemoryGetMappedMipmappedArray", Out(cudaMipmappedArray_t, "mipmap"),
      In(cudaExternalMemory_t, "extMem"),
      In(Ref(cudaExternalMemoryMipmappedArrayDesc), "mipmapDesc"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaGraphAddExternalSemaphoresSignalNode", Out(cudaGraphNode_t, "pGraphNode"),
      In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "pDependencies"),
      In(SIZE, "numDependencies"), In(Ref(cudaExternalSemaphoreSignalNodeParams), "nodeParams"),
@@ -63,16 +63,16 @@ call("cudaGraphicsUnregisterResource", In(cudaGraphicsResource_t, "resource"),
      driver="cuGraphicsUnregisterResource")
 call("cudaImportExternalMemory", Out(cudaExternalMemory_t, "extMem_out"),
      In(Ref(cudaExternalMemoryHandleDesc_12), "memHandleDesc"), editions="..12",
-     missing="not written yet", as_="cudaImportExternalMemory_12")
+     by_hand=True, as_="cudaImportExternalMemory_12")
 call("cudaImportExternalMemory", Out(cudaExternalMemory_t, "extMem_out"),
      In(Ref(cudaExternalMemoryHandleDesc), "memHandleDesc"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaImportExternalSemaphore", Out(cudaExternalSemaphore_t, "extSem_out"),
      In(Ref(cudaExternalSemaphoreHandleDesc_12), "semHandleDesc"), editions="..12",
-     missing="not written yet", as_="cudaImportExternalSemaphore_12")
+     by_hand=True, as_="cudaImportExternalSemaphore_12")
 call("cudaImportExternalSemaphore", Out(cudaExternalSemaphore_t, "extSem_out"),
      In(Ref(cudaExternalSemaphoreHandleDesc), "semHandleDesc"), editions="13..",
-     missing="not written yet")
+     by_hand=True)
 call("cudaIpcCloseMemHandle", In(PTR, "devPtr"), driver="cuIpcCloseMemHandle")
 call("cudaIpcGetEventHandle", Out(cudaIpcEventHandle_t, "handle"), In(cudaEvent_t, "event"),
      driver="cuIpcGetEventHandle")
@@ -84,22 +84,24 @@ call("cudaIpcOpenMemHandle", Out(PTR, "devPtr"), In(cudaIpcMemHandle_t, "handle"
      In(U32, "flags"), driver="cuIpcOpenMemHandle_v2")
 call("cudaSignalExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreSignalParams_v1), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="..12", missing="not written yet",
+     In(cudaStream_t, "stream"), ptds=True, editions="..12", by_hand=True,
      as_="cudaSignalExternalSemaphoresAsync_12")
 call("cudaSignalExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreSignalParams), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="13..", missing="not written yet")
+     In(cudaStream_t, "stream"), ptds=True, editions="13..",
+     driver="cuSignalExternalSemaphoresAsync")
 call("cudaSignalExternalSemaphoresAsync_v2", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreSignalParams), "paramsArray"), In(U32, "numExtSems"),
      In(cudaStream_t, "stream"), ptds=True, editions="..12",
      driver="cuSignalExternalSemaphoresAsync")
 call("cudaWaitExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreWaitParams_v1), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="..12", missing="not written yet",
+     In(cudaStream_t, "stream"), ptds=True, editions="..12", by_hand=True,
      as_="cudaWaitExternalSemaphoresAsync_12")
 call("cudaWaitExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreWaitParams), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="13..", missing="not written yet")
+     In(cudaStream_t, "stream"), ptds=True, editions="13..",
+     driver="cuWaitExternalSemaphoresAsync")
 call("cudaWaitExternalSemaphoresAsync_v2", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreWaitParams), "paramsArray"), In(U32, "numExtSems"),
      In(cudaStream_t, "stream"), ptds=True, editions="..12",
@@ -116,27 +118,60 @@ call("cudaGraphicsGLRegisterImage", Out(cudaGraphicsResource_t, "resource"), In(
      In(U32, "target"), In(U32, "flags"), driver="cuGraphicsGLRegisterImage",
      header="cuda_gl_interop.h")
 
+call("cudaGLMapBufferObject", Out(PTR, "devPtr"), In(U32, "bufObj"),
+     driver="cuGLMapBufferObject_v2(devPtr, 0, bufObj)", header="cuda_gl_interop.h")
+call("cudaGLMapBufferObjectAsync", Out(PTR, "devPtr"), In(U32, "bufObj"),
+     In(cudaStream_t, "stream"), driver="cuGLMapBufferObjectAsync_v2(devPtr, 0, bufObj, stream)",
+     header="cuda_gl_interop.h")
+call("cudaGLRegisterBufferObject", In(U32, "bufObj"), driver="cuGLRegisterBufferObject",
+     header="cuda_gl_interop.h")
+call("cudaGLSetBufferObjectMapFlags", In(U32, "bufObj"), In(U32, "flags"),
+     driver="cuGLSetBufferObjectMapFlags", header="cuda_gl_interop.h")
+call("cudaGLUnmapBufferObject", In(U32, "bufObj"), driver="cuGLUnmapBufferObject",
+     header="cuda_gl_interop.h")
+call("cudaGLUnmapBufferObjectAsync", In(U32, "bufObj"), In(cudaStream_t, "stream"),
+     driver="cuGLUnmapBufferObjectAsync", header="cuda_gl_interop.h")
+call("cudaGLUnregisterBufferObject", In(U32, "bufObj"), driver="cuGLUnregisterBufferObject",
+     header="cuda_gl_interop.h")
+
+# A connection is the driver's; what points to a stream may be NULL.
+call("cudaEGLStreamConsumerAcquireFrame", In(PTR, "conn"),
+     Out(cudaGraphicsResource_t, "pCudaResource"), In(PTR, "pStream"), In(U32, "timeout"),
+     driver="cuEGLStreamConsumerAcquireFrame", header="cuda_egl_interop.h")
+call("cudaEGLStreamConsumerConnect", In(PTR, "conn"), In(PTR, "eglStream"),
+     driver="cuEGLStreamConsumerConnect", header="cuda_egl_interop.h")
+call("cudaEGLStreamConsumerConnectWithFlags", In(PTR, "conn"), In(PTR, "eglStream"),
+     In(U32, "flags"), driver="cuEGLStreamConsumerConnectWithFlags",
+     header="cuda_egl_interop.h")
+call("cudaEGLStreamConsumerDisconnect", In(PTR, "conn"), driver="cuEGLStreamConsumerDisconnect",
+     header="cuda_egl_interop.h")
+call("cudaEGLStreamConsumerReleaseFrame", In(PTR, "conn"),
+     In(cudaGraphicsResource_t, "pCudaResource"), In(PTR, "pStream"),
+     driver="cuEGLStreamConsumerReleaseFrame", header="cuda_egl_interop.h")
+call("cudaEGLStreamProducerConnect", In(PTR, "conn"), In(PTR, "eglStream"), In(I32, "width"),
+     In(I32, "height"), driver="cuEGLStreamProducerConnect", header="cuda_egl_interop.h")
+call("cudaEGLStreamProducerDisconnect", In(PTR, "conn"), driver="cuEGLStreamProducerDisconnect",
+     header="cuda_egl_interop.h")
+call("cudaEventCreateFromEGLSync", Out(cudaEvent_t, "phEvent"), In(PTR, "eglSync"),
+     In(U32, "flags"), driver="cuEventCreateFromEGLSync", header="cuda_egl_interop.h")
+call("cudaGraphicsEGLRegisterImage", Out(cudaGraphicsResource_t, "pCudaResource"),
+     In(PTR, "image"), In(U32, "flags"), driver="cuGraphicsEGLRegisterImage",
+     header="cuda_egl_interop.h")
+call("cudaGraphicsVDPAURegisterOutputSurface", Out(cudaGraphicsResource_t, "resource"),
+     In(U32, "vdpSurface"), In(U32, "flags"), driver="cuGraphicsVDPAURegisterOutputSurface",
+     header="cuda_vdpau_interop.h")
+call("cudaGraphicsVDPAURegisterVideoSurface", Out(cudaGraphicsResource_t, "resource"),
+     In(U32, "vdpSurface"), In(U32, "flags"), driver="cuGraphicsVDPAURegisterVideoSurface",
+     header="cuda_vdpau_interop.h")
+call("cudaVDPAUGetDevice", Out(I32, "device"), In(U32, "vdpDevice"), In(PTR, "vdpGetProcAddress"),
+     driver="cuVDPAUGetDevice", header="cuda_vdpau_interop.h")
+
 # Nobody reads the arguments of what is not supported.
-call("cudaEGLStreamConsumerAcquireFrame", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamConsumerConnect", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamConsumerConnectWithFlags", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamConsumerDisconnect", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamConsumerReleaseFrame", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamProducerConnect", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamProducerDisconnect", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamProducerPresentFrame", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEGLStreamProducerReturnFrame", missing="graphics", header="cuda_egl_interop.h")
-call("cudaEventCreateFromEGLSync", missing="graphics", header="cuda_egl_interop.h")
-call("cudaGLMapBufferObject", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLMapBufferObjectAsync", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLRegisterBufferObject", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLSetBufferObjectMapFlags", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLUnmapBufferObject", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLUnmapBufferObjectAsync", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGLUnregisterBufferObject", missing="graphics", header="cuda_gl_interop.h")
-call("cudaGraphicsEGLRegisterImage", missing="graphics", header="cuda_egl_interop.h")
-call("cudaGraphicsResourceGetMappedEglFrame", missing="graphics", header="cuda_egl_interop.h")
-call("cudaGraphicsVDPAURegisterOutputSurface", missing="graphics", header="cuda_vdpau_interop.h")
-call("cudaGraphicsVDPAURegisterVideoSurface", missing="graphics", header="cuda_vdpau_interop.h")
-call("cudaVDPAUGetDevice", missing="graphics", header="cuda_vdpau_interop.h")
-call("cudaVDPAUSetVDPAUDevice", missing="graphics", header="cuda_vdpau_interop.h")
+call("cudaEGLStreamProducerPresentFrame",
+     missing="EGL frames are described otherwise than for the driver", header="cuda_egl_interop.h")
+call("cudaEGLStreamProducerReturnFrame",
+     missing="EGL frames are described otherwise than for the driver", header="cuda_egl_interop.h")
+call("cudaGraphicsResourceGetMappedEglFrame",
+     missing="EGL frames are described otherwise than for the driver", header="cuda_egl_interop.h")
+call("cudaVDPAUSetVDPAUDevice", missing="no driver call makes a primary context with VDPAU",
+     header="cuda_vdpau_interop.h")
