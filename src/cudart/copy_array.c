@@ -46,9 +46,11 @@ run_part(const struct hed_rt_driver *cu, struct run *u, size_t x, size_t *y, siz
         hed_rt_copy_to(&u->c, u->type, u->memory, u->row);
     }
     r = hed_rt_copy(cu, &u->c, u->stream);
+    if (r != cudaSuccess)
+        return r;
     u->memory += width * height;
     *y += height;
-    return r;
+    return cudaSuccess;
 }
 
 static cudaError_t

@@ -231,6 +231,7 @@ void table_host(void);
 void table_copies(void);
 void table_symbols(void);
 void table_arrays(void);
+void table_edges(void);
 void table_textures(void);
 void table_functions(void);
 void table_launches(void);
