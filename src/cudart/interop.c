@@ -154,9 +154,9 @@ hed_rt_cudaSignalExternalSemaphoresAsync_12(const struct hed_rt_driver *cu,
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1 *params;
     CUresult r;
 
-    if (!extSemArray || !paramsArray || !numExtSems)
+    if (!paramsArray)
         return cudaErrorInvalidValue;
-    params = calloc(numExtSems, sizeof *params);
+    params = calloc((size_t)numExtSems + 1, sizeof *params);
     if (!params)
         return cudaErrorMemoryAllocation;
     for (unsigned i = 0; i < numExtSems; i++) {
@@ -180,9 +180,9 @@ hed_rt_cudaWaitExternalSemaphoresAsync_12(const struct hed_rt_driver *cu,
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1 *params;
     CUresult r;
 
-    if (!extSemArray || !paramsArray || !numExtSems)
+    if (!paramsArray)
         return cudaErrorInvalidValue;
-    params = calloc(numExtSems, sizeof *params);
+    params = calloc((size_t)numExtSems + 1, sizeof *params);
     if (!params)
         return cudaErrorMemoryAllocation;
     for (unsigned i = 0; i < numExtSems; i++) {

@@ -342,6 +342,63 @@ logs_and_notices(void)
         (unsigned *, const int *, unsigned, int, int), (capabilities, operations, 2, 0, 7));
 }
 
+/* Descriptions of external memory and semaphores: those of later editions only have more room. */
+static void
+external_objects(void)
+{
+    struct {
+        int type, pad;
+        uint64_t handle[2], size;
+        unsigned flags, reserved[16];
+    } memory = {.type = 1, .handle = {(uint32_t)-1}, .size = 4096, .flags = 1};
+    struct {
+        int type, pad;
+        uint64_t handle[2];
+        unsigned flags, reserved[16];
+    } semaphore = {.type = 1, .handle = {(uint32_t)-1}};
+    struct {
+        uint64_t offset, size;
+        unsigned flags, reserved[16];
+    } buffer = {64, 128, 0, {0}};
+    struct {
+        uint64_t offset;
+        struct table_channel channel;
+        struct table_extent extent;
+        unsigned flags, levels, reserved[16];
+    } mipmap = {64, {32, 0, 0, 0, 2}, {16, 8, 0}, 2, 3, {0}};
+    uint64_t signal[32] = {7, 8, 9}, wait[32] = {7, 8, 9, 10};
+    void *object = NULL, *handles[1] = {NULL};
+
+    TRY("a bad descriptor", cudaImportExternalMemory, (void **, const void *), (&object, &memory));
+    TRY("a bad descriptor", cudaImportExternalSemaphore, (void **, const void *),
+        (&object, &semaphore));
+    TRY("no memory", cudaExternalMemoryGetMappedBuffer, (void **, void *, const void *),
+        (&object, NULL, &buffer));
+    TRY("no description", cudaExternalMemoryGetMappedBuffer, (void **, void *, const void *),
+        (&object, NULL, NULL));
+    TRY("no memory", cudaExternalMemoryGetMappedMipmappedArray, (void **, void *, const void *),
+        (&object, NULL, &mipmap));
+    TRY("no description", cudaExternalMemoryGetMappedMipmappedArray,
+        (void **, void *, const void *), (&object, NULL, NULL));
+    mipmap.channel.x = 7;
+    TRY("7 bits", cudaExternalMemoryGetMappedMipmappedArray, (void **, void *, const void *),
+        (&object, NULL, &mipmap));
+    TRY("no semaphore", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (handles, signal, 1, NULL));
+    TRY("no parameters", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (handles, NULL, 1, NULL));
+    TRY("nothing", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (handles, signal, 0, NULL));
+    TRY("no semaphores", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (NULL, signal, 1, NULL));
+    TRY("no semaphore", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (handles, wait, 1, NULL));
+    TRY("no parameters", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+        (handles, NULL, 1, NULL));
+    TRY("no semaphore", cudaSignalExternalSemaphoresAsync_v2, (void **, void *, unsigned, void *),
+        (handles, signal, 1, NULL));
+}
+
 static void
 graphics(void)
 {
@@ -371,6 +428,7 @@ graphics(void)
     TRY("image 1", cudaGraphicsGLRegisterImage, (void **, unsigned, unsigned, unsigned),
         (&pointer, 1, 0x0de1, 0));
     TRY("all", cudaGLGetDevices, (unsigned *, int *, unsigned, int), (&count, devices, 4, 1));
+    external_objects();
     TRY("none", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
         (NULL, NULL, 0, NULL));
     TRY("none", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
