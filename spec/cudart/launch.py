@@ -81,7 +81,7 @@ call("cudaSubgridWorksetCreate", editions="13..", since=13040, missing="not docu
 
 # What compilers emit calls of.
 call("__cudaGetKernel", Out(cudaKernel_t, "kernel"), In(CPTR, "entry"), editions="12..",
-     by_hand=True, as_="cudaGetKernel", header="crt/host_runtime.h")
+     by_hand=True, header="crt/host_runtime.h")
 call("__cudaLaunchKernel", In(cudaKernel_t, "kernel"), In(dim3, "gridDim"), In(dim3, "blockDim"),
      Out(PTR, "args"), In(SIZE, "sharedMem"), In(cudaStream_t, "stream"), ptds=True,
      editions="12..", by_hand=True, header="crt/host_runtime.h")

@@ -128,9 +128,14 @@ hed_rt_device(int *out)
 bool
 hed_rt_is_primary(CUcontext context, int device)
 {
-    CUcontext ours;
+    CUcontext ours = NULL;
 
-    return is_active(device) && hed_rt_primary(device, &ours) == cudaSuccess && ours == context;
+    if (device < DEVICES_MAX)
+        ours = atomic_load_explicit(&primary[device], memory_order_acquire);
+    /* Others may have made it: only if there is one, it is taken to be compared. */
+    if (!ours && (!is_active(device) || hed_rt_primary(device, &ours) != cudaSuccess))
+        return false;
+    return ours == context;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -20,5 +20,5 @@ cudaError_t hed_rt_device(int *out);
 /* The primary context of a device, which is made if need be. It is not made current. */
 cudaError_t hed_rt_primary(int device, CUcontext *out);
 
-/* Whether a context is the primary one of this device, and lives. */
+/* Whether a context is the primary one of this device. */
 bool hed_rt_is_primary(CUcontext context, int device);

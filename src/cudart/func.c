@@ -185,12 +185,13 @@ hed_rt_cudaFuncGetName(const struct hed_rt_driver *cu, const char **name, const 
 
     if (!name)
         return cudaErrorInvalidValue;
-    if (s && s->kind == HED_RT_KERNEL && s->module) {
-        *name = s->name;
-        return cudaSuccess;
-    }
     r = hed_rt_kernel(cu, func, &kernel);
-    return r == cudaSuccess ? (cudaError_t)cu->cuKernelGetName(name, kernel) : r;
+    if (r != cudaSuccess)
+        return r;
+    if (!s || s->kind != HED_RT_KERNEL || !s->module)
+        return (cudaError_t)cu->cuKernelGetName(name, kernel);
+    *name = s->name;
+    return cudaSuccess;
 }
 
 cudaError_t

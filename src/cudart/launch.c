@@ -8,6 +8,7 @@
  * Launches nest when an argument of one is computed by another: hence push and pop.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "cudart/context.h"
@@ -169,12 +170,35 @@ hed_rt_cudaLaunchKernel(const struct hed_rt_driver *cu, const void *func, dim3 g
                             : r;
 }
 
+/* A stub asks for its kernel only once. If it cannot be had then, the stub gets its own address
+ * with this bit, which neither addresses nor handles have, so that each launch tries again and
+ * tells what is wrong. */
+#define STUB_BIT ((uintptr_t)1 << 63)
+
+cudaError_t
+hed_rt___cudaGetKernel(const struct hed_rt_driver *cu, cudaKernel_t *kernel, const void *entry)
+{
+    const struct hed_rt_symbol *s = hed_rt_find(entry);
+    CUkernel k;
+    cudaError_t r = cudaErrorInvalidDeviceFunction;
+
+    if (!kernel)
+        return cudaErrorInvalidValue;
+    if ((s && s->kind == HED_RT_KERNEL) || hed_rt_version < 13000)
+        r = hed_rt_kernel(cu, entry, &k);
+    *kernel = r == cudaSuccess ? (cudaKernel_t)k
+              : entry          ? (cudaKernel_t)((uintptr_t)entry | STUB_BIT)
+                               : NULL;
+    return r;
+}
+
 cudaError_t
 hed_rt___cudaLaunchKernel(const struct hed_rt_driver *cu, cudaKernel_t kernel, dim3 gridDim,
                           dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
 {
-    if (!kernel)
-        return cudaErrorInvalidDeviceFunction;
+    if (__builtin_expect((intptr_t)kernel <= 0, 0))
+        return hed_rt_cudaLaunchKernel(cu, (const void *)((uintptr_t)kernel & ~STUB_BIT), gridDim,
+                                       blockDim, args, sharedMem, stream);
     return launch_kernel(cu, (CUkernel)kernel, gridDim, blockDim, args, sharedMem, stream);
 }
 
