@@ -10,10 +10,14 @@
  * none. */
 cudaError_t hed_rt_copy_types(cudaMemcpyKind kind, CUmemorytype *src, CUmemorytype *dst);
 
-/* Bytes of an element of an array. cudaErrorNotSupported: its elements have no size of their own
- * (compressed or planar formats). */
-cudaError_t hed_rt_element_size(const struct hed_rt_driver *cu, cudaArray_const_t array,
-                                size_t *bytes);
+/* What an array consists of. */
+struct hed_rt_element {
+    size_t bytes;
+    size_t side; /* 1, or how many texels wide and high a compressed block is */
+};
+
+/* cudaErrorInvalidChannelDescriptor: the runtime does not know the format. */
+cudaError_t hed_rt_element(const CUDA_ARRAY3D_DESCRIPTOR_v2 *d, struct hed_rt_element *out);
 
 /* Checks a copy as cudaMemcpy3D() does and translates it. A copy of nothing is right whatever the
  * rest says, and becomes one of no bytes. */

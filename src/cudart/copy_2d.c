@@ -80,8 +80,10 @@ static cudaError_t
 check_array(const struct hed_rt_driver *cu, cudaArray_const_t array)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 d;
+    struct hed_rt_element element;
+    const CUresult r = cu->cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)array);
 
-    return (cudaError_t)cu->cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)array);
+    return r == CUDA_SUCCESS ? hed_rt_element(&d, &element) : (cudaError_t)r;
 }
 
 static cudaError_t

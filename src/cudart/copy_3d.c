@@ -3,9 +3,13 @@
  * The runtime counts in elements of the array that takes part, on both sides, and in bytes if there
  * is none. The driver always counts in bytes. Pitches are in bytes for both; all the same the
  * runtime compares them with the width before it is bytes, and leaves the rest to the driver.
+ *
+ * Arrays of compressed blocks have extents and positions in texels, and pointers beside them in
+ * blocks; the driver counts blocks on both sides.
  */
 #include <stdint.h>
 
+#include "cudart/channel.h"
 #include "cudart/context.h"
 #include "cudart/copy.h"
 #include "cudart/driver.h"
@@ -39,73 +43,86 @@ hed_rt_copy_types(cudaMemcpyKind kind, CUmemorytype *src, CUmemorytype *dst)
     return cudaSuccess;
 }
 
-/* 0: elements of this format have no size of their own. */
-static size_t
-channel_bytes(CUarray_format format)
+cudaError_t
+hed_rt_element(const CUDA_ARRAY3D_DESCRIPTOR_v2 *d, struct hed_rt_element *out)
 {
-    switch ((int)format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-    case CU_AD_FORMAT_UNORM_INT8X1:
-    case CU_AD_FORMAT_UNORM_INT8X2:
-    case CU_AD_FORMAT_UNORM_INT8X4:
-    case CU_AD_FORMAT_SNORM_INT8X1:
-    case CU_AD_FORMAT_SNORM_INT8X2:
-    case CU_AD_FORMAT_SNORM_INT8X4:
-        return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-    case CU_AD_FORMAT_UNORM_INT16X1:
-    case CU_AD_FORMAT_UNORM_INT16X2:
-    case CU_AD_FORMAT_UNORM_INT16X4:
-    case CU_AD_FORMAT_SNORM_INT16X1:
-    case CU_AD_FORMAT_SNORM_INT16X2:
-    case CU_AD_FORMAT_SNORM_INT16X4:
-        return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-        return 4;
+    const cudaChannelFormatDesc c = hed_rt_channels(d->Format, d->NumChannels);
+
+    *out = (struct hed_rt_element){(size_t)(c.x + c.y + c.z + c.w) / 8, 1};
+    switch ((int)c.f) {
+    case cudaChannelFormatKindUnsignedBlockCompressed1:
+    case cudaChannelFormatKindUnsignedBlockCompressed1SRGB:
+    case cudaChannelFormatKindUnsignedBlockCompressed4:
+    case cudaChannelFormatKindSignedBlockCompressed4:
+        *out = (struct hed_rt_element){8, 4};
+        break;
+    case cudaChannelFormatKindUnsignedBlockCompressed2:
+    case cudaChannelFormatKindUnsignedBlockCompressed2SRGB:
+    case cudaChannelFormatKindUnsignedBlockCompressed3:
+    case cudaChannelFormatKindUnsignedBlockCompressed3SRGB:
+    case cudaChannelFormatKindUnsignedBlockCompressed5:
+    case cudaChannelFormatKindSignedBlockCompressed5:
+    case cudaChannelFormatKindUnsignedBlockCompressed6H:
+    case cudaChannelFormatKindSignedBlockCompressed6H:
+    case cudaChannelFormatKindUnsignedBlockCompressed7:
+    case cudaChannelFormatKindUnsignedBlockCompressed7SRGB:
+        *out = (struct hed_rt_element){16, 4};
+        break;
     default:
-        return 0;
+        break;
     }
+    return out->bytes ? cudaSuccess : cudaErrorInvalidChannelDescriptor;
 }
 
-cudaError_t
-hed_rt_element_size(const struct hed_rt_driver *cu, cudaArray_const_t array, size_t *bytes)
+/* What the numbers of a copy count: those of the extent, and the positions at both ends. */
+struct units {
+    struct hed_rt_element extent, src, dst;
+};
+
+static cudaError_t
+element_of_array(const struct hed_rt_driver *cu, cudaArray_const_t array,
+                 struct hed_rt_element *out)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 d;
     const CUresult r = cu->cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)array);
 
-    if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
-    *bytes = channel_bytes(d.Format) * d.NumChannels;
-    return *bytes ? cudaSuccess : cudaErrorNotSupported;
+    return r == CUDA_SUCCESS ? hed_rt_element(&d, out) : (cudaError_t)r;
 }
 
-/* Bytes of what a copy counts in. */
 static cudaError_t
-unit_of_copy(const struct hed_rt_driver *cu, cudaArray_const_t src, cudaArray_const_t dst,
-             size_t *unit)
+units_of_copy(const struct hed_rt_driver *cu, cudaArray_const_t src, cudaArray_const_t dst,
+              struct units *out)
 {
-    size_t of_src = 1, of_dst = 1;
     cudaError_t r = cudaSuccess;
 
+    *out = (struct units){{1, 1}, {1, 1}, {1, 1}};
     if (src)
-        r = hed_rt_element_size(cu, src, &of_src);
+        r = element_of_array(cu, src, &out->src);
     if (r == cudaSuccess && dst)
-        r = hed_rt_element_size(cu, dst, &of_dst);
-    if (r == cudaSuccess && src && dst && of_src != of_dst)
-        r = cudaErrorInvalidValue;
-    if (r == cudaSuccess)
-        *unit = src ? of_src : of_dst;
-    return r;
+        r = element_of_array(cu, dst, &out->dst);
+    if (r != cudaSuccess)
+        return r;
+    if (src && dst && out->src.bytes != out->dst.bytes)
+        return cudaErrorInvalidValue;
+    out->extent = src ? out->src : out->dst;
+    /* Pointers are at rows of blocks. */
+    if (!src)
+        out->src = (struct hed_rt_element){out->extent.bytes, 1};
+    if (!dst)
+        out->dst = (struct hed_rt_element){out->extent.bytes, 1};
+    return cudaSuccess;
+}
+
+static size_t
+blocks_of(size_t texels, const struct hed_rt_element *e)
+{
+    return texels / e->side + (texels % e->side != 0);
 }
 
 /* One end of a copy: a pointer or an array, never both. */
 static cudaError_t
-check_end(cudaArray_const_t array, const cudaPitchedPtr *at, const cudaExtent *extent)
+check_end(cudaArray_const_t array, const cudaPitchedPtr *at, const cudaExtent *extent,
+          const struct units *u)
 {
     if (!array == !at->ptr)
         return cudaErrorInvalidValue;
@@ -113,7 +130,7 @@ check_end(cudaArray_const_t array, const cudaPitchedPtr *at, const cudaExtent *e
         return cudaSuccess;
     if ((extent->height > 1 || extent->depth > 1) && at->pitch < extent->width)
         return cudaErrorInvalidPitchValue;
-    if (extent->depth > 1 && at->ysize < extent->height)
+    if (extent->depth > 1 && at->ysize < blocks_of(extent->height, &u->extent))
         return cudaErrorInvalidPitchValue;
     return cudaSuccess;
 }
@@ -156,7 +173,7 @@ cudaError_t
 hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p, CUDA_MEMCPY3D_v2 *out)
 {
     CUmemorytype src, dst;
-    size_t unit;
+    struct units u;
     cudaError_t r;
 
     if (copies_nothing(&p->extent)) {
@@ -165,29 +182,29 @@ hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p, CUDA_
     }
     r = hed_rt_copy_types(p->kind, &src, &dst);
     if (r == cudaSuccess)
-        r = check_end(p->srcArray, &p->srcPtr, &p->extent);
+        r = units_of_copy(cu, p->srcArray, p->dstArray, &u);
     if (r == cudaSuccess)
-        r = check_end(p->dstArray, &p->dstPtr, &p->extent);
+        r = check_end(p->srcArray, &p->srcPtr, &p->extent, &u);
+    if (r == cudaSuccess)
+        r = check_end(p->dstArray, &p->dstPtr, &p->extent, &u);
     /* Arrays are on the device; what the kind says about the destination does not matter then. */
     if (r == cudaSuccess && p->srcArray && src == CU_MEMORYTYPE_HOST)
         r = cudaErrorInvalidValue;
-    if (r == cudaSuccess)
-        r = unit_of_copy(cu, p->srcArray, p->dstArray, &unit);
     if (r != cudaSuccess)
         return r;
     *out = (CUDA_MEMCPY3D_v2){
-        .srcXInBytes = p->srcPos.x * unit,
-        .srcY = p->srcPos.y,
+        .srcXInBytes = p->srcPos.x / u.src.side * u.src.bytes,
+        .srcY = p->srcPos.y / u.src.side,
         .srcZ = p->srcPos.z,
         .srcMemoryType = CU_MEMORYTYPE_ARRAY,
         .srcArray = (CUarray)p->srcArray,
-        .dstXInBytes = p->dstPos.x * unit,
-        .dstY = p->dstPos.y,
+        .dstXInBytes = p->dstPos.x / u.dst.side * u.dst.bytes,
+        .dstY = p->dstPos.y / u.dst.side,
         .dstZ = p->dstPos.z,
         .dstMemoryType = CU_MEMORYTYPE_ARRAY,
         .dstArray = (CUarray)p->dstArray,
-        .WidthInBytes = p->extent.width * unit,
-        .Height = p->extent.height,
+        .WidthInBytes = blocks_of(p->extent.width, &u.extent) * u.extent.bytes,
+        .Height = blocks_of(p->extent.height, &u.extent),
         .Depth = p->extent.depth,
     };
     if (!p->srcArray) {
@@ -219,16 +236,19 @@ hed_rt_copy_3d_back(const struct hed_rt_driver *cu, const CUDA_MEMCPY3D_v2 *copy
     const bool to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
     const bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
     const bool to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
-    size_t unit;
-    const cudaError_t r = unit_of_copy(cu, from_array ? (cudaArray_t)copy->srcArray : NULL,
-                                       to_array ? (cudaArray_t)copy->dstArray : NULL, &unit);
+    struct units u;
+    const cudaError_t r = units_of_copy(cu, from_array ? (cudaArray_t)copy->srcArray : NULL,
+                                        to_array ? (cudaArray_t)copy->dstArray : NULL, &u);
 
     if (r != cudaSuccess)
         return r;
     *out = (cudaMemcpy3DParms){
-        .srcPos = {copy->srcXInBytes / unit, copy->srcY, copy->srcZ},
-        .dstPos = {copy->dstXInBytes / unit, copy->dstY, copy->dstZ},
-        .extent = {copy->WidthInBytes / unit, copy->Height, copy->Depth},
+        .srcPos = {copy->srcXInBytes / u.src.bytes * u.src.side, copy->srcY * u.src.side,
+                   copy->srcZ},
+        .dstPos = {copy->dstXInBytes / u.dst.bytes * u.dst.side, copy->dstY * u.dst.side,
+                   copy->dstZ},
+        .extent = {copy->WidthInBytes / u.extent.bytes * u.extent.side,
+                   copy->Height * u.extent.side, copy->Depth},
         .kind = kind_of_types(copy->srcMemoryType, copy->dstMemoryType),
     };
     if (from_array)

@@ -58,14 +58,15 @@ run_rows(const struct hed_rt_driver *cu, struct run *u, cudaArray_const_t array,
          size_t count)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 d;
-    size_t element, head = 0;
+    struct hed_rt_element element;
+    size_t head = 0;
     cudaError_t r = (cudaError_t)cu->cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)array);
 
     if (r == cudaSuccess)
-        r = hed_rt_element_size(cu, array, &element);
+        r = hed_rt_element(&d, &element);
     if (r != cudaSuccess)
         return r;
-    u->row = d.Width * element;
+    u->row = (d.Width + element.side - 1) / element.side * element.bytes;
     /* The driver refuses what begins behind the row. */
     if (x)
         head = x > u->row || count < u->row - x ? count : u->row - x;
