@@ -5,6 +5,7 @@
     cudart_driver.h, .c      tables of the driver's functions, bound at their first call
     cudart_calls.h           prototypes of the functions written by hand
     cudart_errors.c          names and texts of errors
+    cudart_api_<N>.h         prototypes, for programs that are linked with libcudart.so.<N>
     cudart_front_<N>.c       the exported functions of libcudart.so.<N>
     cudart_<N>.map           their version script, as NVIDIA's
     cudart_<N>.exports       their names
@@ -33,6 +34,7 @@ def emit(spec, cuda):
     files["cudart_calls.md"] = _table(spec)
     for edition in runtime.EDITIONS:
         names = _exported(spec, edition)
+        files[f"cudart_api_{edition}.h"] = _api(spec, edition)
         files[f"cudart_front_{edition}.c"] = _front(spec, edition)
         files[f"cudart_{edition}.exports"] = "".join(f"{n}\n" for n in names)
         files[f"cudart_{edition}.map"] = (f"libcudart.so.{edition} {{\n    global:\n"
@@ -126,6 +128,18 @@ def _prototypes(spec):
     for c in spec.calls:
         if c.by_hand and seen.setdefault(c.as_, _hand_prototype(c)) == _hand_prototype(c):
             w(f"cudaError_t hed_rt_{c.as_}{_hand_prototype(c)};")
+    return w.text()
+
+
+def _api(spec, edition):
+    w = Writer(f"The functions of libcudart.so.{edition}, for programs that are linked with it.")
+    w("#pragma once")
+    w()
+    w('#include "gen/cudart_abi.h"')
+    w()
+    for c in _calls(spec, edition):
+        for name, _ in c.variants:
+            w(f"cudaError_t {name}{prototype(c)};")
     return w.text()
 
 

@@ -102,9 +102,9 @@ class Output(unittest.TestCase):
         self.assertIn("tinyClose", str(caught.exception))
 
 
-RUNTIME_FILES = ("cudart_12.map", "cudart_13.exports", "cudart_abi.h", "cudart_calls.h",
-                 "cudart_calls.md", "cudart_check_12.c", "cudart_errors.c", "cudart_front_12.c",
-                 "cudart_front_13.c", "cudart_front_8.0.c")
+RUNTIME_FILES = ("cudart_12.map", "cudart_13.exports", "cudart_abi.h", "cudart_api_12.h",
+                 "cudart_calls.h", "cudart_calls.md", "cudart_check_12.c", "cudart_errors.c",
+                 "cudart_front_12.c", "cudart_front_13.c", "cudart_front_8.0.c")
 EXPECTED_RUNTIME = HERE / "expected_runtime"
 
 
