@@ -98,8 +98,8 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         return err;
     self->state = r->calls.layer.state = r->driver;
     /* Functions of export tables make calls without a layer: they wait while it is held, too. */
-    r->driver->self =
-        (struct hed_layer){.cuda = self->cuda, .nvml = self->nvml, .state = r->driver};
+    r->driver->self = (struct hed_layer){
+        .cuda = self->cuda, .nvml = self->nvml, .type = self->type, .state = r->driver};
     hed_remote_attend(r);
     return 0;
 }
