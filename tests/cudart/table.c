@@ -117,6 +117,12 @@ table_result(const char *name, const char *label, int result)
     return result;
 }
 
+void *
+table_stranger(void *address)
+{
+    return getenv("HED_TABLE_REAL") ? NULL : address;
+}
+
 void
 table_show(const char *format, ...)
 {

@@ -3,13 +3,16 @@
 
     table.py check PROGRAM EDITION AREA LIBCUDART     our runtime with the recorded answers
     table.py nvidia PROGRAM EDITION [LIBCUDART]       NVIDIA's runtime with the recorded answers
+    table.py both PROGRAM EDITION OURS [NVIDIA'S]     two runtimes with each other, on any backend
     table.py update PROGRAM EDITION LIBCUDART         records NVIDIA's answers
     table.py report PROGRAM EDITION LIBCUDART         every difference, for a person to read
 
 The recorded answers (golden/EDITION/AREA.txt) are those of NVIDIA's runtime of that edition on
 heddle's libcuda with HEDDLE_GPU=cpu:h200x2; they hold only what our program prints. Where ours
 answers differently on purpose, golden/differences.txt has the line and the reason; a line that is
-no longer needed is a failure too. Exit code 77: there is no such runtime on this machine.
+no longer needed is a failure too. `both` needs no recorded answers, so it also works where the
+driver answers differently: on a server, or on a GPU (with HED_TABLE_REAL=1, which leaves out what
+NVIDIA's driver may not survive). Exit code 77: there is no such runtime on this machine.
 """
 
 import os
@@ -135,8 +138,8 @@ def check(program, edition, area, library):
 
 
 def find_nvidia(edition):
-    """NVIDIA's runtime: what HEDDLE_NVIDIA_CUDART names (files, folders), or a toolkit's."""
-    named = os.environ.get("HEDDLE_NVIDIA_CUDART", "")
+    """NVIDIA's runtime: what HED_NVIDIA_CUDART names (files, folders), or a toolkit's."""
+    named = os.environ.get("HED_NVIDIA_CUDART", "")
     places = named.split(":") + ["/usr/local/cuda/lib64"]
     for place in filter(None, places):
         path = place if os.path.basename(place) == SONAMES[edition] \
@@ -148,7 +151,7 @@ def find_nvidia(edition):
 
 def nvidia(program, edition, library):
     if not library:
-        print(f"there is no {SONAMES[edition]} of NVIDIA's here (HEDDLE_NVIDIA_CUDART)")
+        print(f"there is no {SONAMES[edition]} of NVIDIA's here (HED_NVIDIA_CUDART)")
         return 77
     bad = 0
     for area in areas(program):
@@ -158,6 +161,21 @@ def nvidia(program, edition, library):
         if found:
             bad += len(found)
             print(f"{area}: the recorded answers are not those of {library}")
+            tell(found)
+    return 1 if bad else 0
+
+
+def both(program, edition, ours, theirs):
+    if not theirs:
+        print(f"there is no {SONAMES[edition]} of NVIDIA's here (HED_NVIDIA_CUDART)")
+        return 77
+    bad = 0
+    for area in areas(program):
+        found, _ = differences(answers(program, theirs, area), answers(program, ours, area),
+                               allowed(edition, area))
+        if found:
+            bad += len(found)
+            print(f"{area}: {len(found)} differences")
             tell(found)
     return 1 if bad else 0
 
@@ -199,6 +217,8 @@ def main(args):
         return check(*args[1:])
     if verb == "nvidia" and len(args) in (3, 4):
         return nvidia(args[1], args[2], args[3] if len(args) == 4 else find_nvidia(args[2]))
+    if verb == "both" and len(args) in (4, 5):
+        return both(args[1], args[2], args[3], args[4] if len(args) == 5 else find_nvidia(args[2]))
     if verb == "update" and len(args) == 4:
         return update(*args[1:])
     if verb == "report" and len(args) == 4:

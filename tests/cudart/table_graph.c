@@ -188,7 +188,7 @@ kernel_nodes(void)
     TRY("no description", cudaGraphAddKernelNode, ADD, (&b, with.graph, NULL, 0, NULL));
     node.function = NULL;
     TRY("no function", cudaGraphAddKernelNode, ADD, (&b, with.graph, NULL, 0, &node));
-    node.function = &node;
+    node.function = table_stranger(&node);
     TRY("not a function", cudaGraphAddKernelNode, ADD, (&b, with.graph, NULL, 0, &node));
     node.function = &table_missing;
     TRY("missing from the image", cudaGraphAddKernelNode, ADD, (&b, with.graph, NULL, 0, &node));

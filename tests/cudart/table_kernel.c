@@ -41,9 +41,9 @@ attributes_of_functions(void)
     TRY("no function", cudaFuncGetAttributes, (struct table_function_info *, const void *),
         (&info, NULL));
     TRY("not a function", cudaFuncGetAttributes, (struct table_function_info *, const void *),
-        (&info, &here));
+        (&info, table_stranger(&here)));
     TRY("a variable", cudaFuncGetAttributes, (struct table_function_info *, const void *),
-        (&info, table_dev));
+        (&info, table_stranger(table_dev)));
     TRY("missing from the image", cudaFuncGetAttributes,
         (struct table_function_info *, const void *), (&info, &table_missing));
     TRY("dynamic", cudaFuncSetAttribute, (const void *, int, int), (&table_add, 8, 60000));
@@ -58,7 +58,8 @@ attributes_of_functions(void)
     TRY("read only", cudaFuncSetAttribute, (const void *, int, int), (&table_add, 0, 1));
     TRY("bad attribute", cudaFuncSetAttribute, (const void *, int, int), (&table_add, 77, 0));
     TRY("no function", cudaFuncSetAttribute, (const void *, int, int), (NULL, 8, 0));
-    TRY("not a function", cudaFuncSetAttribute, (const void *, int, int), (&here, 8, 0));
+    TRY("not a function", cudaFuncSetAttribute, (const void *, int, int),
+        (table_stranger(&here), 8, 0));
     TRY("L1", cudaFuncSetCacheConfig, (const void *, int), (&table_add, 2));
     TRY("bad", cudaFuncSetCacheConfig, (const void *, int), (&table_add, 9));
     TRY("no function", cudaFuncSetCacheConfig, (const void *, int), (NULL, 2));
@@ -89,11 +90,12 @@ names_of_functions(void)
     TRY("no places", cudaFuncGetParamInfo, (const void *, size_t, size_t *, size_t *),
         (&table_add, 1, NULL, NULL));
     TRY("add", cudaGetFuncBySymbol, (void **, const void *), (&function, &table_add));
-    TRY("not a function", cudaGetFuncBySymbol, (void **, const void *), (&function, &here));
+    TRY("not a function", cudaGetFuncBySymbol, (void **, const void *),
+        (&function, table_stranger(&here)));
     TRY("no function", cudaGetFuncBySymbol, (void **, const void *), (&function, NULL));
     TRY("add", cudaGetKernel, (void **, const void *), (&kernel, &table_add));
     TRY("no place", cudaGetKernel, (void **, const void *), (NULL, &table_add));
-    TRY("not a function", cudaGetKernel, (void **, const void *), (&kernel, &here));
+    TRY("not a function", cudaGetKernel, (void **, const void *), (&kernel, table_stranger(&here)));
     TRY("no function", cudaGetKernel, (void **, const void *), (&kernel, NULL));
     TRY("missing from the image", cudaGetKernel, (void **, const void *),
         (&kernel, &table_missing));
@@ -125,7 +127,7 @@ occupancy_of_functions(void)
     TRY("no function", cudaOccupancyMaxActiveBlocksPerMultiprocessor, ACTIVE,
         (&blocks, NULL, 128, 0));
     TRY("not a function", cudaOccupancyMaxActiveBlocksPerMultiprocessor, ACTIVE,
-        (&blocks, &here, 128, 0));
+        (&blocks, table_stranger(&here), 128, 0));
     TRY("plain", cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, ACTIVE_FLAGS,
         (&blocks, &table_add, 128, 0, 0));
     TRY("caching override", cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, ACTIVE_FLAGS,
@@ -168,8 +170,10 @@ launches_of_functions(void *stream, void **args)
     TRY("per thread", cudaLaunchKernel, LAUNCH, (&table_add, one, warp, args, 0, (void *)2));
     TRY("default stream", cudaLaunchKernel_ptsz, LAUNCH, (&table_add, one, warp, args, 0, NULL));
     TRY("no function", cudaLaunchKernel, LAUNCH, (NULL, one, warp, args, 0, stream));
-    TRY("not a function", cudaLaunchKernel, LAUNCH, (&here, one, warp, args, 0, stream));
-    TRY("a variable", cudaLaunchKernel, LAUNCH, (table_dev, one, warp, args, 0, stream));
+    TRY("not a function", cudaLaunchKernel, LAUNCH,
+        (table_stranger(&here), one, warp, args, 0, stream));
+    TRY("a variable", cudaLaunchKernel, LAUNCH,
+        (table_stranger(table_dev), one, warp, args, 0, stream));
     TRY("missing from the image", cudaLaunchKernel, LAUNCH,
         (&table_missing, one, warp, args, 0, stream));
     TRY("no blocks", cudaLaunchKernel, LAUNCH,
@@ -401,7 +405,7 @@ table_registration(void)
     struct table_function_info info;
 
     TRY("before registration", cudaFuncGetAttributes, (struct table_function_info *, const void *),
-        (&info, &table_add));
+        (&info, table_stranger(&table_add)));
     QUIET(cudaMalloc, (void **, size_t), (&memory, 4096));
     table_register();
     TRY("late", cudaFuncGetAttributes, (struct table_function_info *, const void *),

@@ -274,7 +274,8 @@ calls_of_compilers(void)
 
     table_keep(true);
     TRY("add", __cudaGetKernel, (void **, const void *), (&kernel, &table_add));
-    TRY("not a function", __cudaGetKernel, (void **, const void *), (&(void *){NULL}, &here));
+    TRY("not a function", __cudaGetKernel, (void **, const void *),
+        (&(void *){NULL}, table_stranger(&here)));
     TRY("add", __cudaLaunchKernel,
         (void *, struct table_dim3, struct table_dim3, void **, size_t, void *),
         (kernel, single, single, args, 0, NULL));
