@@ -1,5 +1,7 @@
 /* cudaDeviceProp: see device.h. */
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cudart/device.h"
@@ -83,24 +85,56 @@ check_device(const struct hed_rt_driver *cu, int device)
     return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-cudaError_t
-hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout, void *prop,
-                int device)
-{
-    _Alignas(8) char p[HED_RT_LAYOUT_MAX];
-    size_t total = 0;
-    CUresult r;
+/* What does not change while the process runs is asked for once: that is a hundred calls. */
+struct description {
+    const struct hed_rt_layout *layout;
+    int device;
+    struct description *next;
+    _Alignas(8) char prop[];
+};
 
-    if (!prop)
-        return cudaErrorInvalidValue;
-    memset(p, 0, sizeof p);
-    r = check_device(cu, device);
+static struct description *_Atomic descriptions; /* grows at its head; one of each pair or two */
+
+static const struct description *
+find_description(const struct hed_rt_layout *layout, int device)
+{
+    /* Acquire: pairs with the release in remember_description(). */
+    const struct description *d = atomic_load_explicit(&descriptions, memory_order_acquire);
+
+    while (d && (d->layout != layout || d->device != device))
+        d = d->next;
+    return d;
+}
+
+static void
+remember_description(const struct hed_rt_layout *layout, int device, const char *prop)
+{
+    struct description *d = malloc(sizeof *d + layout->bytes);
+
+    if (!d)
+        return;
+    d->layout = layout;
+    d->device = device;
+    d->next = atomic_load_explicit(&descriptions, memory_order_relaxed);
+    memcpy(d->prop, prop, layout->bytes);
+    while (!atomic_compare_exchange_weak_explicit(&descriptions, &d->next, d, memory_order_release,
+                                                  memory_order_relaxed))
+        continue;
+}
+
+static CUresult
+ask_properties(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout, char *p,
+               int device)
+{
+    size_t total = 0;
+    CUresult r = check_device(cu, device);
+
     if (r == CUDA_SUCCESS)
         r = cu->cuDeviceGetName(p, NAME_BYTES, device);
     if (r == CUDA_SUCCESS)
         r = cu->cuDeviceTotalMem_v2(&total, device);
     if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+        return r;
     put_property(p + layout->memory, sizeof total, total);
     if (layout->ids) {
         (void)cu->cuDeviceGetUuid_v2((CUuuid *)(p + offsetof(cudaDeviceProp, uuid)), device);
@@ -118,6 +152,28 @@ hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layo
             CUDA_SUCCESS)
             put_property(p + m->offset, m->bytes, (uint64_t)(int64_t)value);
     }
+    return CUDA_SUCCESS;
+}
+
+cudaError_t
+hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout, void *prop,
+                int device)
+{
+    const struct description *known;
+    _Alignas(8) char p[HED_RT_LAYOUT_MAX] = {0};
+    CUresult r;
+
+    if (!prop)
+        return cudaErrorInvalidValue;
+    known = find_description(layout, device);
+    if (known) {
+        memcpy(prop, known->prop, layout->bytes);
+        return cudaSuccess;
+    }
+    r = ask_properties(cu, layout, p, device);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    remember_description(layout, device, p);
     memcpy(prop, p, layout->bytes);
     return cudaSuccess;
 }
