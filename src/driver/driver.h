@@ -120,6 +120,7 @@ extern const struct hed_cuda_ops hed_calls_module;      /* module_calls.c */
 extern const struct hed_cuda_ops hed_calls_library;     /* library_calls.c: libraries and kernels */
 extern const struct hed_cuda_ops hed_calls_function;    /* function.c: attributes, occupancy */
 extern const struct hed_cuda_ops hed_calls_launch;      /* launch.c */
+extern const struct hed_cuda_ops hed_calls_reference;   /* reference.c */
 extern const struct hed_cuda_ops hed_calls_link;        /* link.c */
 extern const struct hed_cuda_ops hed_calls_graph;       /* graph_calls.c: graphs, not nodes */
 extern const struct hed_cuda_ops hed_calls_node;        /* node_calls.c: nodes */

@@ -40,6 +40,7 @@ enum hed_kind {
     HED_KIND_SURFACE,
     HED_KIND_LINK,
     HED_KIND_USER_OBJECT,
+    HED_KIND_REFERENCE, /* to a texture or surface, by name */
     HED_KIND_COUNT
 };
 

@@ -93,7 +93,9 @@ struct hed_code_var {
     bool visible;     /* can be found by name */
     const void *init; /* the first init_size bytes; the rest is zero */
     uint64_t init_size;
-    bool texture; /* a .texref, .surfref or .samplerref: no memory */
+    bool texture; /* a .texref, .surfref or .samplerref: its memory has the descriptor of what it is
+                   * bound to (union hed_reference_room) */
+    bool surface; /* a texture, and a .surfref */
     /* In machine code, variables are parts of larger ones: if part_of is not 0, this one has no
      * memory of its own and begins at byte `at` of vars[part_of - 1], which is not a part. The
      * larger ones have the name "", so they are not found. */

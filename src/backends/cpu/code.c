@@ -14,6 +14,7 @@
 #include "base/demangle.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "driver/memory/array.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
@@ -213,8 +214,12 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
         const struct hed_code_var *v = &pub->vars[i];
         unsigned char *at = (unsigned char *)(uintptr_t)addresses[i];
 
-        if (!at || v->texture || v->part_of)
+        if (!at || v->part_of)
             continue;
+        if (v->texture) {
+            ((union hed_reference_room *)at)->magic = HED_UNBOUND_MAGIC;
+            continue;
+        }
         if (v->init_size)
             memcpy(at, v->init, v->init_size);
         memset(at + v->init_size, 0, v->size - v->init_size);

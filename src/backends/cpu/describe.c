@@ -5,6 +5,7 @@
 #include "backends/cpu/code.h"
 #include "base/buf.h"
 #include "base/number.h"
+#include "driver/memory/array.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
@@ -126,14 +127,15 @@ describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
     a->code->vars[index] = v;
     *o = (struct hed_code_var){
         .name = v->name,
-        .size = v->size,
-        .align = v->align,
+        .size = is_texture(v) ? sizeof(union hed_reference_room) : v->size,
+        .align = is_texture(v) ? _Alignof(union hed_reference_room) : v->align,
         .constant = v->space == HED_PTX_SPACE_CONST,
         .managed = v->managed,
         .visible = !v->owner,
         .init = v->init,
         .init_size = hed_min(v->init_size, v->size),
         .texture = is_texture(v),
+        .surface = v->type == HED_PTX_TYPE_SURFREF,
     };
     if (o->constant)
         a->constant += v->size;

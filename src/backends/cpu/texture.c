@@ -495,6 +495,18 @@ hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_t
     return own;
 }
 
+/* A reference by name that is bound to nothing; it reads as 0, too. */
+static bool
+is_unbound(const struct hed_ptx_strand *s, uint64_t object)
+{
+    const union hed_reference_room *r;
+
+    if (object % _Alignof(union hed_reference_room))
+        return false;
+    r = (const union hed_reference_room *)(uintptr_t)hed_ptx_in_pen(s->grid, object);
+    return r->magic == HED_UNBOUND_MAGIC;
+}
+
 void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                uint32_t out[4], uint32_t line)
@@ -511,6 +523,10 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     }
     s->line = line; /* for the report of a fault that a bad object causes */
     k.t = hed_cpu_texture_of(s, object, &own);
+    if (!k.t && is_unbound(s, object)) {
+        memset(out, 0, 4 * sizeof(*out));
+        return;
+    }
     if (!k.t)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     k.dimensions = dimensions_of(&k.how);

@@ -52,8 +52,14 @@ enum hed_shape {
     HED_SHAPE_CUBE_LAYERED
 };
 
+/* Flags of a texture's description. */
+#define HED_TEXTURE_FLAGS                                                      \
+    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
+     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
+
 #define HED_TEXTURE_MAGIC 0x54444548u /* "HEDT" */
 #define HED_SURFACE_MAGIC 0x53444548u /* "HEDS" */
+#define HED_UNBOUND_MAGIC 0x55444548u /* "HEDU": a reference that is bound to nothing */
 
 /* Everything that a sampler needs. Modes are the API's enums. */
 struct hed_texture {
@@ -79,6 +85,13 @@ struct hed_surface {
     uint8_t shape;
     struct hed_format format;
     struct hed_texels image;
+};
+
+/* A reference by name (driver/module/reference.c) is a variable of this form. */
+union hed_reference_room {
+    uint32_t magic;
+    struct hed_texture texture;
+    struct hed_surface surface;
 };
 
 /* The description of a texture that the program gave. */
@@ -121,6 +134,17 @@ int hed_texture_each(struct hed_driver *d,
                      int (*fn)(void *arg, const struct hed_allocation *entry, bool surface,
                                const struct hed_texture_given *given),
                      void *arg);
+
+/* What kernels see of a texture (`view` may be NULL) or surface that is described so:
+ * INVALID_VALUE, NOT_SUPPORTED. texture.c */
+CUresult hed_texture_describe(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *resource,
+                              const CUDA_TEXTURE_DESC_v1 *texture,
+                              const CUDA_RESOURCE_VIEW_DESC_v1 *view, struct hed_texture *out);
+CUresult hed_surface_describe(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *resource,
+                              struct hed_surface *out);
+
+/* The bytes that an address for a texture is a multiple of. texture.c */
+uint64_t hed_texture_align(const struct hed_device *dev);
 
 /* The elements of an API format. False: there is no such format (*known is false), or it has no
  * plain elements because it is block-compressed or planar (*known is true). */

@@ -11,10 +11,6 @@
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define KNOWN_FLAGS                                                            \
-    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
-     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
-
 /* Used if the profile does not have the attribute. */
 #define TEXTURE_ALIGN 512
 #define TEXTURE_PITCH_ALIGN 32
@@ -33,6 +29,12 @@ texture_limit(const struct hed_device *dev, int number, int otherwise)
     if (!(p->has_attribute[number / 64] >> number % 64 & 1) || p->attributes[number] <= 0)
         return (uint64_t)otherwise;
     return (uint64_t)p->attributes[number];
+}
+
+uint64_t
+hed_texture_align(const struct hed_device *dev)
+{
+    return texture_limit(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, TEXTURE_ALIGN);
 }
 
 /* ---- what is sampled ------------------------------------------------------------------------- */
@@ -85,8 +87,7 @@ is_linear(const struct hed_device *dev, uint64_t at, CUarray_format format, unsi
 {
     bool known;
 
-    return hed_format_of(format, channels, out, &known) &&
-           at % texture_limit(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, TEXTURE_ALIGN) == 0 &&
+    return hed_format_of(format, channels, out, &known) && at % hed_texture_align(dev) == 0 &&
            hed_memory_usable(dev->driver, at, 1, false, &known, NULL) && known;
 }
 
@@ -164,7 +165,7 @@ set_resource(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *d, struct hed_t
 static CUresult
 set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
 {
-    if ((d->flags & ~KNOWN_FLAGS) || (unsigned)d->filterMode > CU_TR_FILTER_MODE_LINEAR ||
+    if ((d->flags & ~HED_TEXTURE_FLAGS) || (unsigned)d->filterMode > CU_TR_FILTER_MODE_LINEAR ||
         (unsigned)d->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
         return CUDA_ERROR_INVALID_VALUE;
     t->normalized = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
@@ -355,9 +356,40 @@ hed_texture_each(struct hed_driver *d,
 }
 
 CUresult
-hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate *a)
+hed_texture_describe(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *resource,
+                     const CUDA_TEXTURE_DESC_v1 *texture, const CUDA_RESOURCE_VIEW_DESC_v1 *view,
+                     struct hed_texture *out)
 {
     struct hed_texture t = {.magic = HED_TEXTURE_MAGIC};
+    CUresult r = set_resource(c, resource, &t);
+
+    t.layers = t.shape >= HED_SHAPE_1D_LAYERED ? t.level[0].depth : 1;
+    if (r == CUDA_SUCCESS && view)
+        r = set_view(view, &t);
+    if (r == CUDA_SUCCESS)
+        r = set_sampler(texture, &t);
+    if (r == CUDA_SUCCESS)
+        *out = t;
+    return r;
+}
+
+CUresult
+hed_surface_describe(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *resource,
+                     struct hed_surface *out)
+{
+    struct hed_texture t = {0};
+    const CUresult r = set_resource(c, resource, &t);
+
+    if (r == CUDA_SUCCESS)
+        *out = (struct hed_surface){
+            .magic = HED_SURFACE_MAGIC, .shape = t.shape, .format = t.format, .image = t.level[0]};
+    return r;
+}
+
+CUresult
+hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate *a)
+{
+    struct hed_texture t;
     struct hed_context *c;
     CUresult r = hed_current(self, &c);
 
@@ -365,12 +397,7 @@ hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate 
         return r;
     if (!a->pTexObject || !a->pResDesc || !a->pTexDesc)
         return CUDA_ERROR_INVALID_VALUE;
-    r = set_resource(c, a->pResDesc, &t);
-    t.layers = t.shape >= HED_SHAPE_1D_LAYERED ? t.level[0].depth : 1;
-    if (r == CUDA_SUCCESS && a->pResViewDesc)
-        r = set_view(a->pResViewDesc, &t);
-    if (r == CUDA_SUCCESS)
-        r = set_sampler(a->pTexDesc, &t);
+    r = hed_texture_describe(c, a->pResDesc, a->pTexDesc, a->pResViewDesc, &t);
     if (r != CUDA_SUCCESS)
         return r;
 
@@ -389,7 +416,7 @@ hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate 
 CUresult
 hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreate *a)
 {
-    struct hed_texture t = {0};
+    struct hed_surface s;
     struct hed_context *c;
     CUresult r = hed_current(self, &c);
 
@@ -397,12 +424,10 @@ hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreat
         return r;
     if (!a->pSurfObject || !a->pResDesc || a->pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
-    r = set_resource(c, a->pResDesc, &t);
+    r = hed_surface_describe(c, a->pResDesc, &s);
     if (r != CUDA_SUCCESS)
         return r;
 
-    const struct hed_surface s = {
-        .magic = HED_SURFACE_MAGIC, .shape = t.shape, .format = t.format, .image = t.level[0]};
     const struct object o = {.is_surface = true, .given = {.resource = *a->pResDesc}};
     uint64_t value = 0;
     void *m;

@@ -30,7 +30,7 @@ lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *vari
         const struct hed_code_var *v = &code->vars[i];
         const uint64_t align = v->align > VARIABLE_ALIGN ? v->align : VARIABLE_ALIGN;
 
-        if (v->texture || v->part_of || v->managed != managed)
+        if (v->part_of || v->managed != managed)
             continue;
         at = hed_round_up(at, align);
         if (variables)
@@ -112,7 +112,7 @@ hed_module_variable(struct hed_module *m, const char *name, CUdeviceptr *at, siz
 {
     const uint32_t i = hed_program_var(m->program, name);
 
-    if (i == HED_PROGRAM_NONE || !m->variables[i])
+    if (i == HED_PROGRAM_NONE || !m->variables[i] || m->code->vars[i].texture)
         return hed_module_unlisted(m, name, at, bytes);
     if (at)
         *at = m->variables[i];
@@ -354,6 +354,7 @@ module_destroy(struct hed_object *o)
     hed_lock_fini(&m->lock);
     free(m->variables);
     free(m->functions);
+    free(m->references);
     free(m);
 }
 
@@ -455,6 +456,7 @@ hed_module_unload(struct hed_module *m)
             hed_object_put(&f->object);
         m->functions[i] = NULL;
     }
+    hed_module_forget_references(m);
     if (named)
         hed_object_put(named);
 }

@@ -24,6 +24,7 @@
 struct hed_library;
 struct hed_old_launch;
 struct hed_program;
+struct hed_reference;
 struct hed_unlisted_variable;
 struct hed_work;
 
@@ -67,7 +68,8 @@ struct hed_module {
     /* code->kernel_count of them; made when first asked for. Written under the lock; a thread that
      * keeps the module from being unloaded may read them without it. */
     _Atomic(struct hed_function *) *functions;
-    bool unloaded;                       /* no more functions may be made */
+    bool unloaded;                       /* no more functions or references may be made */
+    struct hed_reference **references;   /* by variable; NULL until one is asked for */
     struct hed_unlisted_variable *found; /* variables that were asked for: unlisted.c */
 };
 
@@ -131,6 +133,11 @@ void hed_module_forget_unlisted(struct hed_module *m);
  * thread uses the module. hed_library_each_unlisted (library.h) does so for managed ones. */
 typedef int (*hed_unlisted_fn)(void *arg, const char *name, uint64_t at, uint64_t size);
 int hed_module_each_unlisted(const struct hed_module *m, hed_unlisted_fn fn, void *arg);
+
+/* ---- reference.c: textures and surfaces by name ---------------------------------------------- */
+
+/* Removes the handles of a module's references, which is being unloaded. */
+void hed_module_forget_references(struct hed_module *m);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 

@@ -276,45 +276,6 @@ soft_cuModuleGetGlobal_v2(struct hed_layer *self, struct hed_cuModuleGetGlobal_v
     return r;
 }
 
-/* Texture and surface references by name were removed in CUDA 12, but PTX may still declare
- * them. */
-static CUresult
-find_reference(struct hed_layer *self, CUmodule handle, const char *name, enum hed_cuda_call id)
-{
-    struct hed_module *m;
-
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    CUresult r = find_module(self, handle, &m);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-
-    const uint32_t i = hed_program_var(m->program, name);
-
-    if (i == HED_PROGRAM_NONE || !m->code->vars[i].texture) {
-        r = CUDA_ERROR_NOT_FOUND;
-    } else {
-        hed_stats_unsupported(HED_API_CUDA, id, "the soft driver");
-        r = CUDA_ERROR_NOT_SUPPORTED;
-    }
-    hed_object_put(&m->object);
-    return r;
-}
-
-static CUresult
-soft_cuModuleGetTexRef(struct hed_layer *self, struct hed_cuModuleGetTexRef *a)
-{
-    return find_reference(self, a->hmod, a->name, HED_cuModuleGetTexRef);
-}
-
-static CUresult
-soft_cuModuleGetSurfRef(struct hed_layer *self, struct hed_cuModuleGetSurfRef *a)
-{
-    return find_reference(self, a->hmod, a->name, HED_cuModuleGetSurfRef);
-}
-
 const struct hed_cuda_ops hed_calls_module = {
     .cuModuleLoad = soft_cuModuleLoad,
     .cuModuleLoadData = soft_cuModuleLoadData,
@@ -326,6 +287,4 @@ const struct hed_cuda_ops hed_calls_module = {
     .cuModuleGetFunctionCount = soft_cuModuleGetFunctionCount,
     .cuModuleEnumerateFunctions = soft_cuModuleEnumerateFunctions,
     .cuModuleGetGlobal_v2 = soft_cuModuleGetGlobal_v2,
-    .cuModuleGetTexRef = soft_cuModuleGetTexRef,
-    .cuModuleGetSurfRef = soft_cuModuleGetSurfRef,
 };

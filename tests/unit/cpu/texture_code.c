@@ -182,9 +182,9 @@ unknown_forms_are_refused_by_name(void **state)
     static const struct {
         const char *before, *code, *why;
     } rows[] = {
-        {".global .texref name;", "tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [name, {%x,%g}];",
-         "by name"},
-        {".global .surfref name;", "suld.b.2d.b32.trap %r0, [name, {%r1,%r2}];", "by name"},
+        {".global .b64 name;", "tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [name, {%x,%g}];",
+         "no texture"},
+        {".global .b64 name;", "suld.b.2d.b32.trap %r0, [name, {%r1,%r2}];", "no texture"},
         {"", "tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {1, 1}, %g;", "comparisons"},
         {"", "tex.2dms.v4.f32.s32 {%r0,%r1,%r2,%r3}, [%t, {%r0,%r1,%r2,%r2}];", "geometry"},
     };

@@ -1,6 +1,5 @@
-/* Textures and surfaces: each lane's coordinates go to the runtime, and its results come back. Only
- * texture and surface objects are supported, whose value the program passes; references by name are
- * refused.
+/* Textures and surfaces: each lane's coordinates go to the runtime, and its results come back. They
+ * are objects, whose value the program passes, or references by name.
  */
 #include "ptx/interp/family.h"
 #include "ptx/interp/lanes.h"
@@ -95,6 +94,14 @@ element_of(const struct hed_ptx_operand *o, unsigned i, struct hed_ptx_operand *
     return i == 0;
 }
 
+/* A reference by name is a variable with the descriptor: its address is the object. */
+static bool
+is_named_texture(const struct hed_ptx_operand *o)
+{
+    return o->kind == HED_PTX_OPERAND_VAR &&
+           (o->var->type == HED_PTX_TYPE_TEXREF || o->var->type == HED_PTX_TYPE_SURFREF);
+}
+
 /* The object is the first operand in brackets, and the only one before the coordinates. */
 static uint32_t
 object_operand(struct interp_decoder *d, const struct hed_ptx_operand *tuple)
@@ -104,10 +111,10 @@ object_operand(struct interp_decoder *d, const struct hed_ptx_operand *tuple)
 
     if (is_tuple && tuple->count > 2)
         hed_interp_refuse(d, "samplers apart from textures are not supported");
-    if (o.kind == HED_PTX_OPERAND_MEM && o.base == HED_PTX_OPERAND_REG)
-        o.kind = HED_PTX_OPERAND_REG;
-    if (o.kind != HED_PTX_OPERAND_REG) {
-        hed_interp_refuse(d, "references to textures and surfaces by name are not supported");
+    if (o.kind == HED_PTX_OPERAND_MEM)
+        o.kind = o.base;
+    if (o.kind != HED_PTX_OPERAND_REG && !is_named_texture(&o)) {
+        hed_interp_refuse(d, "this is no texture or surface");
         return 1;
     }
     return hed_interp_source(d, &o, HED_PTX_TYPE_B64);

@@ -1,6 +1,5 @@
 /* Textures and surfaces. Each lane stores its coordinates, calls the runtime and loads the results.
- * Only texture and surface objects are supported, whose value the program passes; references by
- * name are refused.
+ * Textures and surfaces are objects, whose value the program passes, or references by name.
  */
 #include <string.h>
 
@@ -71,6 +70,14 @@ coordinate_element(const struct hed_ptx_operand *o, unsigned i, struct hed_ptx_o
     return i == 0;
 }
 
+/* A reference by name is a variable with the descriptor: its address is the object. */
+static bool
+is_texture_name(const struct hed_ptx_operand *o)
+{
+    return o->kind == HED_PTX_OPERAND_VAR &&
+           (o->var->type == HED_PTX_TYPE_TEXREF || o->var->type == HED_PTX_TYPE_SURFREF);
+}
+
 /* The object is the first operand in brackets, and the only one before the coordinates. */
 static LLVMValueRef
 texture_object(struct hed_lower *l, const struct hed_ptx_operand *tuple)
@@ -80,10 +87,10 @@ texture_object(struct hed_lower *l, const struct hed_ptx_operand *tuple)
 
     if (is_tuple && tuple->count > 2)
         hed_lower_refuse(l, "samplers apart from textures are not supported");
-    if (o.kind == HED_PTX_OPERAND_MEM && o.base == HED_PTX_OPERAND_REG)
-        o.kind = HED_PTX_OPERAND_REG;
-    if (o.kind != HED_PTX_OPERAND_REG) {
-        hed_lower_refuse(l, "references to textures and surfaces by name are not supported");
+    if (o.kind == HED_PTX_OPERAND_MEM)
+        o.kind = o.base;
+    if (o.kind != HED_PTX_OPERAND_REG && !is_texture_name(&o)) {
+        hed_lower_refuse(l, "this is no texture or surface");
         return hed_lower_int(l, l->i64, 0);
     }
     return hed_lower_get(l, &o, HED_PTX_TYPE_B64);
