@@ -63,8 +63,8 @@ hed_rt_cudaPeekAtLastError(const struct hed_rt_driver *cu)
 
 /* ---- CUDA 8.0 -------------------------------------------------------------------------------- */
 
-/* {number since CUDA 10.1, number before}; errors that are not here kept theirs, or did not exist
- * and are told as unknown. */
+/* {number since CUDA 10.1, number before}; errors that are not here did not exist, and are told as
+ * unknown. */
 static const struct {
     short now, then;
 } renumbered[] = {
@@ -137,6 +137,22 @@ static const struct {
     {cudaErrorDuplicateTextureName, 44},
     {cudaErrorDuplicateSurfaceName, 45},
     {cudaErrorIncompatibleDriverContext, 49},
+    {cudaErrorPriorLaunchFailure, 5},
+    {cudaErrorAddressOfConstant, 22},
+    {cudaErrorTextureFetchFailed, 23},
+    {cudaErrorTextureNotBound, 24},
+    {cudaErrorSynchronizationError, 25},
+    {cudaErrorMixedDeviceExecution, 28},
+    {cudaErrorNotYetImplemented, 31},
+    {cudaErrorMemoryValueTooLarge, 32},
+    {cudaErrorInvalidSurface, 37},
+    {cudaErrorApiFailureBase, 10000},
+    /* What had no number of its own then; after the error whose number it gets. */
+    {cudaErrorDeviceUninitialized, 49},
+    {cudaErrorContextIsDestroyed, 49},
+    {cudaErrorSymbolNotFound, 13},
+    {cudaErrorInvalidSource, 47},
+    {cudaErrorUnsupportedPtxVersion, 78},
 };
 
 enum { OLD_UNKNOWN = 30 };

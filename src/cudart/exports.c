@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "cudart/front.h"
+#include "cudart/old_texture.h"
 #include "cudart/registry.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -83,6 +84,8 @@ __cudaRegisterFatBinaryEnd(void **fatCubinHandle)
 HED_EXPORT void
 __cudaUnregisterFatBinary(void **fatCubinHandle)
 {
+    if (fatCubinHandle)
+        hed_rt_forget_textures((struct hed_rt_module *)fatCubinHandle);
     if (fatCubinHandle)
         hed_rt_remove_module((struct hed_rt_module *)fatCubinHandle);
 }

@@ -15,6 +15,7 @@
 #include "cudart/exports.h"
 #include "cudart/front.h"
 #include "cudart/launch.h"
+#include "cudart/old_texture.h"
 #include "cudart/registry.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
@@ -135,10 +136,8 @@ sizes_are_valid(const struct hed_rt_driver *cu, dim3 grid, dim3 block)
     return true;
 }
 
-/* The result of a launch. Until CUDA 12, the runtime tells sizes that a device does not have from
- * other bad values, which the driver does not; since CUDA 13 it tells what the driver does. */
-static cudaError_t
-launch_result(const struct hed_rt_driver *cu, CUresult r, dim3 grid, dim3 block)
+cudaError_t
+hed_rt_launch_result(const struct hed_rt_driver *cu, CUresult r, dim3 grid, dim3 block)
 {
     if (r == CUDA_ERROR_INVALID_VALUE && hed_rt_version < 13000 &&
         !sizes_are_valid(cu, grid, block))
@@ -150,13 +149,16 @@ static cudaError_t
 launch_kernel(const struct hed_rt_driver *cu, CUkernel kernel, dim3 gridDim, dim3 blockDim,
               void **args, size_t sharedMem, cudaStream_t stream)
 {
-    const CUresult r =
-        cu->cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
-                           blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args, NULL);
+    const cudaError_t e = hed_rt_before_launch(cu);
+    CUresult r;
 
+    if (__builtin_expect(e != cudaSuccess, 0))
+        return e;
+    r = cu->cuLaunchKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
+                           blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args, NULL);
     if (__builtin_expect(r == CUDA_SUCCESS, 1))
         return cudaSuccess;
-    return launch_result(cu, r, gridDim, blockDim);
+    return hed_rt_launch_result(cu, r, gridDim, blockDim);
 }
 
 cudaError_t
@@ -216,7 +218,7 @@ hed_rt_cudaLaunchCooperativeKernel(const struct hed_rt_driver *cu, const void *f
     r = cu->cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z,
                                       blockDim.x, blockDim.y, blockDim.z, (unsigned)sharedMem,
                                       (CUstream)stream, args);
-    return launch_result(cu, r, gridDim, blockDim);
+    return hed_rt_launch_result(cu, r, gridDim, blockDim);
 }
 
 cudaError_t
@@ -233,8 +235,8 @@ hed_rt_cudaLaunchKernelExC(const struct hed_rt_driver *cu, const cudaLaunchConfi
     if (r != cudaSuccess)
         return r;
     c = hed_rt_launch_config(config);
-    return launch_result(cu, cu->cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL),
-                         config->gridDim, config->blockDim);
+    return hed_rt_launch_result(cu, cu->cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL),
+                                config->gridDim, config->blockDim);
 }
 
 cudaError_t

@@ -21,3 +21,8 @@ hed_rt_launch_config(const cudaLaunchConfig_t *c)
         .numAttrs = c->numAttrs,
     };
 }
+
+/* The result of a launch that the driver refused. Until CUDA 12, the runtime tells sizes that a
+ * device does not have from other bad values, which the driver does not; since CUDA 13 it tells
+ * what the driver does. */
+cudaError_t hed_rt_launch_result(const struct hed_rt_driver *cu, CUresult r, dim3 grid, dim3 block);

@@ -1,0 +1,148 @@
+/* Launches as compilers made them of <<< >>> until CUDA 9.1, and other calls that are gone.
+ *
+ *   kernel<<<grid, block>>>(x)
+ *     cudaConfigureCall(grid, block, ...)     in the caller
+ *     stub(x): cudaSetupArgument(&x, 4, 0)    in the stub of the kernel, once for each argument
+ *              cudaLaunch(stub)
+ *
+ * Launches nest when an argument of one is computed by another, so there is a stack of them.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudart/context.h"
+#include "cudart/launch.h"
+#include "cudart/old_texture.h"
+#include "cudart/registry.h"
+#include "cudart/thread.h"
+#include "gen/cudart_calls.h"
+
+#define ARGUMENTS_MAX 4096 /* bytes; no kernel of that time has more */
+
+/* A launch that is being made. */
+struct hed_rt_old_call {
+    struct hed_rt_config config;
+    size_t size; /* bytes of arguments */
+    struct hed_rt_old_call *outer;
+    _Alignas(16) unsigned char arguments[ARGUMENTS_MAX];
+};
+
+static pthread_once_t old_once = PTHREAD_ONCE_INIT;
+static pthread_key_t old_key; /* the thread's innermost launch */
+
+static void
+free_old_calls(void *innermost)
+{
+    for (struct hed_rt_old_call *c = innermost; c;) {
+        struct hed_rt_old_call *outer = c->outer;
+
+        free(c);
+        c = outer;
+    }
+}
+
+static void
+make_old_key(void)
+{
+    (void)pthread_key_create(&old_key, free_old_calls);
+}
+
+static struct hed_rt_old_call *
+innermost_old_call(void)
+{
+    (void)pthread_once(&old_once, make_old_key);
+    return pthread_getspecific(old_key);
+}
+
+cudaError_t
+hed_rt_cudaConfigureCall(const struct hed_rt_driver *cu, dim3 gridDim, dim3 blockDim,
+                         size_t sharedMem, cudaStream_t stream)
+{
+    struct hed_rt_old_call *outer = innermost_old_call();
+    struct hed_rt_old_call *c = malloc(sizeof *c);
+
+    if (!c)
+        return cudaErrorMemoryAllocation;
+    c->config = (struct hed_rt_config){gridDim, blockDim, sharedMem, stream};
+    c->size = 0;
+    c->outer = outer;
+    if (pthread_setspecific(old_key, c) != 0) {
+        free(c);
+        return cudaErrorMemoryAllocation;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t
+hed_rt_cudaSetupArgument(const struct hed_rt_driver *cu, const void *arg, size_t size,
+                         size_t offset)
+{
+    struct hed_rt_old_call *c = innermost_old_call();
+
+    if (!c)
+        return cudaErrorMissingConfiguration;
+    if (!arg || offset > ARGUMENTS_MAX || size > ARGUMENTS_MAX - offset)
+        return cudaErrorInvalidValue;
+    /* Arguments may come in any order, and leave gaps for alignment. */
+    if (offset > c->size)
+        memset(c->arguments + c->size, 0, offset - c->size);
+    memcpy(c->arguments + offset, arg, size);
+    if (c->size < offset + size)
+        c->size = offset + size;
+    return cudaSuccess;
+}
+
+static cudaError_t
+launch_old_call(const struct hed_rt_driver *cu, const void *func, struct hed_rt_old_call *c)
+{
+    const struct hed_rt_config *g = &c->config;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, c->arguments, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                     &c->size, CU_LAUNCH_PARAM_END};
+    CUkernel kernel;
+    cudaError_t e = hed_rt_kernel(cu, func, &kernel);
+    CUresult r;
+
+    if (e == cudaErrorSymbolNotFound)
+        e = cudaErrorInvalidDeviceFunction; /* registered, but not in the image */
+    if (e == cudaSuccess)
+        e = hed_rt_before_launch(cu);
+    if (e != cudaSuccess)
+        return e;
+    r = cu->cuLaunchKernel((CUfunction)kernel, g->grid.x, g->grid.y, g->grid.z, g->block.x,
+                           g->block.y, g->block.z, (unsigned)g->shared, g->stream, NULL,
+                           c->size ? extra : NULL);
+    return r == CUDA_SUCCESS ? cudaSuccess : hed_rt_launch_result(cu, r, g->grid, g->block);
+}
+
+/* Whatever comes of it, the launch is over. So a context is made here if one is missing: the call
+ * cannot be made again. */
+cudaError_t
+hed_rt_cudaLaunch(const struct hed_rt_driver *cu, const void *func)
+{
+    struct hed_rt_old_call *c = innermost_old_call();
+    cudaError_t r;
+
+    if (!c)
+        return cudaErrorMissingConfiguration;
+    do {
+        r = launch_old_call(cu, func, c);
+    } while (r != cudaSuccess && hed_rt_enter(r));
+    (void)pthread_setspecific(old_key, c->outer);
+    free(c);
+    return r;
+}
+
+/* ---- no conversion is needed since CUDA 2.0's devices ---------------------------------------- */
+
+cudaError_t
+hed_rt_cudaSetDoubleForDevice(const struct hed_rt_driver *cu, double *d)
+{
+    return cudaSuccess;
+}
+
+cudaError_t
+hed_rt_cudaSetDoubleForHost(const struct hed_rt_driver *cu, double *d)
+{
+    return cudaSuccess;
+}

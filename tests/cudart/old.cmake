@@ -1,0 +1,17 @@
+# Programs as compilers of that time made them, with each edition that they could have.
+foreach(edition 8.0 10.2 11.0)
+    string(REPLACE "." "" number ${edition})
+    foreach(name old_launch old_texture)
+        set(program cudart_${name}_${number})
+        add_executable(${program} ${name}.c old_image.c)
+        target_compile_definitions(${program} PRIVATE OLD_EDITION=${number})
+        target_link_libraries(${program} PRIVATE heddle_harness libcudart_${edition})
+        heddle_program_test(cudart.${name}.${edition} LABELS cudart COMMAND ${program}
+            ENV HEDDLE_GPU=cpu HEDDLE_CONFIG= LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+    endforeach()
+endforeach()
+
+# Textures by name, in code of the other tier, too.
+heddle_program_test(cudart.old_texture.warp LABELS cudart COMMAND cudart_old_texture_110
+    ENV HEDDLE_GPU=cpu HEDDLE_CONFIG= HEDDLE_CPU_CODEGEN=warp
+        LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
