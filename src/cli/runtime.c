@@ -21,7 +21,10 @@ static const char *const audited[] = {"auto", "own"};
 static int
 is_runtime(const struct dirent *e)
 {
-    return strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0;
+    const char *version = e->d_name + strlen(PREFIX);
+
+    return strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+           version[strspn(version, "0123456789.")] == '\0';
 }
 
 const char *

@@ -8,6 +8,7 @@ like those of CUDA runtimes, but of versions that no machine has. heddle is copi
 folder, with stand-ins for its own runtimes.
 """
 
+import json
 import os
 import shutil
 import struct
@@ -344,6 +345,18 @@ class Together(Runtime):
         r = self.run_copy("--cudart", "heddle", "true")
         self.assertEqual(r.returncode, 2)
         self.assertIn("--cudart: 'heddle' is neither auto, own nor nvidia", r.stderr)
+
+    def test_the_doctor_says_which_runtime_programs_get(self):
+        for mode, says in (("auto", "or heddle's if it finds none: 91.0 92 93"),
+                           ("own", "heddle's in place of NVIDIA's: 91.0 92 93"),
+                           ("nvidia", "never heddle's")):
+            r = subprocess.run([self.at("prefix", "bin", "heddle"), "doctor", "--json"],
+                               env=clean_environment(HEDDLE_CUDART=mode), capture_output=True,
+                               text=True, timeout=PATIENCE)
+            [text] = [f["text"] for f in json.loads(r.stdout)["findings"]
+                      if f["name"] == "CUDA runtime"]
+            self.assertTrue(text.startswith(mode + ": "), text)
+            self.assertIn(says, text)
 
     def test_nothing_is_hooked_that_would_cost_time_later(self):
         if not shutil.which("nm"):

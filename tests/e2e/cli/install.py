@@ -61,6 +61,9 @@ class Components(Case):
                               "heddle.1", "heddle.conf.5", "60-heddle-window.rules"}, names)
         self.assertFalse(names & {"heddled", "heddled.service", "heddle.h", "heddle.pc",
                                   "libheddle.so", "libcuda.so"}, names)
+        if os.path.isdir(os.path.join(BUILD, "lib", "heddle", "cudart")):
+            self.assertLessEqual({f"libcudart.so.{edition}"
+                                  for edition in ("8.0", "10.2", "11.0", "12", "13")}, names)
         # Where udev and systemd look, if the prefix is /usr or /usr/local.
         self.assertLessEqual({"lib/udev/rules.d/60-heddle-window.rules",
                               "lib/sysusers.d/heddle.conf"}, self.files())
