@@ -88,26 +88,51 @@ enter_primary(int device)
     return r;
 }
 
-bool
-hed_rt_enter(cudaError_t r)
+enum {
+    HAS_CONTEXT = -1,
+    HAS_NEW_CONTEXT = -2, /* which another thread has just made, so that the call may work now */
+};
+
+/* Which device the thread should enter after a call has failed with `r`, or one of the above. */
+static int
+device_to_enter(cudaError_t r)
 {
     CUcontext current = NULL;
+    CUdevice device;
 
-    if (r != cudaErrorDeviceUninitialized && r != cudaErrorContextIsDestroyed)
-        return false;
     if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
-        return false;
+        return HAS_CONTEXT;
     if (!current)
-        return enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
+        return hed_rt_thread.device;
     for (int i = 0; i < DEVICES_MAX; i++)
         if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current) {
-            if (is_active(i)) /* another thread may just have made it anew */
-                return r == cudaErrorContextIsDestroyed;
+            if (is_active(i))
+                return r == cudaErrorContextIsDestroyed ? HAS_NEW_CONTEXT : HAS_CONTEXT;
             forget_primary(i, current);
-            return enter_primary(i) == CUDA_SUCCESS;
+            return i;
         }
-    /* A primary context that we have given up, or a context of the program's own. */
-    return r == cudaErrorContextIsDestroyed && enter_primary(hed_rt_thread.device) == CUDA_SUCCESS;
+    if (r != cudaErrorContextIsDestroyed)
+        return HAS_CONTEXT;
+    /* A primary context that we have given up, or a context of others, who may have chosen the
+     * device too. */
+    return cuda->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : hed_rt_thread.device;
+}
+
+bool
+hed_rt_enter(cudaError_t *r)
+{
+    CUresult entered;
+    int device;
+
+    if (*r != cudaErrorDeviceUninitialized && *r != cudaErrorContextIsDestroyed)
+        return false;
+    device = device_to_enter(*r);
+    if (device < 0)
+        return device == HAS_NEW_CONTEXT;
+    entered = enter_primary(device);
+    if (entered != CUDA_SUCCESS)
+        *r = (cudaError_t)entered;
+    return entered == CUDA_SUCCESS;
 }
 
 cudaError_t

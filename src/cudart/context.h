@@ -10,9 +10,9 @@
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
 
-/* Whether a call that failed with `r` failed for the lack of a context, and there is one now: then
- * the call is made again. */
-bool hed_rt_enter(cudaError_t r);
+/* Whether a call that failed with `*r` failed for the lack of a context, and there is one now: then
+ * the call is made again. If there cannot be one, `*r` becomes the reason. */
+bool hed_rt_enter(cudaError_t *r);
 
 /* The device of the current context, or else the one whose context the thread would get. */
 cudaError_t hed_rt_device(int *out);

@@ -20,14 +20,14 @@ extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() t
 /* Makes the call, and again if all that it lacked was a context. Other threads may take the new
  * one away at once, but not for ever. */
 #define HED_RT_TRIES 8
-#define HED_RT_CALL(expr)                              \
-    for (int tries = 1;; tries++) {                    \
-        const cudaError_t r = (cudaError_t)(expr);     \
-                                                       \
-        if (__builtin_expect(r == cudaSuccess, 1))     \
-            return r;                                  \
-        if (tries == HED_RT_TRIES || !hed_rt_enter(r)) \
-            return HED_RT_RESULT(hed_rt_failed(r));    \
+#define HED_RT_CALL(expr)                               \
+    for (int tries = 1;; tries++) {                     \
+        cudaError_t r = (cudaError_t)(expr);            \
+                                                        \
+        if (__builtin_expect(r == cudaSuccess, 1))      \
+            return r;                                   \
+        if (tries == HED_RT_TRIES || !hed_rt_enter(&r)) \
+            return HED_RT_RESULT(hed_rt_failed(r));     \
     }
 
 /* A call whose result is no failure of the program's. */

@@ -127,7 +127,7 @@ hed_rt_cudaLaunch(const struct hed_rt_driver *cu, const void *func)
         return cudaErrorMissingConfiguration;
     do {
         r = launch_old_call(cu, func, c);
-    } while (r != cudaSuccess && hed_rt_enter(r));
+    } while (r != cudaSuccess && hed_rt_enter(&r));
     (void)pthread_setspecific(old_key, c->outer);
     free(c);
     return r;

@@ -482,7 +482,7 @@ hed_rt_cudaGetTextureReference(const struct hed_rt_driver *cu, const textureRefe
         return cudaErrorInvalidValue;
     do {
         r = begin_binding(cu, symbol, &b);
-    } while (r != cudaSuccess && hed_rt_enter(r));
+    } while (r != cudaSuccess && hed_rt_enter(&r));
     if (r == cudaSuccess)
         *texref = symbol;
     return r;
@@ -503,7 +503,7 @@ hed_rt_cudaGetSurfaceReference(const struct hed_rt_driver *cu, const surfaceRefe
         r = symbol_module(cu, symbol, HED_RT_SURFACE, cudaErrorInvalidSurface, &s, &module);
         if (r == cudaSuccess)
             r = (cudaError_t)cu->cuModuleGetSurfRef(&reference, module, s->name);
-    } while (r != cudaSuccess && hed_rt_enter(r));
+    } while (r != cudaSuccess && hed_rt_enter(&r));
     if (r == cudaSuccess)
         *surfref = symbol;
     return r == cudaErrorSymbolNotFound ? cudaErrorInvalidSurface : r;

@@ -377,7 +377,7 @@ hed_rt_init_module(struct hed_rt_module *m)
         for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
             if (s->kind == HED_RT_MANAGED_POINTER)
                 r = place_managed(cu, library, s);
-    } while (r != cudaSuccess && hed_rt_enter(r));
+    } while (r != cudaSuccess && hed_rt_enter(&r));
     return r == cudaSuccess;
 }
 

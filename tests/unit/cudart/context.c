@@ -11,6 +11,7 @@ const int hed_rt_version = 11080; /* cudaSetDevice() waits with the context */
 #define DEVICES 2
 #define PRIMARY(device) ((CUcontext)(uintptr_t)(0x100 + (device)))
 #define OWN ((CUcontext)(uintptr_t)0x999)
+#define GONE ((CUcontext)(uintptr_t)0x998) /* on device 1, of another runtime */
 
 static struct hed_rt_driver *const cu = &hed_rt_legacy;
 static CUcontext current;
@@ -73,7 +74,7 @@ play_device(CUdevice *device)
 {
     if (!current)
         return CUDA_ERROR_INVALID_CONTEXT;
-    *device = current == PRIMARY(1);
+    *device = current == PRIMARY(1) || current == GONE;
     return CUDA_SUCCESS;
 }
 
@@ -96,8 +97,8 @@ play_driver(void **state)
 static void
 other_errors_are_the_callers(void **state)
 {
-    assert_false(hed_rt_enter(cudaErrorInvalidValue));
-    assert_false(hed_rt_enter(cudaErrorInitializationError));
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorInvalidValue}));
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorInitializationError}));
     assert_null(current);
 }
 
@@ -110,32 +111,68 @@ a_thread_without_a_context_gets_that_of_its_device(void **state)
     assert_null(current); /* not before it is used */
     assert_int_equal(hed_rt_device(&device), cudaSuccess);
     assert_int_equal(device, 1);
-    assert_true(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_ptr_equal(current, PRIMARY(1));
     assert_int_equal(retained[1], 1);
     /* It has one now, so the next failure is not for the lack of it. */
-    assert_false(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_int_equal(retained[1], 1);
+}
+
+static CUresult
+play_busy(CUcontext *out, CUdevice device)
+{
+    return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+static void
+why_there_is_no_context_is_told(void **state)
+{
+    cudaError_t r = cudaErrorDeviceUninitialized;
+
+    hed_rt_thread.device = 1;
+    cu->cuDevicePrimaryCtxRetain = play_busy;
+    assert_false(hed_rt_enter(&r));
+    assert_int_equal(r, cudaErrorDevicesUnavailable);
 }
 
 static void
 a_context_of_the_programs_own_is_left_alone(void **state)
 {
     current = OWN;
-    assert_false(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_ptr_equal(current, OWN);
 }
 
 static void
 after_a_reset_the_context_is_taken_again(void **state)
 {
-    assert_true(hed_rt_enter(cudaErrorDeviceUninitialized));
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_ptr_equal(current, PRIMARY(0));
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
     assert_int_equal(retained[0], 0);
-    assert_true(hed_rt_enter(cudaErrorContextIsDestroyed));
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
     assert_int_equal(retained[0], 1);
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+a_reset_by_others_is_noticed(void **state)
+{
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
+    assert_int_equal(retained[0], 1);
+    retained[0] = 0;
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
+    assert_int_equal(retained[0], 1);
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+a_lost_context_of_others_is_followed_by_one_of_its_device(void **state)
+{
+    current = GONE;
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
+    assert_ptr_equal(current, PRIMARY(1));
 }
 
 static void
@@ -147,10 +184,13 @@ devices_that_are_not_there_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(why_there_is_no_context_is_told, play_driver),
     cmocka_unit_test_setup(other_errors_are_the_callers, play_driver),
     cmocka_unit_test_setup(a_thread_without_a_context_gets_that_of_its_device, play_driver),
     cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
+    cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),
+    cmocka_unit_test_setup(a_lost_context_of_others_is_followed_by_one_of_its_device, play_driver),
     cmocka_unit_test_setup(devices_that_are_not_there_are_refused, play_driver),
 };
 
