@@ -11,6 +11,7 @@ LIB, GEN = Path(sys.argv[1]), Path(sys.argv[2])
 TOOLKIT = Path(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[3] else None
 SANITIZED = len(sys.argv) > 4 and sys.argv[4] != ""
 
+RUNTIMES = [LIB / "cudart" / f"libcudart.so.{n}" for n in ("8.0", "10.2", "11.0", "12", "13")]
 CUDA, NVML, OWN = LIB / "libcuda.so.1", LIB / "libnvidia-ml.so.1", LIB / "libheddle.so.0"
 LIBC = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux.*|libgcc_s\.so\.1"
                   r"|lib(asan|ubsan|tsan)\.so\.\d+|libclang_rt.*")
@@ -74,28 +75,59 @@ class Exports(unittest.TestCase):
             self.assertNotIn(".gnu.version_d", run("readelf", "-SW", path))
 
 
+class Runtime(unittest.TestCase):
+    """libcudart; cudart/ has the names that NVIDIA's 11.8, 12.9 and 13.4 export."""
+
+    def test_libraries_are_what_the_spec_says(self):
+        for path in RUNTIMES:
+            version = path.name
+            expected = (GEN / f"cudart_{version[len('libcudart.so.'):]}.exports").read_text()
+            found = symbols(path)
+            found.pop(f"{version}", None)
+            found.pop(f"{version}@@{version}", None)
+            self.assertEqual({f"{n}@@{version}" for n in expected.split()} ^ set(found), set())
+            self.assertEqual(set(found.values()), {"T"})
+
+    def test_every_name_of_nvidias_library_is_exported(self):
+        for path in RUNTIMES:
+            names = Path(__file__).parent / "cudart" / f"{path.name}.names"
+            if names.exists():
+                ours = {n.split("@")[0] for n in symbols(path)}
+                theirs = set(names.read_text().split())
+                self.assertEqual(theirs - ours, set(), path.name)
+                if path.name != "libcudart.so.11.0":  # it also has what older editions had
+                    self.assertEqual(ours - theirs - {path.name}, set(), path.name)
+
+    def test_every_name_of_the_toolkits_library_is_exported(self):
+        for path in RUNTIMES:
+            theirs = TOOLKIT and next(iter(TOOLKIT.glob(f"lib*/{path.name}")), None)
+            if theirs:
+                self.assertEqual(set(symbols(theirs)) - set(symbols(path))
+                                 - {f"{path.name}@@{path.name}", path.name}, set())
+
+
 class Linking(unittest.TestCase):
     def test_sonames(self):
-        for path in (CUDA, NVML, OWN):
+        for path in (CUDA, NVML, OWN, *RUNTIMES):
             self.assertEqual(dynamic(path, "SONAME"), [path.name])
 
     def test_nothing_but_libc_is_needed(self):
-        for path in (CUDA, NVML, OWN):
+        for path in (CUDA, NVML, OWN, *RUNTIMES):
             for needed in dynamic(path, "NEEDED"):
                 if path == OWN or needed != "libheddle.so.0":
                     self.assertRegex(needed, LIBC, f"{path.name} needs {needed}")
         self.assertIn("libheddle.so.0", dynamic(CUDA, "NEEDED"))
 
     def test_libraries_stay_loaded_and_bind_at_once(self):
-        for path in (CUDA, NVML, OWN):
+        for path in (CUDA, NVML, OWN, *RUNTIMES):
             text = run("readelf", "-dW", path)
             self.assertRegex(text, r"FLAGS_1.*NODELETE", path.name)
             self.assertRegex(text, r"FLAGS_1.*NOW", path.name)
             self.assertNotIn("TEXTREL", text)
-            self.assertRegex(text, r"\((RUNPATH|RPATH)\).*\[\$ORIGIN\]")
+            self.assertRegex(text, r"\((RUNPATH|RPATH)\).*\[\$ORIGIN(/\.\.)?\]")
 
     def test_no_executable_stack_and_no_writable_code(self):
-        for path in (CUDA, NVML, OWN):
+        for path in (CUDA, NVML, OWN, *RUNTIMES):
             text = run("readelf", "-lW", path)
             stack = re.search(r"GNU_STACK.*", text).group()
             self.assertNotIn("E", stack.split("0x")[-2].split()[-1], stack)
@@ -104,7 +136,7 @@ class Linking(unittest.TestCase):
     def test_nothing_is_left_undefined(self):
         if SANITIZED:
             self.skipTest("a sanitizer's runtime lives in the executable")
-        for path in (CUDA, NVML):
+        for path in (CUDA, NVML, *RUNTIMES):
             undefined = [line.split()[-1] for line in run("nm", "-D", "-u", path).splitlines()]
             strange = [n for n in undefined if not n.startswith(("hed_", "_"))
                        and "@GLIBC" not in n]
