@@ -99,6 +99,7 @@ device_to_enter(cudaError_t r)
 {
     CUcontext current = NULL;
     CUdevice device;
+    unsigned version;
 
     if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
         return HAS_CONTEXT;
@@ -111,7 +112,9 @@ device_to_enter(cudaError_t r)
             forget_primary(i, current);
             return i;
         }
-    if (r != cudaErrorContextIsDestroyed)
+    /* The context that is gone may be the one of a stream; then the thread keeps its own. */
+    if (r != cudaErrorContextIsDestroyed ||
+        cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS)
         return HAS_CONTEXT;
     /* A primary context that we have given up, or a context of others, who may have chosen the
      * device too. */

@@ -14,6 +14,10 @@
  * the call is made again. If there cannot be one, `*r` becomes the reason. */
 bool hed_rt_enter(cudaError_t *r);
 
+/* How often a call is made at most. Other threads may take a new context away at once, but not for
+ * ever; and a call may say that its stream's context is gone, whatever the thread's is. */
+#define HED_RT_TRIES 8
+
 /* The device of the current context, or else the one whose context the thread would get. */
 cudaError_t hed_rt_device(int *out);
 

@@ -17,9 +17,7 @@ extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() t
 #define HED_RT_RESULT(r) (r)
 #endif
 
-/* Makes the call, and again if all that it lacked was a context. Other threads may take the new
- * one away at once, but not for ever. */
-#define HED_RT_TRIES 8
+/* Makes the call, and again if all that it lacked was a context. */
 #define HED_RT_CALL(expr)                               \
     for (int tries = 1;; tries++) {                     \
         cudaError_t r = (cudaError_t)(expr);            \

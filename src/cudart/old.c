@@ -122,12 +122,13 @@ hed_rt_cudaLaunch(const struct hed_rt_driver *cu, const void *func)
 {
     struct hed_rt_old_call *c = innermost_old_call();
     cudaError_t r;
+    int tries = 0;
 
     if (!c)
         return cudaErrorMissingConfiguration;
     do {
         r = launch_old_call(cu, func, c);
-    } while (r != cudaSuccess && hed_rt_enter(&r));
+    } while (r != cudaSuccess && ++tries < HED_RT_TRIES && hed_rt_enter(&r));
     (void)pthread_setspecific(old_key, c->outer);
     free(c);
     return r;

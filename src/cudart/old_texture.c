@@ -477,12 +477,13 @@ hed_rt_cudaGetTextureReference(const struct hed_rt_driver *cu, const textureRefe
 {
     struct binding b;
     cudaError_t r;
+    int tries = 0;
 
     if (!texref)
         return cudaErrorInvalidValue;
     do {
         r = begin_binding(cu, symbol, &b);
-    } while (r != cudaSuccess && hed_rt_enter(&r));
+    } while (r != cudaSuccess && ++tries < HED_RT_TRIES && hed_rt_enter(&r));
     if (r == cudaSuccess)
         *texref = symbol;
     return r;
@@ -496,6 +497,7 @@ hed_rt_cudaGetSurfaceReference(const struct hed_rt_driver *cu, const surfaceRefe
     CUmodule module;
     CUsurfref reference;
     cudaError_t r;
+    int tries = 0;
 
     if (!surfref)
         return cudaErrorInvalidValue;
@@ -503,7 +505,7 @@ hed_rt_cudaGetSurfaceReference(const struct hed_rt_driver *cu, const surfaceRefe
         r = symbol_module(cu, symbol, HED_RT_SURFACE, cudaErrorInvalidSurface, &s, &module);
         if (r == cudaSuccess)
             r = (cudaError_t)cu->cuModuleGetSurfRef(&reference, module, s->name);
-    } while (r != cudaSuccess && hed_rt_enter(&r));
+    } while (r != cudaSuccess && ++tries < HED_RT_TRIES && hed_rt_enter(&r));
     if (r == cudaSuccess)
         *surfref = symbol;
     return r == cudaErrorSymbolNotFound ? cudaErrorInvalidSurface : r;

@@ -368,6 +368,7 @@ hed_rt_init_module(struct hed_rt_module *m)
     const struct hed_rt_driver *cu = &hed_rt_legacy;
     CUlibrary library;
     cudaError_t r;
+    int tries = 0;
 
     hed_lock(&registry_lock);
     module_waits_no_more_locked(m);
@@ -377,7 +378,7 @@ hed_rt_init_module(struct hed_rt_module *m)
         for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
             if (s->kind == HED_RT_MANAGED_POINTER)
                 r = place_managed(cu, library, s);
-    } while (r != cudaSuccess && hed_rt_enter(&r));
+    } while (r != cudaSuccess && ++tries < HED_RT_TRIES && hed_rt_enter(&r));
     return r == cudaSuccess;
 }
 

@@ -78,9 +78,17 @@ play_device(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+static CUresult
+play_version(CUcontext context, unsigned *version)
+{
+    *version = 3020;
+    return context == OWN ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 static int
 play_driver(void **state)
 {
+    cu->cuCtxGetApiVersion = play_version;
     cu->cuDeviceGetCount = play_count;
     cu->cuDevicePrimaryCtxRetain = play_retain;
     cu->cuDevicePrimaryCtxRelease_v2 = play_release;
@@ -141,6 +149,9 @@ a_context_of_the_programs_own_is_left_alone(void **state)
 {
     current = OWN;
     assert_false(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
+    assert_ptr_equal(current, OWN);
+    /* A stream's context is gone, not this one. */
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
     assert_ptr_equal(current, OWN);
 }
 
