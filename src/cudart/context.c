@@ -105,6 +105,8 @@ device_to_enter(cudaError_t r)
         return HAS_CONTEXT;
     if (!current)
         return hed_rt_thread.device;
+    if (r == cudaErrorInvalidResourceHandle)
+        return HAS_CONTEXT;
     for (int i = 0; i < DEVICES_MAX; i++)
         if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current) {
             if (is_active(i))
@@ -127,7 +129,9 @@ hed_rt_enter(cudaError_t *r)
     CUresult entered;
     int device;
 
-    if (*r != cudaErrorDeviceUninitialized && *r != cudaErrorContextIsDestroyed)
+    /* The third: without a context, a handle may be said to be none. */
+    if (*r != cudaErrorDeviceUninitialized && *r != cudaErrorContextIsDestroyed &&
+        *r != cudaErrorInvalidResourceHandle)
         return false;
     device = device_to_enter(*r);
     if (device < 0)

@@ -124,6 +124,7 @@ a_thread_without_a_context_gets_that_of_its_device(void **state)
     assert_int_equal(retained[1], 1);
     /* It has one now, so the next failure is not for the lack of it. */
     assert_false(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
+    assert_false(hed_rt_enter(&(cudaError_t){cudaErrorInvalidResourceHandle}));
     assert_int_equal(retained[1], 1);
 }
 
