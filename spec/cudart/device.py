@@ -1,6 +1,10 @@
 """Devices, contexts, limits, versions, green contexts."""
 
-call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_11), "prop"), editions="..11",
+call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_8), "prop"), editions="8",
+     by_hand=True, as_="cudaChooseDevice_8")
+call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_10), "prop"), editions="10",
+     by_hand=True, as_="cudaChooseDevice_10")
+call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_11), "prop"), editions="11",
      by_hand=True, as_="cudaChooseDevice_11")
 call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_12), "prop"), editions="12",
      by_hand=True, as_="cudaChooseDevice_12")
@@ -84,7 +88,11 @@ call("cudaExecutionCtxWaitEvent", In(cudaExecutionContext_t, "ctx"), In(cudaEven
 call("cudaGetDevice", Out(I32, "device"), by_hand=True)
 call("cudaGetDeviceCount", Out(I32, "count"), by_hand=True)
 call("cudaGetDeviceFlags", Out(U32, "flags"), by_hand=True)
-call("cudaGetDeviceProperties", Out(cudaDeviceProp_11, "prop"), In(I32, "device"), editions="..11",
+call("cudaGetDeviceProperties", Out(cudaDeviceProp_8, "prop"), In(I32, "device"), editions="8",
+     by_hand=True, as_="cudaGetDeviceProperties_8")
+call("cudaGetDeviceProperties", Out(cudaDeviceProp_10, "prop"), In(I32, "device"), editions="10",
+     by_hand=True, as_="cudaGetDeviceProperties_10")
+call("cudaGetDeviceProperties", Out(cudaDeviceProp_11, "prop"), In(I32, "device"), editions="11",
      by_hand=True, as_="cudaGetDeviceProperties_11")
 call("cudaGetDeviceProperties", Out(cudaDeviceProp_12, "prop"), In(I32, "device"), editions="12",
      by_hand=True, as_="cudaGetDeviceProperties_12")

@@ -1,7 +1,9 @@
 """Functions, launches, occupancy, libraries, entry points."""
 
+call("cudaFuncGetAttributes", Out(cudaFuncAttributes_8, "attr"), In(CPTR, "func"), editions="8",
+     by_hand=True, as_="cudaFuncGetAttributes_8")
 call("cudaFuncGetAttributes", Out(cudaFuncAttributes_11, "attr"), In(CPTR, "func"),
-     editions="..11", by_hand=True, as_="cudaFuncGetAttributes_11")
+     editions="10..11", by_hand=True, as_="cudaFuncGetAttributes_11")
 call("cudaFuncGetAttributes", Out(cudaFuncAttributes, "attr"), In(CPTR, "func"), editions="12..",
      by_hand=True)
 call("cudaFuncGetName", In(Ptr("const char **"), "name"), In(CPTR, "func"), editions="12..",

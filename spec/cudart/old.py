@@ -24,7 +24,7 @@ call("cudaGetTextureReference", In(Ptr("const textureReference **"), "texref"), 
      editions="..11", by_hand=True, plain=True)
 call("cudaLaunch", In(CPTR, "func"), ptds="_ptsz", editions="..11", header="none", by_hand=True)
 call("cudaLaunchCooperativeKernelMultiDevice", Out(cudaLaunchParams, "launchParamsList"),
-     In(U32, "numDevices"), In(U32, "flags"), editions="..12", missing="not written yet")
+     In(U32, "numDevices"), In(U32, "flags"), editions="..12", by_hand=True)
 call("cudaMemcpyArrayToArray", In(cudaArray_t, "dst"), In(SIZE, "wOffsetDst"),
      In(SIZE, "hOffsetDst"), In(cudaArray_const_t, "src"), In(SIZE, "wOffsetSrc"),
      In(SIZE, "hOffsetSrc"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), ptds=True,

@@ -146,3 +146,9 @@ struct("cudaTextureDesc_v2", F(cudaTextureAddressMode, "addressMode", 3),
        F(cudaTextureFilterMode, "mipmapFilterMode"), F(F32, "mipmapLevelBias"),
        F(F32, "minMipmapLevelClamp"), F(F32, "maxMipmapLevelClamp"),
        F(I32, "disableTrilinearOptimization"), F(I32, "seamlessCubemap"))
+
+struct("cudaTextureDesc_10", F(cudaTextureAddressMode, "addressMode", 3),
+       F(cudaTextureFilterMode, "filterMode"), F(cudaTextureReadMode, "readMode"), F(I32, "sRGB"),
+       F(F32, "borderColor", 4), F(I32, "normalizedCoords"), F(U32, "maxAnisotropy"),
+       F(cudaTextureFilterMode, "mipmapFilterMode"), F(F32, "mipmapLevelBias"),
+       F(F32, "minMipmapLevelClamp"), F(F32, "maxMipmapLevelClamp"))

@@ -6,8 +6,12 @@ call("cudaCreateSurfaceObject", Out(cudaSurfaceObject_t, "pSurfObject"),
 call("cudaCreateSurfaceObject", Out(cudaSurfaceObject_t, "pSurfObject"),
      In(Ref(cudaResourceDesc), "pResDesc"), editions="13..", by_hand=True)
 call("cudaCreateTextureObject", Out(cudaTextureObject_t, "pTexObject"),
+     In(Ref(cudaResourceDesc_12), "pResDesc"), In(Ref(cudaTextureDesc_10), "pTexDesc"),
+     In(Ref(cudaResourceViewDesc_12), "pResViewDesc"), editions="..10", by_hand=True,
+     as_="cudaCreateTextureObject_10")
+call("cudaCreateTextureObject", Out(cudaTextureObject_t, "pTexObject"),
      In(Ref(cudaResourceDesc_12), "pResDesc"), In(Ref(cudaTextureDesc_11), "pTexDesc"),
-     In(Ref(cudaResourceViewDesc_12), "pResViewDesc"), editions="..11", by_hand=True,
+     In(Ref(cudaResourceViewDesc_12), "pResViewDesc"), editions="11", by_hand=True,
      as_="cudaCreateTextureObject_11")
 call("cudaCreateTextureObject", Out(cudaTextureObject_t, "pTexObject"),
      In(Ref(cudaResourceDesc_12), "pResDesc"), In(Ref(cudaTextureDesc), "pTexDesc"),
@@ -41,8 +45,11 @@ call("cudaGetTextureObjectResourceViewDesc", Out(cudaResourceViewDesc_12, "pResV
      as_="cudaGetTextureObjectResourceViewDesc_12")
 call("cudaGetTextureObjectResourceViewDesc", Out(cudaResourceViewDesc, "pResViewDesc"),
      In(cudaTextureObject_t, "texObject"), editions="13..", by_hand=True)
+call("cudaGetTextureObjectTextureDesc", Out(cudaTextureDesc_10, "pTexDesc"),
+     In(cudaTextureObject_t, "texObject"), editions="..10", by_hand=True,
+     as_="cudaGetTextureObjectTextureDesc_10")
 call("cudaGetTextureObjectTextureDesc", Out(cudaTextureDesc_11, "pTexDesc"),
-     In(cudaTextureObject_t, "texObject"), editions="..11", by_hand=True,
+     In(cudaTextureObject_t, "texObject"), editions="11", by_hand=True,
      as_="cudaGetTextureObjectTextureDesc_11")
 call("cudaGetTextureObjectTextureDesc", Out(cudaTextureDesc, "pTexDesc"),
      In(cudaTextureObject_t, "texObject"), editions="12..", by_hand=True)

@@ -104,9 +104,8 @@ hed_rt___cudaPopCallConfiguration(const struct hed_rt_driver *cu, dim3 *gridDim,
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Whether a device could run a grid of these sizes. */
-static bool
-sizes_are_valid(const struct hed_rt_driver *cu, dim3 grid, dim3 block)
+bool
+hed_rt_sizes_are_valid(const struct hed_rt_driver *cu, dim3 grid, dim3 block)
 {
     const struct {
         CUdevice_attribute limit;
@@ -140,7 +139,7 @@ cudaError_t
 hed_rt_launch_result(const struct hed_rt_driver *cu, CUresult r, dim3 grid, dim3 block)
 {
     if (r == CUDA_ERROR_INVALID_VALUE && hed_rt_version < 13000 &&
-        !sizes_are_valid(cu, grid, block))
+        !hed_rt_sizes_are_valid(cu, grid, block))
         return cudaErrorInvalidConfiguration;
     return (cudaError_t)r;
 }

@@ -1,6 +1,8 @@
 /* Launches: what the driver's calls take. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
 
@@ -21,6 +23,9 @@ hed_rt_launch_config(const cudaLaunchConfig_t *c)
         .numAttrs = c->numAttrs,
     };
 }
+
+/* Whether the current device could run a grid of these sizes. */
+bool hed_rt_sizes_are_valid(const struct hed_rt_driver *cu, dim3 grid, dim3 block);
 
 /* The result of a launch that the driver refused. Until CUDA 12, the runtime tells sizes that a
  * device does not have from other bad values, which the driver does not; since CUDA 13 it tells

@@ -134,6 +134,71 @@ hed_rt_cudaLaunch(const struct hed_rt_driver *cu, const void *func)
     return r;
 }
 
+/* ---- one launch on several devices ----------------------------------------------------------- */
+
+/* A launch as the driver describes it: with the function of the context of its stream. */
+static cudaError_t
+multi_launch(const struct hed_rt_driver *cu, const cudaLaunchParams *in, CUDA_LAUNCH_PARAMS_v1 *out)
+{
+    CUfunction function = NULL;
+    CUcontext context, before;
+    CUkernel kernel;
+    cudaError_t r = hed_rt_kernel(cu, in->func, &kernel);
+
+    if (r == cudaSuccess)
+        r = (cudaError_t)cu->cuStreamGetCtx(in->stream, &context);
+    if (r == cudaSuccess)
+        r = (cudaError_t)cu->cuCtxPushCurrent_v2(context);
+    if (r != cudaSuccess)
+        return r;
+    r = (cudaError_t)cu->cuKernelGetFunction(&function, kernel);
+    (void)cu->cuCtxPopCurrent_v2(&before);
+    *out = (CUDA_LAUNCH_PARAMS_v1){
+        .function = function,
+        .gridDimX = in->gridDim.x,
+        .gridDimY = in->gridDim.y,
+        .gridDimZ = in->gridDim.z,
+        .blockDimX = in->blockDim.x,
+        .blockDimY = in->blockDim.y,
+        .blockDimZ = in->blockDim.z,
+        .sharedMemBytes = (unsigned)in->sharedMem,
+        .hStream = in->stream,
+        .kernelParams = in->args,
+    };
+    return r;
+}
+
+cudaError_t
+hed_rt_cudaLaunchCooperativeKernelMultiDevice(const struct hed_rt_driver *cu,
+                                              cudaLaunchParams *launchParamsList,
+                                              unsigned int numDevices, unsigned int flags)
+{
+    CUDA_LAUNCH_PARAMS_v1 *list;
+    int devices = 0;
+    cudaError_t r = (cudaError_t)cu->cuDeviceGetCount(&devices);
+
+    if (r != cudaSuccess)
+        return r;
+    if (!launchParamsList || numDevices == 0 || numDevices > (unsigned)devices)
+        return cudaErrorInvalidValue;
+    list = calloc(numDevices, sizeof *list);
+    if (!list)
+        return cudaErrorMemoryAllocation;
+    for (unsigned i = 0; i < numDevices && r == cudaSuccess; i++)
+        r = launchParamsList[i].func == launchParamsList[0].func
+                ? multi_launch(cu, &launchParamsList[i], &list[i])
+                : cudaErrorInvalidValue;
+    if (r == cudaSuccess)
+        r = hed_rt_before_launch(cu);
+    if (r == cudaSuccess &&
+        !hed_rt_sizes_are_valid(cu, launchParamsList[0].gridDim, launchParamsList[0].blockDim))
+        r = cudaErrorInvalidConfiguration;
+    if (r == cudaSuccess)
+        r = (cudaError_t)cu->cuLaunchCooperativeKernelMultiDevice(list, numDevices, flags);
+    free(list);
+    return r;
+}
+
 /* ---- no conversion is needed since CUDA 2.0's devices ---------------------------------------- */
 
 cudaError_t

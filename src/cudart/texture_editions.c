@@ -1,7 +1,8 @@
 /* Texture and surface objects as older editions describe them.
  *
  *   edition        resources, views         textures
- *   8.0 to 11.0    without room to grow     without seamless cubemaps (_v2: with them)
+ *   8.0, 10.2      without room to grow     without a word on trilinear filters
+ *   11.0           without room to grow     without seamless cubemaps (_v2: with them)
  *   12             without room to grow     today's
  *
  * Never writes beyond the struct that a caller of that edition has.
@@ -20,6 +21,9 @@ _Static_assert(offsetof(cudaResourceViewDesc_12, lastLayer) ==
                "views differ");
 _Static_assert(offsetof(cudaTextureDesc_11, disableTrilinearOptimization) ==
                    offsetof(cudaTextureDesc, disableTrilinearOptimization),
+               "textures differ");
+_Static_assert(offsetof(cudaTextureDesc_10, maxMipmapLevelClamp) ==
+                   offsetof(cudaTextureDesc, maxMipmapLevelClamp),
                "textures differ");
 _Static_assert(sizeof(cudaTextureDesc_v2) == sizeof(cudaTextureDesc), "textures differ");
 
@@ -61,6 +65,15 @@ cudaError_t
 hed_rt_cudaCreateTextureObject_11(const struct hed_rt_driver *cu, cudaTextureObject_t *pTexObject,
                                   const cudaResourceDesc_12 *pResDesc,
                                   const cudaTextureDesc_11 *pTexDesc,
+                                  const cudaResourceViewDesc_12 *pResViewDesc)
+{
+    return create_old_texture(cu, pTexObject, pResDesc, pTexDesc, sizeof *pTexDesc, pResViewDesc);
+}
+
+cudaError_t
+hed_rt_cudaCreateTextureObject_10(const struct hed_rt_driver *cu, cudaTextureObject_t *pTexObject,
+                                  const cudaResourceDesc_12 *pResDesc,
+                                  const cudaTextureDesc_10 *pTexDesc,
                                   const cudaResourceViewDesc_12 *pResViewDesc)
 {
     return create_old_texture(cu, pTexObject, pResDesc, pTexDesc, sizeof *pTexDesc, pResViewDesc);
@@ -143,6 +156,14 @@ old_texture_desc(const struct hed_rt_driver *cu, void *out, size_t size, cudaTex
 cudaError_t
 hed_rt_cudaGetTextureObjectTextureDesc_11(const struct hed_rt_driver *cu,
                                           cudaTextureDesc_11 *pTexDesc,
+                                          cudaTextureObject_t texObject)
+{
+    return old_texture_desc(cu, pTexDesc, sizeof *pTexDesc, texObject);
+}
+
+cudaError_t
+hed_rt_cudaGetTextureObjectTextureDesc_10(const struct hed_rt_driver *cu,
+                                          cudaTextureDesc_10 *pTexDesc,
                                           cudaTextureObject_t texObject)
 {
     return old_texture_desc(cu, pTexDesc, sizeof *pTexDesc, texObject);

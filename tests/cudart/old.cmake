@@ -1,7 +1,7 @@
 # Programs as compilers of that time made them, with each edition that they could have.
 foreach(edition 8.0 10.2 11.0)
     string(REPLACE "." "" number ${edition})
-    foreach(name old_launch old_texture)
+    foreach(name old_launch old_structs old_texture)
         set(program cudart_${name}_${number})
         add_executable(${program} ${name}.c old_image.c)
         target_compile_definitions(${program} PRIVATE OLD_EDITION=${number})

@@ -72,6 +72,17 @@ int cudaSetupArgument(const void *argument, size_t size, size_t offset);
 int cudaLaunch(const void *function);
 int cudaSetDoubleForDevice(double *d);
 
+struct cudaLaunchParams {
+    const void *func;
+    dim3 gridDim, blockDim;
+    void **args;
+    size_t sharedMem;
+    cudaStream_t stream;
+};
+
+int cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams *list, unsigned count,
+                                           unsigned flags);
+
 /* ---- what compilers emitted ------------------------------------------------------------------ */
 
 void **__cudaRegisterFatBinary(void *wrapper);

@@ -196,6 +196,25 @@ mistakes_are_told(void)
     (void)cudaGetLastError();
 }
 
+/* The devices that are emulated do not offer it; what is wrong with a call is told before. */
+static void
+launches_on_several_devices(void)
+{
+    const void *stub = (const void *)(uintptr_t)nothing;
+    struct cudaLaunchParams list[2] = {{stub, {1, 1, 1}, {1, 1, 1}, NULL, 0, NULL},
+                                       {stub, {1, 1, 1}, {1, 1, 1}, NULL, 0, NULL}};
+
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaLaunchCooperativeKernelMultiDevice(NULL, 1, 0));
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaLaunchCooperativeKernelMultiDevice(list, 0, 0));
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaLaunchCooperativeKernelMultiDevice(list, 2, 0));
+    list[0].blockDim.x = 4096;
+    EXPECT_ERROR(cudaErrorInvalidConfiguration, cudaLaunchCooperativeKernelMultiDevice(list, 1, 0));
+    list[0].func = &factor;
+    EXPECT_ERROR(cudaErrorInvalidDeviceFunction,
+                 cudaLaunchCooperativeKernelMultiDevice(list, 1, 0));
+    (void)cudaGetLastError();
+}
+
 int
 main(void)
 {
@@ -210,6 +229,7 @@ main(void)
     adds_arrays();
     launches_nest();
     mistakes_are_told();
+    launches_on_several_devices();
     OK(cudaSetDoubleForDevice(&d));
     EXPECT(d == 1.5);
     OK(cudaThreadExit());
