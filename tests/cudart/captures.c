@@ -1,4 +1,4 @@
-/* Captures, and nodes whose type is part of their description. `cudart_captures CASE`. */
+/* Captures, and nodes whose type is part of their description. `cudart_captures CASE...`. */
 #include "program.h"
 
 static _Atomic int host_calls;
@@ -208,6 +208,7 @@ make_mixed(void)
     cudaGraph_t inner;
     cudaGraphNode_t n;
 
+    host_calls = 0;
     OK(cudaEventCreate(&m->event));
     OK(cudaGraphCreate(&m->graph, 0));
     m->alloc = add_node(m->graph, NULL, &p);
@@ -378,5 +379,5 @@ main(int argc, char **argv)
         {NULL, NULL},
     };
 
-    return run_case(cases, argc, argv);
+    return run_cases(cases, argc, argv);
 }

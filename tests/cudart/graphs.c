@@ -1,5 +1,5 @@
 /* Graphs of nodes of all types: what they are made of can be asked for and changed, and running
- * them does what they say. `cudart_graphs CASE`. Captures and nodes of any type: captures.c. */
+ * them does what they say. `cudart_graphs CASE...`. Captures and nodes of any type: captures.c. */
 #include "program.h"
 
 static _Atomic int host_calls;
@@ -37,6 +37,7 @@ make_chain(void)
 {
     struct chain *c = &chain;
 
+    host_calls = 0;
     OK(cudaStreamCreate(&c->stream));
     OK(cudaGraphCreate(&c->graph, 0));
     c->numbers = make_numbers(0);
@@ -506,5 +507,5 @@ main(int argc, char **argv)
         {NULL, NULL},
     };
 
-    return run_case(cases, argc, argv);
+    return run_cases(cases, argc, argv);
 }

@@ -113,21 +113,30 @@ numbers_are(const unsigned *device, unsigned value)
     return OK(cudaMemcpy(n, device, BYTES, cudaMemcpyDeviceToHost)) && all_are(n, value);
 }
 
-/* A case of a program: its name is the argument. */
+/* Cases of a program: their names are its arguments. */
 struct program_case {
     const char *name;
     void (*run)(void);
 };
 
 static inline int
-run_case(const struct program_case *cases, int argc, char **argv)
+run_cases(const struct program_case *cases, int argc, char **argv)
 {
     register_program();
-    for (; argc == 2 && cases->name; cases++)
-        if (strcmp(cases->name, argv[1]) == 0) {
-            cases->run();
-            return failures ? 1 : 0;
+    for (int i = 1; i < argc; i++) {
+        const struct program_case *c = cases;
+
+        while (c->name && strcmp(c->name, argv[i]) != 0)
+            c++;
+        if (!c->name) {
+            fprintf(stderr, "there is no case %s\n", argv[i]);
+            return 2;
         }
-    fprintf(stderr, "there is no such case\n");
-    return 2;
+        c->run();
+        if (failures) {
+            fprintf(stderr, "failed: %s\n", c->name);
+            return 1;
+        }
+    }
+    return 0;
 }

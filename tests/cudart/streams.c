@@ -1,5 +1,5 @@
-/* Streams and events, also those of two threads. `cudart_streams CASE`. A gate is a function of the
- * host that a stream waits in until the test opens it: so what is behind it cannot be done yet. */
+/* Streams and events, also those of two threads. `cudart_streams CASE...`. A gate is a function of
+ * the host that a stream waits in until the test opens it: what is behind it cannot be done yet. */
 #include "program.h"
 
 #include <pthread.h>
@@ -46,6 +46,19 @@ launch(const void *stub, unsigned *numbers, unsigned n, cudaStream_t stream)
     OK(cudaLaunchKernel(stub, one_block, all_threads, args, 0, stream));
 }
 
+/* Kernels are loaded when they are first launched, and that may wait for what runs: "loading
+ * kernels may require context synchronization" (CUDA programming guide, lazy loading). */
+static void
+load_kernels(void)
+{
+    unsigned *numbers = make_numbers(1);
+
+    launch(&add, numbers, 1, NULL);
+    launch(&multiply, numbers, 1, NULL);
+    OK(cudaDeviceSynchronize());
+    OK(cudaFree(numbers));
+}
+
 /* ---- one thread ------------------------------------------------------------------------------ */
 
 static void
@@ -56,6 +69,7 @@ orders_streams(void)
     cudaStream_t a, b;
     cudaEvent_t event;
 
+    load_kernels();
     OK(cudaStreamCreateWithFlags(&a, 1));
     OK(cudaStreamCreateWithFlags(&b, 1));
     OK(cudaEventCreateWithFlags(&event, 2));
@@ -183,6 +197,7 @@ waits_for_the_default_stream(void)
     unsigned *numbers = make_numbers(1), *more = make_numbers(1);
     cudaStream_t blocking, free_one;
 
+    load_kernels();
     OK(cudaStreamCreate(&blocking));
     OK(cudaStreamCreateWithFlags(&free_one, 1));
     OK(cudaLaunchHostFunc(blocking, wait_at_gate, &gate));
@@ -270,6 +285,7 @@ threads_have_streams(void)
 {
     pthread_t threads[2];
 
+    load_kernels();
     both.shared = make_numbers(1);
     both.own = make_numbers(1);
     OK(cudaEventCreateWithFlags(&both.event, 2));
@@ -296,5 +312,5 @@ main(int argc, char **argv)
         {NULL, NULL},
     };
 
-    return run_case(cases, argc, argv);
+    return run_cases(cases, argc, argv);
 }
