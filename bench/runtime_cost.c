@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cudart/image.h"
 #include "gen/cudart_abi.h"
 #include "library.h"
 
@@ -21,32 +22,6 @@
 /* A kernel, as compilers register one: PTX in a fat binary, with a stub of the host. */
 static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           ".visible .entry empty(.param .u64 p) { ret; }\n";
-
-static struct {
-    struct {
-        unsigned magic;
-        unsigned short version, header;
-        unsigned long long size;
-    } head;
-    struct {
-        unsigned short kind, version;
-        unsigned header;
-        unsigned long long size;
-        unsigned packed, unused0;
-        unsigned short minor, major;
-        unsigned arch, name, name_size;
-        unsigned long long flags, unused1, unpacked;
-    } entry;
-    char text[(sizeof ptx + 7) / 8 * 8];
-} fatbin = {{0xba55ed50, 1, 16, sizeof fatbin - 16},
-            {1, 0x101, 64, sizeof fatbin.text, 0, 0, 0, 7, 52, 0, 0, 0x11, 0, 0},
-            ""};
-
-static struct {
-    unsigned magic, version;
-    const void *data;
-    void *unused;
-} wrapper = {0x466243b1, 1, &fatbin, NULL};
 
 static void
 stub(void)
@@ -80,12 +55,79 @@ runtime_symbol(const struct runtime *r, const char *name)
     return p;
 }
 
+/* ---- many kernels ---------------------------------------------------------------------------- */
+
+#define MANY 5000
+
+static char many_stubs[MANY];
+static char many_names[MANY][8];
+
+/* An image with thousands of kernels, as libraries have them. */
+static const char *
+make_many(void)
+{
+    const size_t room = MANY * 64 + 128;
+    char *text = calloc(1, room);
+    size_t at = 0;
+
+    if (!text)
+        exit(1);
+    at += (size_t)snprintf(text, room, ".version 7.0\n.target sm_52\n.address_size 64\n");
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(many_names[i], sizeof many_names[i], "k%d", i);
+        at += (size_t)snprintf(text + at, room - at, ".visible .entry %s() { ret; }\n",
+                               many_names[i]);
+    }
+    return text;
+}
+
+/* What does it cost to ask about kernels, one after the other, of which few are ever launched? The
+ * first question loads the image. */
+static void
+measure_many(const struct runtime *r, const char *text)
+{
+    struct {
+        size_t sizes[3];
+        int numbers[40];
+    } answer;
+    cudaError_t (*ask)(void *, const void *);
+    void **(*add_binary)(const void *);
+    void (*add_function)(void **, const void *, const char *, const char *, int, void *, void *,
+                         void *, void *, int *);
+    uint64_t start = hed_now_ns(), took[4];
+    void **handle;
+
+    *(void **)&ask = runtime_symbol(r, "cudaFuncGetAttributes");
+    *(void **)&add_binary = runtime_symbol(r, "__cudaRegisterFatBinary");
+    *(void **)&add_function = runtime_symbol(r, "__cudaRegisterFunction");
+    handle = add_binary(image_wrap(text));
+    for (int i = 0; i < MANY; i++)
+        add_function(handle, &many_stubs[i], many_names[i], many_names[i], -1, NULL, NULL, NULL,
+                     NULL, NULL);
+    took[0] = hed_now_ns() - start;
+    for (int round = 1; round < 4; round++) {
+        const int first = round == 1 ? 0 : 1, end = round == 1 ? 1 : MANY;
+
+        start = hed_now_ns();
+        for (int i = first; i < end; i++)
+            if (ask(&answer, &many_stubs[i]) != cudaSuccess) {
+                fprintf(stderr, "%s: cudaFuncGetAttributes failed\n", r->name);
+                exit(1);
+            }
+        took[round] = hed_now_ns() - start;
+    }
+    printf("%d kernels: %-8s registered in %.0f us; cudaFuncGetAttributes: the first %.0f us, each "
+           "%.2f us, again %.2f us\n",
+           MANY, r->name, (double)took[0] / 1e3, (double)took[1] / 1e3,
+           (double)took[2] / 1e3 / (MANY - 1), (double)took[3] / 1e3 / (MANY - 1));
+}
+
 /* False if it is not given. Two libraries of one name can both be open. */
 static bool
 open_runtime(struct runtime *r, const char *name, const char *setting)
 {
     const char *path = getenv(setting);
-    void **(*add_binary)(void *);
+    void **(*add_binary)(const void *);
     void (*add_function)(void **, const void *, const char *, const char *, int, void *, void *,
                          void *, void *, int *);
     void (*add_end)(void **);
@@ -111,7 +153,7 @@ open_runtime(struct runtime *r, const char *name, const char *setting)
     *(void **)&add_binary = runtime_symbol(r, "__cudaRegisterFatBinary");
     *(void **)&add_function = runtime_symbol(r, "__cudaRegisterFunction");
     *(void **)&add_end = runtime_symbol(r, "__cudaRegisterFatBinaryEnd");
-    handle = add_binary(&wrapper);
+    handle = add_binary(image_wrap(ptx));
     add_function(handle, (const void *)stub, "empty", "empty", -1, NULL, NULL, NULL, NULL, NULL);
     add_end(handle);
     return true;
@@ -267,7 +309,6 @@ main(void)
     size_t count = 0;
     CUlibrary module;
 
-    memcpy(fatbin.text, ptx, sizeof ptx);
     setenv("HEDDLE_GPU", "null", 0);
     open_library();
     open_context();
@@ -278,7 +319,7 @@ main(void)
     driver.copy = CU(cuMemcpyHtoDAsync_v2);
     driver.record = CU(cuEventRecord);
     driver.wait = CU(cuCtxSynchronize);
-    MUST(CU(cuLibraryLoadData)(&module, &wrapper, NULL, NULL, 0, NULL, NULL, 0));
+    MUST(CU(cuLibraryLoadData)(&module, image_wrap(ptx), NULL, NULL, 0, NULL, NULL, 0));
     MUST(CU(cuLibraryGetKernel)((CUkernel *)&driver.kernel, module, "empty"));
     MUST(CU(cuEventCreate)(&driver.event, 0));
     MUST(CU(cuMemAlloc_v2)(&memory, sizeof data));
@@ -286,5 +327,8 @@ main(void)
     count += open_runtime(&all[count], "NVIDIA's", "HED_NVIDIA_CUDART");
     for (int w = 0; w < WHATS; w++)
         measure(all, count, (enum what)w);
+    if (count == 2) /* the null backend has no kernels to ask about */
+        for (size_t i = 0; i < count; i++)
+            measure_many(&all[i], make_many());
     return 0;
 }
