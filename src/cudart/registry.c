@@ -30,8 +30,9 @@ struct slot {
 };
 
 struct table {
-    size_t mask; /* slots - 1 */
-    size_t used; /* slots with a key, gone ones included; under the lock */
+    size_t mask;            /* slots - 1 */
+    size_t used;            /* slots with a key, gone ones included; under the lock */
+    struct table *replaced; /* that readers may still use */
     struct slot slots[];
 };
 
@@ -123,6 +124,7 @@ table_reserve_locked(struct table *_Atomic *where)
     if (!t)
         return false;
     t->mask = size - 1;
+    t->replaced = old;
     for (size_t i = 0; i < slots; i++) {
         const void *k = atomic_load_explicit(&old->slots[i].key, memory_order_relaxed);
 
