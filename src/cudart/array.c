@@ -1,9 +1,24 @@
 /* Arrays and mipmapped arrays, which the driver lays out as it likes. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cudart/channel.h"
 #include "gen/cudart_calls.h"
+
+/* The checks that NVIDIA's runtime makes before it looks at the channels. */
+static bool
+is_extent(const cudaExtent *e, unsigned flags)
+{
+    const bool layered = flags & CUDA_ARRAY3D_LAYERED;
+
+    if (e->width == 0 || (layered && e->depth == 0))
+        return false;
+    if (flags & CUDA_ARRAY3D_CUBEMAP)
+        return e->width == e->height && (layered ? e->depth % 6 == 0 : e->depth == 6);
+    /* Without a height there is a depth only if it counts layers. */
+    return e->height > 0 || e->depth == 0 || layered;
+}
 
 /* An array of this form, as the driver describes it. */
 static cudaError_t
@@ -11,14 +26,13 @@ array_form(const cudaChannelFormatDesc *desc, const cudaExtent *extent, unsigned
            CUDA_ARRAY3D_DESCRIPTOR_v2 *out)
 {
     struct hed_rt_texel texel;
-    const cudaError_t r = hed_rt_texel(desc, &texel);
+    cudaError_t r;
 
+    if (!is_extent(extent, flags))
+        return cudaErrorInvalidValue;
+    r = hed_rt_texel(desc, &texel);
     if (r != cudaSuccess)
         return r;
-    /* Without a height there is a depth only if it counts layers. */
-    if (extent->width == 0 ||
-        (extent->height == 0 && extent->depth > 0 && !(flags & CUDA_ARRAY3D_LAYERED)))
-        return cudaErrorInvalidValue;
     *out = (CUDA_ARRAY3D_DESCRIPTOR_v2){
         .Width = extent->width,
         .Height = extent->height,

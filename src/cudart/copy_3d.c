@@ -185,11 +185,11 @@ hed_rt_copy_3d(const struct hed_rt_driver *cu, const cudaMemcpy3DParms *p, CUDA_
         r = units_of_copy(cu, p->srcArray, p->dstArray, &u);
     if (r == cudaSuccess)
         r = check_end(p->srcArray, &p->srcPtr, &p->extent, &u);
-    if (r == cudaSuccess)
-        r = check_end(p->dstArray, &p->dstPtr, &p->extent, &u);
     /* Arrays are on the device; what the kind says about the destination does not matter then. */
     if (r == cudaSuccess && p->srcArray && src == CU_MEMORYTYPE_HOST)
         r = cudaErrorInvalidValue;
+    if (r == cudaSuccess)
+        r = check_end(p->dstArray, &p->dstPtr, &p->extent, &u);
     if (r != cudaSuccess)
         return r;
     *out = (CUDA_MEMCPY3D_v2){

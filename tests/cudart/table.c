@@ -40,7 +40,7 @@ static const struct {
     {"ends", table_ends},           {"nodriver", table_nothing},
     {"nodevice", table_nothing},    {"batches", table_batches},
     {"variants", table_variants},   {"outside", table_outside},
-    {"edges", table_edges},
+    {"random", table_random},       {"edges", table_edges},
 };
 
 bool

@@ -255,3 +255,4 @@ void table_nothing(void);
 void table_batches(void);
 void table_variants(void);
 void table_outside(void);
+void table_random(void);
