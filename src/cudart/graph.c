@@ -17,8 +17,15 @@ cudaError_t
 hed_rt_current(const struct hed_rt_driver *cu, CUcontext *out)
 {
     const CUresult r = cu->cuCtxGetCurrent(out);
+    unsigned version;
 
-    return r == CUDA_SUCCESS && !*out ? cudaErrorDeviceUninitialized : (cudaError_t)r;
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (!*out)
+        return cudaErrorDeviceUninitialized;
+    /* The current context may be one that cudaDeviceReset() has ended. */
+    return cu->cuCtxGetApiVersion(*out, &version) == CUDA_SUCCESS ? cudaSuccess
+                                                                  : cudaErrorContextIsDestroyed;
 }
 
 /* ---- descriptions of nodes ------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
 
-/* The thread's context, which nodes belong to. cudaErrorDeviceUninitialized: it has none yet, and
- * gets one before the call is repeated. */
+/* The thread's context, which nodes belong to. cudaErrorDeviceUninitialized and
+ * cudaErrorContextIsDestroyed: it has none, and gets one before the call is repeated. */
 cudaError_t hed_rt_current(const struct hed_rt_driver *cu, CUcontext *out);
 
 /* graph_kernel.c */

@@ -10,6 +10,44 @@ count_host_call(void *data)
     atomic_fetch_add(&host_calls, *(int *)data);
 }
 
+/* ---- what editions have different forms of --------------------------------------------------- */
+
+static cudaError_t
+make_exec(cudaGraphExec_t *x, cudaGraph_t g)
+{
+#if EDITION >= 12
+    return cudaGraphInstantiate(x, g, 0);
+#else
+    cudaGraphNode_t bad;
+    char text[64];
+
+    return cudaGraphInstantiate(x, g, &bad, text, sizeof text);
+#endif
+}
+
+static cudaError_t
+update_exec(cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResult *result)
+{
+#if EDITION >= 12
+    cudaGraphExecUpdateResultInfo info;
+    const cudaError_t r = cudaGraphExecUpdate(x, g, result ? &info : NULL);
+
+    if (result)
+        *result = info.result;
+    return r;
+#else
+    cudaGraphNode_t bad;
+
+    return cudaGraphExecUpdate(x, g, result ? &bad : NULL, result);
+#endif
+}
+
+#if EDITION >= 13
+#define EDGE_DATA NULL,
+#else
+#define EDGE_DATA
+#endif
+
 /* ---- a chain of nodes ------------------------------------------------------------------------ */
 
 /* numbers = 5; numbers += 3; numbers *= 2; copy = numbers; host_calls += step. */
@@ -29,7 +67,7 @@ static struct chain {
 static void
 instantiate_chain(void)
 {
-    OK(cudaGraphInstantiate(&chain.exec, chain.graph, 0));
+    OK(make_exec(&chain.exec, chain.graph));
 }
 
 static void
@@ -149,7 +187,7 @@ changes_what_runs(void)
 static void
 changes_the_graph(void)
 {
-    cudaGraphExecUpdateResultInfo info;
+    cudaGraphExecUpdateResult result;
     cudaGraph_t shorter;
     cudaGraphNode_t n;
 
@@ -161,15 +199,15 @@ changes_the_graph(void)
     chain.step = 100; /* read when the node runs */
     OK(cudaGraphHostNodeSetParams(chain.host, &chain.host_params));
     EXPECT(chain_gives(16));
-    OK(cudaGraphExecUpdate(chain.exec, chain.graph, &info));
-    EXPECT(info.result == cudaGraphExecUpdateSuccess);
+    OK(update_exec(chain.exec, chain.graph, &result));
+    EXPECT(result == cudaGraphExecUpdateSuccess);
     EXPECT(chain_gives(12));
     EXPECT(host_calls == 200);
-    OK(cudaGraphExecUpdate(chain.exec, chain.graph, NULL));
+    OK(update_exec(chain.exec, chain.graph, NULL));
     OK(cudaGraphCreate(&shorter, 0));
     OK(cudaGraphAddEmptyNode(&n, shorter, NULL, 0));
-    FAILS(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(chain.exec, shorter, &info));
-    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
+    FAILS(cudaErrorGraphExecUpdateFailure, update_exec(chain.exec, shorter, &result));
+    EXPECT(result == cudaGraphExecUpdateErrorTopologyChanged);
     EXPECT(cudaGetLastError() == cudaErrorGraphExecUpdateFailure);
     EXPECT(chain_gives(12));
 }
@@ -220,7 +258,7 @@ copies_boxes(void)
     OK(cudaGraphMemcpyNodeGetParams(first, &got));
     EXPECT(got.kind == in.kind && got.srcPos.x == 12 && got.dstPos.y == 2 &&
            got.dstPtr.ptr == at.ptr && got.dstPtr.pitch == at.pitch && got.extent.depth == DEEP);
-    OK(cudaGraphInstantiate(&x, g, 0));
+    OK(make_exec(&x, g));
     OK(cudaGraphLaunch(x, NULL));
     OK(cudaStreamSynchronize(NULL));
     for (int z = 0; z < DEEP; z++)
@@ -264,7 +302,7 @@ copies_arrays(void)
     OK(cudaGraphMemcpyNodeGetParams(second, &got));
     EXPECT(got.srcArray == out.srcArray && got.srcPos.x == 2 && got.srcPos.z == 1 &&
            got.extent.width == 3 && got.extent.height == 2 && got.kind == out.kind);
-    OK(cudaGraphInstantiate(&x, g, 0));
+    OK(make_exec(&x, g));
     OK(cudaGraphLaunch(x, NULL));
     OK(cudaStreamSynchronize(NULL));
     for (int y = 0; y < 2; y++)
@@ -285,7 +323,7 @@ copies_variables(void)
                                       cudaMemcpyHostToDevice));
     OK(cudaGraphAddMemcpyNodeFromSymbol(&second, g, &first, 1, out, kept, sizeof kept, 0,
                                         cudaMemcpyDeviceToHost));
-    OK(cudaGraphInstantiate(&x, g, 0));
+    OK(make_exec(&x, g));
     OK(cudaGraphLaunch(x, NULL));
     OK(cudaStreamSynchronize(NULL));
     EXPECT(out[1] == 0 && out[2] == 1 && out[5] == 4 && out[6] == 0);
@@ -299,7 +337,7 @@ copies_variables(void)
     OK(cudaGraphMemcpyNodeSetParamsToSymbol(first, kept, other, 4, 60, cudaMemcpyHostToDevice));
     OK(cudaGraphMemcpyNodeSetParamsFromSymbol(second, out, kept, 4, 60, cudaMemcpyDeviceToHost));
     OK(cudaGraphExecDestroy(x));
-    OK(cudaGraphInstantiate(&x, g, 0));
+    OK(make_exec(&x, g));
     OK(cudaGraphLaunch(x, NULL));
     OK(cudaStreamSynchronize(NULL));
     EXPECT(out[0] == 5);
@@ -331,7 +369,7 @@ nests_graphs(void)
     OK(cudaGraphNodeFindInClone(&twin, chain.times, clone));
     chain.times_params.func = &add;
     OK(cudaGraphKernelNodeSetParams(twin, &chain.times_params));
-    OK(cudaGraphInstantiate(&x, outer, 0));
+    OK(make_exec(&x, outer));
     OK(cudaGraphLaunch(x, chain.stream));
     OK(cudaStreamSynchronize(chain.stream));
     EXPECT(all_are(chain.copied, 16));
@@ -340,12 +378,6 @@ nests_graphs(void)
     OK(cudaStreamSynchronize(chain.stream));
     EXPECT(all_are(chain.copied, 10) && host_calls == 2);
 }
-
-#if EDITION >= 13
-#define EDGE_DATA NULL,
-#else
-#define EDGE_DATA
-#endif
 
 static void
 knows_its_edges(void)
@@ -402,7 +434,7 @@ orders_by_events(void)
     OK(cudaGraphEventWaitNodeGetEvent(wait, &got));
     EXPECT(got == event);
     OK(cudaGraphAddHostNode(&n, late, &wait, 1, &chain.host_params));
-    OK(cudaGraphInstantiate(&x, late, 0));
+    OK(make_exec(&x, late));
     OK(cudaGraphLaunch(chain.exec, chain.stream));
     OK(cudaGraphLaunch(x, second));
     OK(cudaStreamSynchronize(second));
@@ -448,7 +480,7 @@ owns_memory(void)
     OK(cudaGraphAddMemFreeNode(&n[4], g, &n[3], 1, p.dptr));
     OK(cudaGraphMemFreeNodeGetParams(n[4], &at));
     EXPECT(at == p.dptr);
-    OK(cudaGraphInstantiate(&x, g, 0));
+    OK(make_exec(&x, g));
     for (int i = 0; i < 2; i++) {
         memset(out, 0, sizeof out);
         OK(cudaGraphLaunch(x, NULL));
@@ -488,6 +520,23 @@ keeps_attributes_and_objects(void)
     EXPECT(host_calls == 1);
 }
 
+/* The context that is current then has ended. */
+static void
+begins_anew_after_a_reset(void)
+{
+    make_chain();
+    EXPECT(chain_gives(16));
+    for (int i = 0; i < 2; i++) {
+        OK(cudaDeviceReset());
+        make_chain();
+        EXPECT(chain_gives(16));
+    }
+    OK(cudaDeviceReset());
+    OK(cudaGraphCreate(&chain.graph, 0));
+    OK(cudaGraphAddMemcpyNode1D(&chain.copy, chain.graph, NULL, 0, chain.copied, &chain.three, 4,
+                                cudaMemcpyHostToHost));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -504,6 +553,7 @@ main(int argc, char **argv)
         {"orders_by_events", orders_by_events},
         {"owns_memory", owns_memory},
         {"keeps_attributes_and_objects", keeps_attributes_and_objects},
+        {"begins_anew_after_a_reset", begins_anew_after_a_reset},
         {NULL, NULL},
     };
 

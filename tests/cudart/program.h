@@ -10,8 +10,10 @@
 
 #if EDITION >= 13
 #include "gen/cudart_api_13.h"
-#else
+#elif EDITION >= 12
 #include "gen/cudart_api_12.h"
+#else
+#include "gen/cudart_api_11.0.h"
 #endif
 
 #define COUNT 16 /* of numbers that a kernel works on, each with a thread of its own */

@@ -162,9 +162,8 @@ calls_back(void)
 static void
 has_priorities(void)
 {
-    int least = 9, greatest = 9, priority = 9, device = 9;
+    int least = 9, greatest = 9, priority = 9;
     unsigned flags = 9;
-    unsigned long long id = 0, other = 0;
     cudaLaunchAttributeValue v = {.syncPolicy = cudaSyncPolicySpin}, got = {0};
     cudaStream_t high, plain;
 
@@ -174,12 +173,17 @@ has_priorities(void)
     OK(cudaStreamGetPriority(high, &priority));
     OK(cudaStreamGetFlags(high, &flags));
     EXPECT(priority == greatest && flags == 1);
+    OK(cudaStreamCreate(&plain));
+#if EDITION >= 12
+    int device = 9;
+    unsigned long long id = 0, other = 0;
+
     OK(cudaStreamGetDevice(high, &device));
     EXPECT(device == 0);
-    OK(cudaStreamCreate(&plain));
     OK(cudaStreamGetId(high, &id));
     OK(cudaStreamGetId(plain, &other));
     EXPECT(id != other);
+#endif
     OK(cudaStreamSetAttribute(high, cudaLaunchAttributeSynchronizationPolicy, &v));
     OK(cudaStreamCopyAttributes(plain, high));
     OK(cudaStreamGetAttribute(plain, cudaLaunchAttributeSynchronizationPolicy, &got));
@@ -258,7 +262,11 @@ work_in_thread(void *which)
 {
     const int me = which ? 1 : 0;
 
+#if EDITION >= 12
     OK(cudaStreamGetId(PER_THREAD, &both.id[me]));
+#else
+    both.id[me] = (unsigned)me;
+#endif
     if (me == 0) {
         OK(cudaLaunchHostFunc_ptsz(NULL, wait_at_gate, &both.gate));
         launch(&add, both.shared, 4, PER_THREAD);
