@@ -65,26 +65,61 @@ is_active(int device)
     return cuda->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* Makes the primary context of a device current. */
+cudaError_t
+hed_rt_peer(int device, CUcontext *out)
+{
+    const cudaError_t r = hed_rt_primary(device, out);
+
+    if (r != cudaSuccess || is_active(device))
+        return r;
+    forget_primary(device, *out);
+    return hed_rt_primary(device, out);
+}
+
+/* Makes the primary context of a device current, by cuCtxSetCurrent or cuCtxPushCurrent. */
 static CUresult
-enter_primary(int device)
+enter_primary_by(int device, CUresult (*make_current)(CUcontext context))
 {
     CUcontext context;
     CUresult r = (CUresult)hed_rt_primary(device, &context);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = cuda->cuCtxSetCurrent(context);
+    r = make_current(context);
     if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED || r == CUDA_ERROR_INVALID_CONTEXT) {
         forget_primary(device, context);
         r = (CUresult)hed_rt_primary(device, &context);
         if (r == CUDA_SUCCESS)
-            r = cuda->cuCtxSetCurrent(context);
+            r = make_current(context);
     }
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
         hed_rt_init_modules();
     }
+    return r;
+}
+
+static CUresult
+enter_primary(int device)
+{
+    return enter_primary_by(device, cuda->cuCtxSetCurrent);
+}
+
+/* Leaves the thread without a context until it needs one. There may be another one below a context
+ * that the program has pushed, which must not take its place: cuCtxSetCurrent(NULL) only
+ * takes away the topmost one. */
+static CUresult
+enter_later(int device)
+{
+    CUcontext below = NULL;
+    CUresult r = cuda->cuCtxSetCurrent(NULL);
+
+    if (r == CUDA_SUCCESS)
+        r = cuda->cuCtxGetCurrent(&below);
+    if (r == CUDA_SUCCESS && below)
+        return enter_primary_by(device, cuda->cuCtxPushCurrent_v2);
+    if (r == CUDA_SUCCESS)
+        hed_rt_thread.device = device;
     return r;
 }
 
@@ -178,17 +213,35 @@ hed_rt_cudaGetDevice(const struct hed_rt_driver *cu, int *device)
     return device ? hed_rt_device(device) : cudaErrorInvalidValue;
 }
 
+/* How many devices there are. It does not change, and the child of a process that knows it may ask
+ * for it, although it has no driver any more. */
+static cudaError_t
+known_devices(const struct hed_rt_driver *cu, int *out)
+{
+    static _Atomic int count;
+    int n = atomic_load_explicit(&count, memory_order_relaxed);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!n)
+        r = cu->cuDeviceGetCount(&n);
+    if (r == CUDA_SUCCESS) {
+        atomic_store_explicit(&count, n, memory_order_relaxed);
+        *out = n;
+    }
+    return (cudaError_t)r;
+}
+
 cudaError_t
 hed_rt_cudaGetDeviceCount(const struct hed_rt_driver *cu, int *count)
 {
     int n = 0;
-    CUresult r;
+    cudaError_t r;
 
     if (!count)
         return cudaErrorInvalidValue;
-    r = cu->cuDeviceGetCount(&n);
-    if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+    r = known_devices(cu, &n);
+    if (r != cudaSuccess)
+        return r;
     if (!n)
         return cudaErrorNoDevice;
     *count = n;
@@ -200,19 +253,16 @@ cudaError_t
 hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
 {
     int count = 0;
-    CUresult r = cu->cuDeviceGetCount(&count);
+    const cudaError_t r = known_devices(cu, &count);
 
-    if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+    if (r != cudaSuccess)
+        return r;
     if (device < 0 || device >= count)
         return cudaErrorInvalidDevice;
     if (hed_rt_version >= 12000 ||
         (device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
         return (cudaError_t)enter_primary(device);
-    r = cu->cuCtxSetCurrent(NULL);
-    if (r == CUDA_SUCCESS)
-        hed_rt_thread.device = device;
-    return (cudaError_t)r;
+    return (cudaError_t)enter_later(device);
 }
 
 /* "the first device in the list is tried first" of those that the thread may use. */
@@ -220,19 +270,16 @@ cudaError_t
 hed_rt_cudaSetValidDevices(const struct hed_rt_driver *cu, int *device_arr, int len)
 {
     int count = 0;
-    CUresult r = cu->cuDeviceGetCount(&count);
+    const cudaError_t r = known_devices(cu, &count);
 
-    if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+    if (r != cudaSuccess)
+        return r;
     if (len < 0 || len > count || (len && !device_arr))
         return cudaErrorInvalidValue;
     for (int i = 0; i < len; i++)
         if (device_arr[i] < 0 || device_arr[i] >= count)
             return cudaErrorInvalidDevice;
-    r = cu->cuCtxSetCurrent(NULL);
-    if (r == CUDA_SUCCESS)
-        hed_rt_thread.device = len ? device_arr[0] : 0;
-    return (cudaError_t)r;
+    return (cudaError_t)enter_later(len ? device_arr[0] : 0);
 }
 
 cudaError_t
@@ -240,7 +287,7 @@ hed_rt_cudaInitDevice(const struct hed_rt_driver *cu, int device, unsigned int d
                       unsigned int flags)
 {
     CUcontext context;
-    const cudaError_t r = hed_rt_primary(device, &context);
+    const cudaError_t r = hed_rt_peer(device, &context);
 
     /* cudaInitDeviceFlagsAreValid; NVIDIA's runtime takes no notice of other bits. */
     return r == cudaSuccess && (flags & 1) ? hed_rt_set_flags(cu, device, deviceFlags) : r;

@@ -24,5 +24,9 @@ cudaError_t hed_rt_device(int *out);
 /* The primary context of a device, which is made if need be. It is not made current. */
 cudaError_t hed_rt_primary(int device, CUcontext *out);
 
+/* The same for a device other than the current one. Others may have reset it, which a call that is
+ * only given its context would tell as an error. */
+cudaError_t hed_rt_peer(int device, CUcontext *out);
+
 /* Whether a context is the primary one of this device. */
 bool hed_rt_is_primary(CUcontext context, int device);

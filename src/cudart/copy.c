@@ -94,9 +94,9 @@ hed_rt_cudaMemcpyWithAttributesAsync(const struct hed_rt_driver *cu, void *dst, 
 cudaError_t
 hed_rt_peers(int dst, int src, CUcontext *to, CUcontext *from)
 {
-    const cudaError_t r = hed_rt_primary(dst, to);
+    const cudaError_t r = hed_rt_peer(dst, to);
 
-    return r == cudaSuccess ? hed_rt_primary(src, from) : r;
+    return r == cudaSuccess ? hed_rt_peer(src, from) : r;
 }
 
 cudaError_t

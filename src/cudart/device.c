@@ -89,7 +89,7 @@ hed_rt_cudaDeviceEnablePeerAccess(const struct hed_rt_driver *cu, int peerDevice
                                   unsigned int flags)
 {
     CUcontext peer = NULL;
-    const cudaError_t r = hed_rt_primary(peerDevice, &peer);
+    const cudaError_t r = hed_rt_peer(peerDevice, &peer);
 
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxEnablePeerAccess(peer, flags) : r;
 }
@@ -98,7 +98,7 @@ cudaError_t
 hed_rt_cudaDeviceDisablePeerAccess(const struct hed_rt_driver *cu, int peerDevice)
 {
     CUcontext peer = NULL;
-    const cudaError_t r = hed_rt_primary(peerDevice, &peer);
+    const cudaError_t r = hed_rt_peer(peerDevice, &peer);
 
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxDisablePeerAccess(peer) : r;
 }

@@ -52,7 +52,7 @@ cudaError_t
 hed_rt_cudaDeviceGetExecutionCtx(const struct hed_rt_driver *cu, cudaExecutionContext_t *ctx,
                                  int device)
 {
-    return ctx ? hed_rt_primary(device, (CUcontext *)ctx) : cudaErrorInvalidValue;
+    return ctx ? hed_rt_peer(device, (CUcontext *)ctx) : cudaErrorInvalidValue;
 }
 
 cudaError_t

@@ -125,6 +125,9 @@ any_copy_node(const struct hed_rt_driver *cu, const cudaMemcpyNodeParams *p,
     return r == cudaSuccess ? hed_rt_current(cu, &out->copyCtx) : r;
 }
 
+_Static_assert(sizeof((const CUgraphNodeParams *)NULL)->reserved1 == ANY_NODE,
+               "the unions have the same size");
+
 static cudaError_t
 any_node(const struct hed_rt_driver *cu, const cudaGraphNodeParams *p, CUgraphNodeParams *out)
 {
@@ -146,7 +149,6 @@ any_node(const struct hed_rt_driver *cu, const cudaGraphNodeParams *p, CUgraphNo
         memcpy(&out->conditional, &p->conditional, sizeof p->conditional);
         return hed_rt_current(cu, &out->conditional.ctx);
     default:
-        _Static_assert(sizeof out->reserved1 == ANY_NODE, "the unions have the same size");
         memcpy(out->reserved1, p->reserved1, sizeof out->reserved1);
         return cudaSuccess;
     }

@@ -3,7 +3,8 @@
  * Invariants:
  * 1. A slot's key is written after its value. So a reader who finds a key also sees its value,
  *    unless the symbol is being removed: then the program uses what it unloads at the same time.
- * 2. A table is full to at most 3/4, gone slots included, so that every search ends.
+ * 2. A table is full to at most 3/4, gone slots included, so that every search ends. A gone slot is
+ *    never followed by a free one: it becomes free itself.
  * 3. Readers may still use a table that was replaced; tables are never freed. A table is replaced
  *    by a larger one only: symbols that come and go take turns in the same slots.
  * 4. Symbols and modules are used again, but never freed: at the end of a process, threads may
@@ -20,6 +21,7 @@
 #include "base/log.h"
 #include "cudart/context.h"
 #include "cudart/front.h"
+#include "cudart/thread.h"
 
 #define GONE ((const void *)1) /* the key of a slot whose symbol was removed */
 #define FIRST_SLOTS 256
@@ -141,9 +143,19 @@ table_drop_locked(struct table *_Atomic *where, const void *key)
 {
     struct table *t = atomic_load_explicit(where, memory_order_relaxed);
     struct slot *s = t ? table_slot(t, key) : NULL;
+    size_t i;
 
-    if (s && atomic_load_explicit(&s->key, memory_order_relaxed) == key)
-        atomic_store_explicit(&s->key, GONE, memory_order_release);
+    if (!s || atomic_load_explicit(&s->key, memory_order_relaxed) != key)
+        return;
+    atomic_store_explicit(&s->key, GONE, memory_order_release);
+    /* No search goes on beyond a free slot, so those before it that are gone lead nowhere. */
+    i = (size_t)(s - t->slots);
+    if (atomic_load_explicit(&t->slots[(i + 1) & t->mask].key, memory_order_relaxed))
+        return;
+    for (; atomic_load_explicit(&t->slots[i & t->mask].key, memory_order_relaxed) == GONE; i--) {
+        atomic_store_explicit(&t->slots[i & t->mask].key, NULL, memory_order_relaxed);
+        t->used--;
+    }
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -284,7 +296,8 @@ module_waits_no_more_locked(struct hed_rt_module *m)
         return;
     m->waits = false;
     if (before == m) {
-        atomic_store_explicit(&waiting, m->next, memory_order_relaxed);
+        /* Release: pairs with hed_rt_init_modules(), so that the addresses are seen. */
+        atomic_store_explicit(&waiting, m->next, memory_order_release);
         return;
     }
     while (before->next != m)
@@ -347,40 +360,64 @@ remove_symbol_locked(struct hed_rt_symbol *s)
         table_drop_locked(&kernels, atomic_load_explicit(&s->kernel, memory_order_relaxed));
 }
 
-/* Tells the program where a managed variable is. */
+/* Tells the program where a managed variable is, unless the library with the variable is being
+ * unloaded: then there is no such pointer any more. */
 static cudaError_t
 place_managed(const struct hed_rt_driver *cu, CUlibrary library, struct hed_rt_symbol *pointer)
 {
+    struct hed_rt_module *m = pointer->module;
     CUdeviceptr at;
     size_t size;
     const CUresult r = cu->cuLibraryGetManaged(&at, &size, library, pointer->name);
+    bool is_there;
 
     if (r != CUDA_SUCCESS)
         return (cudaError_t)r;
-    *(void **)(uintptr_t)pointer->host = (void *)(uintptr_t)at;
-    if (!hed_rt_find((void *)(uintptr_t)at))
-        hed_rt_add_symbol(pointer->module, HED_RT_MANAGED, (void *)(uintptr_t)at, pointer->name,
-                          size);
+    hed_lock(&registry_lock);
+    is_there = atomic_load_explicit(&m->library, memory_order_relaxed) == library;
+    if (is_there)
+        __atomic_store_n((void **)(uintptr_t)pointer->host, (void *)(uintptr_t)at,
+                         __ATOMIC_RELAXED);
+    hed_unlock(&registry_lock);
+    if (is_there && !hed_rt_find((void *)(uintptr_t)at))
+        hed_rt_add_symbol(m, HED_RT_MANAGED, (void *)(uintptr_t)at, pointer->name, size);
     return cudaSuccess;
+}
+
+static struct hed_rt_symbol *
+newest_symbol(struct hed_rt_module *m)
+{
+    struct hed_rt_symbol *s;
+
+    hed_lock(&registry_lock);
+    s = m->symbols;
+    hed_unlock(&registry_lock);
+    return s;
 }
 
 bool
 hed_rt_init_module(struct hed_rt_module *m)
 {
     const struct hed_rt_driver *cu = &hed_rt_legacy;
+    const void *wrapper = atomic_load_explicit(&m->wrapper, memory_order_relaxed);
+    const bool places = hed_rt_thread.places;
     CUlibrary library;
     cudaError_t r;
     int tries = 0;
 
-    hed_lock(&registry_lock);
-    module_waits_no_more_locked(m);
-    hed_unlock(&registry_lock);
+    hed_rt_thread.places = true;
     do {
         r = hed_rt_library(cu, m, &library);
-        for (struct hed_rt_symbol *s = m->symbols; s && r == cudaSuccess; s = s->next)
+        for (struct hed_rt_symbol *s = newest_symbol(m); s && r == cudaSuccess; s = s->next)
             if (s->kind == HED_RT_MANAGED_POINTER)
                 r = place_managed(cu, library, s);
     } while (r != cudaSuccess && ++tries < HED_RT_TRIES && hed_rt_enter(&r));
+    hed_rt_thread.places = places;
+    /* Only now: another thread that finds nobody waiting uses the variables. */
+    hed_lock(&registry_lock);
+    if (atomic_load_explicit(&m->wrapper, memory_order_relaxed) == wrapper)
+        module_waits_no_more_locked(m);
+    hed_unlock(&registry_lock);
     return r == cudaSuccess;
 }
 
@@ -389,7 +426,10 @@ hed_rt_init_modules(void)
 {
     struct hed_rt_module *m;
 
-    while ((m = atomic_load_explicit(&waiting, memory_order_relaxed)) != NULL)
+    if (hed_rt_thread.places)
+        return;
+    /* Acquire: pairs with the release in module_waits_no_more_locked(). */
+    while ((m = atomic_load_explicit(&waiting, memory_order_acquire)) != NULL)
         (void)hed_rt_init_module(m);
 }
 

@@ -1,6 +1,8 @@
 /* What the runtime keeps for each thread. Small: it is in the loader's room for static TLS. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "gen/cudart_abi.h"
 
 /* What stands between <<< and >>>. */
@@ -17,6 +19,7 @@ struct hed_rt_thread {
     struct hed_rt_config config; /* the innermost launch that is being made */
     unsigned depth;              /* how many there are */
     struct hed_rt_outer *outer;  /* those around it: launch.c */
+    bool places;                 /* gives managed variables their addresses: registry.c */
 };
 
 extern __thread struct hed_rt_thread hed_rt_thread __attribute__((tls_model("initial-exec")));

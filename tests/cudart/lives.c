@@ -214,10 +214,12 @@ check_fork(void)
     int status = -1;
 
     if (child == 0) {
+        int count = 0;
         void *q;
 
-        /* CUDA is not there in a forked child; it says so. */
-        _exit(cudaMalloc(&q, 64) == cudaSuccess || launch_count(p) == cudaSuccess);
+        /* CUDA is not there in a forked child; it says so. How many devices there are is known. */
+        _exit(cudaMalloc(&q, 64) == cudaSuccess || launch_count(p) == cudaSuccess ||
+              cudaGetDeviceCount(&count) != cudaSuccess || count < 1);
     }
     expect(waitpid(child, &status, 0) == child && status == 0, "the child is told");
     expect(launch_count(p) == cudaSuccess && read_count(p) == 1, "the parent goes on");

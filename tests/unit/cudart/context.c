@@ -15,13 +15,15 @@ const int hed_rt_version = 11080; /* cudaSetDevice() waits with the context */
 
 static struct hed_rt_driver *const cu = &hed_rt_legacy;
 static CUcontext current;
+static CUcontext below; /* that one, where the program has pushed contexts */
 static int retained[DEVICES];
+static bool has_driver; /* not the child of a process that uses it */
 
 static CUresult
 play_count(int *count)
 {
     *count = DEVICES;
-    return CUDA_SUCCESS;
+    return has_driver ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 static CUresult
@@ -58,8 +60,24 @@ play_state(CUdevice device, unsigned int *flags, int *active)
 static CUresult
 play_set(CUcontext context)
 {
+    current = context ? context : below;
+    if (!context)
+        below = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_push(CUcontext context)
+{
+    below = current;
     current = context;
     return CUDA_SUCCESS;
+}
+
+static CUresult
+play_enable_peer(CUcontext peer, unsigned int flags)
+{
+    return retained[peer == PRIMARY(1)] ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 static CUresult
@@ -95,9 +113,12 @@ play_driver(void **state)
     cu->cuDevicePrimaryCtxReset_v2 = play_reset;
     cu->cuDevicePrimaryCtxGetState = play_state;
     cu->cuCtxSetCurrent = play_set;
+    cu->cuCtxPushCurrent_v2 = play_push;
+    cu->cuCtxEnablePeerAccess = play_enable_peer;
     cu->cuCtxGetCurrent = play_get;
     cu->cuCtxGetDevice = play_device;
-    current = NULL;
+    current = below = NULL;
+    has_driver = true;
     hed_rt_thread.device = 0;
     return 0;
 }
@@ -168,6 +189,48 @@ after_a_reset_the_context_is_taken_again(void **state)
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
 }
 
+/* Choosing a device replaces what the program has pushed, and does not bring back what is below. */
+static void
+a_chosen_device_hides_contexts_below(void **state)
+{
+    int device = -1;
+    int first = 1;
+
+    assert_int_equal(play_push(PRIMARY(0)) | play_push(OWN), 0);
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
+    assert_ptr_equal(below, PRIMARY(0));
+    assert_int_equal(play_set(PRIMARY(0)), 0);
+    assert_int_equal(hed_rt_cudaSetValidDevices(cu, &first, 1), cudaSuccess);
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
+    current = below = NULL;
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+/* By the program itself, or by another runtime of the process. */
+static void
+a_peer_that_others_have_reset_is_taken_again(void **state)
+{
+    assert_int_equal(hed_rt_cudaDeviceEnablePeerAccess(cu, 1, 0), cudaSuccess);
+    retained[1] = 0;
+    assert_int_equal(hed_rt_cudaDeviceEnablePeerAccess(cu, 1, 0), cudaSuccess);
+    assert_int_equal(retained[1], 1);
+}
+
+static void
+a_forked_child_still_knows_the_count(void **state)
+{
+    int count = 0;
+
+    assert_int_equal(hed_rt_cudaGetDeviceCount(cu, &count), cudaSuccess);
+    has_driver = false;
+    count = 0;
+    assert_int_equal(hed_rt_cudaGetDeviceCount(cu, &count), cudaSuccess);
+    assert_int_equal(count, DEVICES);
+}
+
 static void
 a_reset_by_others_is_noticed(void **state)
 {
@@ -203,6 +266,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),
     cmocka_unit_test_setup(a_lost_context_of_others_is_followed_by_one_of_its_device, play_driver),
+    cmocka_unit_test_setup(a_chosen_device_hides_contexts_below, play_driver),
+    cmocka_unit_test_setup(a_peer_that_others_have_reset_is_taken_again, play_driver),
+    cmocka_unit_test_setup(a_forked_child_still_knows_the_count, play_driver),
     cmocka_unit_test_setup(devices_that_are_not_there_are_refused, play_driver),
 };
 

@@ -2,7 +2,9 @@
  * loaded at its first use, once. */
 #include "harness/unit.h"
 
+#include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +57,17 @@ play_get_global(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char 
     return strcmp(name, "x") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+static __thread bool is_slow; /* this thread's driver waits */
+static sem_t is_asked, may_answer;
+
 static CUresult
 play_get_managed(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
+    if (is_slow) {
+        sem_post(&is_asked);
+        while (sem_wait(&may_answer) != 0)
+            continue;
+    }
     *dptr = (CUdeviceptr)(uintptr_t)&stubs[100];
     *bytes = 24;
     return strcmp(name, "m") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -218,6 +228,82 @@ threads_find_what_stays(void **state)
     hed_rt_remove_module(stays);
 }
 
+static void *
+init_slowly(void *arg)
+{
+    is_slow = true;
+    hed_rt_init_modules();
+    return NULL;
+}
+
+/* A thread that gets a context uses managed variables, even if another one is just placing them. */
+static void
+no_thread_goes_on_without_managed_variables(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    char *pointer = NULL;
+    pthread_t other;
+
+    hed_rt_add_symbol(m, HED_RT_MANAGED_POINTER, &pointer, "m", 24);
+    assert_int_equal(sem_init(&is_asked, 0, 0) | sem_init(&may_answer, 0, 0), 0);
+    assert_int_equal(pthread_create(&other, NULL, init_slowly, NULL), 0);
+    while (sem_wait(&is_asked) != 0)
+        continue;
+    hed_rt_init_modules();
+    assert_ptr_equal(__atomic_load_n(&pointer, __ATOMIC_RELAXED), &stubs[100]);
+    sem_post(&may_answer);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    hed_rt_remove_module(m);
+}
+
+/* The driver's answer comes when the module is gone, and with it the pointer. */
+static void
+pointers_of_removed_modules_are_not_written(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    char *pointer = NULL;
+    pthread_t other;
+
+    hed_rt_add_symbol(m, HED_RT_MANAGED_POINTER, &pointer, "m", 24);
+    assert_int_equal(sem_init(&is_asked, 0, 0) | sem_init(&may_answer, 0, 0), 0);
+    assert_int_equal(pthread_create(&other, NULL, init_slowly, NULL), 0);
+    while (sem_wait(&is_asked) != 0)
+        continue;
+    hed_rt_remove_module(m);
+    sem_post(&may_answer);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_null(pointer);
+}
+
+/* Bytes that are allocated; 0 under a sanitizer, which has its own allocator. */
+static size_t
+allocated(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+}
+
+/* A plug-in that is loaded again and again has new handles, and perhaps new addresses. */
+static void
+plugins_that_come_and_go_leave_nothing(void **state)
+{
+    size_t before = 0;
+
+    for (int round = 0; round < 50 * MANY; round++) {
+        struct hed_rt_module *m = hed_rt_add_module(image);
+        const void *stub = &stubs[0] + (size_t)round * 4096;
+        CUkernel k;
+
+        hed_rt_add_symbol(m, HED_RT_KERNEL, stub, "k0", 0);
+        assert_int_equal(hed_rt_kernel(cu, stub, &k), cudaSuccess);
+        hed_rt_remove_module(m);
+        if (round == MANY)
+            before = allocated();
+    }
+    assert_true(allocated() <= before);
+}
+
 /* Programs know managed variables by their own addresses, not by those of the pointers to them. */
 static void
 managed_variables_are_found_by_their_addresses(void **state)
@@ -250,7 +336,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(what_is_not_a_kernel_is_refused, play_driver),
     cmocka_unit_test_setup(one_stub_of_two_modules_lives_as_long_as_one_of_them, play_driver),
     cmocka_unit_test_setup(managed_variables_are_found_by_their_addresses, play_driver),
+    cmocka_unit_test_setup(no_thread_goes_on_without_managed_variables, play_driver),
+    cmocka_unit_test_setup(pointers_of_removed_modules_are_not_written, play_driver),
     cmocka_unit_test_setup(modules_come_and_go, play_driver),
+    cmocka_unit_test_setup(plugins_that_come_and_go_leave_nothing, play_driver),
     cmocka_unit_test_setup(threads_find_what_stays, play_driver),
 };
 
