@@ -123,12 +123,9 @@ enter_later(int device)
     return r;
 }
 
-enum {
-    HAS_CONTEXT = -1,
-    HAS_NEW_CONTEXT = -2, /* which another thread has just made, so that the call may work now */
-};
+#define HAS_CONTEXT (-1)
 
-/* Which device the thread should enter after a call has failed with `r`, or one of the above. */
+/* Which device the thread should enter after a call has failed with `r`. */
 static int
 device_to_enter(cudaError_t r)
 {
@@ -144,18 +141,23 @@ device_to_enter(cudaError_t r)
         return HAS_CONTEXT;
     for (int i = 0; i < DEVICES_MAX; i++)
         if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current) {
+            /* If it lives, another thread has just made it anew: this one has to enter it too. */
             if (is_active(i))
-                return r == cudaErrorContextIsDestroyed ? HAS_NEW_CONTEXT : HAS_CONTEXT;
+                return r == cudaErrorContextIsDestroyed ? i : HAS_CONTEXT;
             forget_primary(i, current);
             return i;
         }
-    /* The context that is gone may be the one of a stream; then the thread keeps its own. */
-    if (r != cudaErrorContextIsDestroyed ||
-        cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS)
+    if (r != cudaErrorContextIsDestroyed)
         return HAS_CONTEXT;
     /* A primary context that we have given up, or a context of others, who may have chosen the
      * device too. */
-    return cuda->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : hed_rt_thread.device;
+    if (cuda->cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        device = hed_rt_thread.device;
+    /* The context that is gone may be the one of a stream; then the thread keeps its own. */
+    if (cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS &&
+        !hed_rt_is_primary(current, device))
+        return HAS_CONTEXT;
+    return device;
 }
 
 bool
@@ -169,8 +171,8 @@ hed_rt_enter(cudaError_t *r)
         *r != cudaErrorInvalidResourceHandle)
         return false;
     device = device_to_enter(*r);
-    if (device < 0)
-        return device == HAS_NEW_CONTEXT;
+    if (device == HAS_CONTEXT)
+        return false;
     entered = enter_primary(device);
     if (entered != CUDA_SUCCESS)
         *r = (cudaError_t)entered;
