@@ -15,3 +15,23 @@ endforeach()
 heddle_program_test(cudart.old_texture.warp LABELS cudart COMMAND cudart_old_texture_110
     ENV HEDDLE_GPU=cpu HEDDLE_CONFIG= HEDDLE_CPU_CODEGEN=warp
         LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+
+# The same references in the driver API.
+add_executable(cudart_old_reference old_reference.c)
+target_link_libraries(cudart_old_reference PRIVATE heddle_harness libcuda)
+heddle_needs_gen(cudart_old_reference)
+heddle_program_test(cudart.old_reference LABELS cudart COMMAND cudart_old_reference
+    ENV HEDDLE_GPU=cpu HEDDLE_CONFIG= LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+
+# Old programs with their device on a server.
+if(TARGET backend_remote AND TARGET heddled AND TARGET heddle
+   AND NOT "thread" IN_LIST HEDDLE_SANITIZE)
+    foreach(name launch structs)
+        add_dependencies(cudart_old_${name}_80 backend_remote heddled heddle)
+        heddle_program_test(cudart.old_${name}.shm LABELS cudart remote
+            COMMAND ${PROJECT_SOURCE_DIR}/tests/harness/serve shm
+                    $<TARGET_FILE_DIR:libcuda> $<TARGET_FILE:heddle> cpu
+                    $<TARGET_FILE:cudart_old_${name}_80>
+            ENV HEDDLE_CONFIG= LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+    endforeach()
+endif()

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "driver/memory/array.h"
 #include "driver/module/image.h"
 #include "driver/module/module.h"
@@ -93,8 +94,16 @@ find_reference(struct hed_layer *self, CUmodule handle, const char *name, bool s
 
     const uint32_t i = hed_program_var(m->program, name);
 
-    if (i == HED_PROGRAM_NONE || !m->code->vars[i].texture || m->code->vars[i].surface != surface)
+    if (i == HED_PROGRAM_NONE && m->driver->machine->alone) {
+        /* Its variables are not listed here. */
+        hed_stats_unsupported(HED_API_CUDA,
+                              surface ? HED_cuModuleGetSurfRef : HED_cuModuleGetTexRef,
+                              "remote devices");
+        r = CUDA_ERROR_NOT_SUPPORTED;
+    } else if (i == HED_PROGRAM_NONE || !m->code->vars[i].texture ||
+               m->code->vars[i].surface != surface) {
         r = CUDA_ERROR_NOT_FOUND;
+    }
     hed_lock(&m->lock);
     if (r == CUDA_SUCCESS && m->unloaded)
         r = CUDA_ERROR_INVALID_HANDLE;
@@ -219,7 +228,8 @@ static CUresult
 soft_cuModuleGetTexRef(struct hed_layer *self, struct hed_cuModuleGetTexRef *a)
 {
     uint64_t handle;
-    const CUresult r = find_reference(self, a->hmod, a->name, false, &handle);
+    const CUresult r = a->pTexRef ? find_reference(self, a->hmod, a->name, false, &handle)
+                                  : CUDA_ERROR_INVALID_VALUE;
 
     if (r == CUDA_SUCCESS)
         *a->pTexRef = (CUtexref)(uintptr_t)handle;
@@ -230,7 +240,8 @@ static CUresult
 soft_cuModuleGetSurfRef(struct hed_layer *self, struct hed_cuModuleGetSurfRef *a)
 {
     uint64_t handle;
-    const CUresult r = find_reference(self, a->hmod, a->name, true, &handle);
+    const CUresult r = a->pSurfRef ? find_reference(self, a->hmod, a->name, true, &handle)
+                                   : CUDA_ERROR_INVALID_VALUE;
 
     if (r == CUDA_SUCCESS)
         *a->pSurfRef = (CUsurfref)(uintptr_t)handle;
@@ -428,34 +439,38 @@ is_bound_to(const struct hed_reference *r, CUresourcetype type)
 }
 
 GET_REFERENCE(cuTexRefGetAddress_v2, hTexRef, false,
-              is_bound_to(ref, CU_RESOURCE_TYPE_LINEAR) ||
-                  is_bound_to(ref, CU_RESOURCE_TYPE_PITCH2D),
+              a->pdptr && (is_bound_to(ref, CU_RESOURCE_TYPE_LINEAR) ||
+                           is_bound_to(ref, CU_RESOURCE_TYPE_PITCH2D)),
               *a->pdptr = ref->resource.resType == CU_RESOURCE_TYPE_LINEAR
                               ? ref->resource.res.linear.devPtr
                               : ref->resource.res.pitch2D.devPtr)
-GET_REFERENCE(cuTexRefGetArray, hTexRef, false, is_bound_to(ref, CU_RESOURCE_TYPE_ARRAY),
+GET_REFERENCE(cuTexRefGetArray, hTexRef, false,
+              a->phArray != NULL && is_bound_to(ref, CU_RESOURCE_TYPE_ARRAY),
               *a->phArray = ref->resource.res.array.hArray)
-GET_REFERENCE(cuSurfRefGetArray, hSurfRef, true, is_bound_to(ref, CU_RESOURCE_TYPE_ARRAY),
+GET_REFERENCE(cuSurfRefGetArray, hSurfRef, true,
+              a->phArray != NULL && is_bound_to(ref, CU_RESOURCE_TYPE_ARRAY),
               *a->phArray = ref->resource.res.array.hArray)
 GET_REFERENCE(cuTexRefGetMipmappedArray, hTexRef, false,
-              is_bound_to(ref, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY),
+              a->phMipmappedArray != NULL && is_bound_to(ref, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY),
               *a->phMipmappedArray = ref->resource.res.mipmap.hMipmappedArray)
-GET_REFERENCE(cuTexRefGetAddressMode, hTexRef, false, a->dim >= 0 && a->dim < 3,
+GET_REFERENCE(cuTexRefGetAddressMode, hTexRef, false, a->pam && a->dim >= 0 && a->dim < 3,
               *a->pam = ref->texture.addressMode[a->dim])
-GET_REFERENCE(cuTexRefGetFilterMode, hTexRef, false, true, *a->pfm = ref->texture.filterMode)
-GET_REFERENCE(cuTexRefGetMipmapFilterMode, hTexRef, false, true,
+GET_REFERENCE(cuTexRefGetFilterMode, hTexRef, false, a->pfm, *a->pfm = ref->texture.filterMode)
+GET_REFERENCE(cuTexRefGetMipmapFilterMode, hTexRef, false, a->pfm,
               *a->pfm = ref->texture.mipmapFilterMode)
-GET_REFERENCE(cuTexRefGetMipmapLevelBias, hTexRef, false, true,
+GET_REFERENCE(cuTexRefGetMipmapLevelBias, hTexRef, false, a->pbias,
               *a->pbias = ref->texture.mipmapLevelBias)
-GET_REFERENCE(cuTexRefGetMipmapLevelClamp, hTexRef, false, true,
+GET_REFERENCE(cuTexRefGetMipmapLevelClamp, hTexRef, false,
+              a->pminMipmapLevelClamp && a->pmaxMipmapLevelClamp,
               *a->pminMipmapLevelClamp = ref->texture.minMipmapLevelClamp;
               *a->pmaxMipmapLevelClamp = ref->texture.maxMipmapLevelClamp)
-GET_REFERENCE(cuTexRefGetMaxAnisotropy, hTexRef, false, true,
+GET_REFERENCE(cuTexRefGetMaxAnisotropy, hTexRef, false, a->pmaxAniso,
               *a->pmaxAniso = (int)ref->texture.maxAnisotropy)
-GET_REFERENCE(cuTexRefGetBorderColor, hTexRef, false, true,
+GET_REFERENCE(cuTexRefGetBorderColor, hTexRef, false, a->pBorderColor,
               memcpy(a->pBorderColor, ref->texture.borderColor, sizeof ref->texture.borderColor))
-GET_REFERENCE(cuTexRefGetFlags, hTexRef, false, true, *a->pFlags = ref->texture.flags)
-GET_REFERENCE(cuTexRefGetFormat, hTexRef, false, true, *a->pFormat = ref->format;
+GET_REFERENCE(cuTexRefGetFlags, hTexRef, false, a->pFlags, *a->pFlags = ref->texture.flags)
+GET_REFERENCE(cuTexRefGetFormat, hTexRef, false, a->pFormat && a->pNumChannels,
+              *a->pFormat = ref->format;
               *a->pNumChannels = (int)ref->channels)
 
 const struct hed_cuda_ops hed_calls_reference = {
