@@ -272,8 +272,11 @@ hed_rt_add_module(const void *wrapper)
     hed_unlock(&registry_lock);
     if (!m)
         m = calloc(1, sizeof *m);
-    if (m)
+    if (m) {
+        /* Whoever loaded the code of the module's last life too late must not leave it here. */
+        atomic_store_explicit(&m->library, NULL, memory_order_relaxed);
         atomic_store_explicit(&m->wrapper, wrapper, memory_order_relaxed);
+    }
     return m;
 }
 
@@ -361,11 +364,13 @@ remove_symbol_locked(struct hed_rt_symbol *s)
 }
 
 /* Tells the program where a managed variable is, unless the library with the variable is being
- * unloaded: then there is no such pointer any more. */
+ * unloaded: then there is no such pointer any more. If several threads do this at once, the program
+ * may read the pointer already: it is written once. */
 static cudaError_t
 place_managed(const struct hed_rt_driver *cu, CUlibrary library, struct hed_rt_symbol *pointer)
 {
     struct hed_rt_module *m = pointer->module;
+    void **where = (void **)(uintptr_t)pointer->host;
     CUdeviceptr at;
     size_t size;
     const CUresult r = cu->cuLibraryGetManaged(&at, &size, library, pointer->name);
@@ -375,9 +380,8 @@ place_managed(const struct hed_rt_driver *cu, CUlibrary library, struct hed_rt_s
         return (cudaError_t)r;
     hed_lock(&registry_lock);
     is_there = atomic_load_explicit(&m->library, memory_order_relaxed) == library;
-    if (is_there)
-        __atomic_store_n((void **)(uintptr_t)pointer->host, (void *)(uintptr_t)at,
-                         __ATOMIC_RELAXED);
+    if (is_there && *where != (void *)(uintptr_t)at)
+        *where = (void *)(uintptr_t)at;
     hed_unlock(&registry_lock);
     if (is_there && !hed_rt_find((void *)(uintptr_t)at))
         hed_rt_add_symbol(m, HED_RT_MANAGED, (void *)(uintptr_t)at, pointer->name, size);
@@ -436,9 +440,12 @@ hed_rt_init_modules(void)
 void
 hed_rt_remove_module(struct hed_rt_module *m)
 {
-    CUlibrary library = atomic_exchange_explicit(&m->library, NULL, memory_order_acq_rel);
+    CUlibrary library;
 
-    atomic_store_explicit(&m->wrapper, NULL, memory_order_relaxed);
+    /* A module that is taken back twice must not be used twice. */
+    if (!atomic_exchange_explicit(&m->wrapper, NULL, memory_order_relaxed))
+        return;
+    library = atomic_exchange_explicit(&m->library, NULL, memory_order_acq_rel);
     hed_lock(&registry_lock);
     module_waits_no_more_locked(m);
     while (m->symbols) {

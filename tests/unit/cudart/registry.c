@@ -116,6 +116,21 @@ a_module_that_was_not_used_is_not_unloaded(void **state)
 }
 
 static void
+a_module_that_is_removed_twice_is_used_once(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    struct hed_rt_module *a, *b;
+
+    hed_rt_remove_module(m);
+    hed_rt_remove_module(m);
+    a = hed_rt_add_module(image);
+    b = hed_rt_add_module(image);
+    assert_ptr_not_equal(a, b);
+    hed_rt_remove_module(a);
+    hed_rt_remove_module(b);
+}
+
+static void
 what_is_not_a_kernel_is_refused(void **state)
 {
     struct hed_rt_module *m = hed_rt_add_module(image);
@@ -333,6 +348,7 @@ managed_variables_are_found_by_their_addresses(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(code_is_loaded_at_its_first_use, play_driver),
     cmocka_unit_test_setup(a_module_that_was_not_used_is_not_unloaded, play_driver),
+    cmocka_unit_test_setup(a_module_that_is_removed_twice_is_used_once, play_driver),
     cmocka_unit_test_setup(what_is_not_a_kernel_is_refused, play_driver),
     cmocka_unit_test_setup(one_stub_of_two_modules_lives_as_long_as_one_of_them, play_driver),
     cmocka_unit_test_setup(managed_variables_are_found_by_their_addresses, play_driver),
