@@ -20,6 +20,7 @@
 
 #include "base/lock.h"
 #include "cudart/context.h"
+#include "cudart/front.h"
 #include "cudart/texture.h"
 #include "gen/cudart_calls.h"
 
@@ -111,6 +112,13 @@ hed_rt_forget_textures(const struct hed_rt_module *m)
 
 /* ---- how textures are read ------------------------------------------------------------------- */
 
+/* The member is reserved until CUDA 10.2. */
+static bool
+plain_trilinear(const textureReference *t)
+{
+    return hed_rt_version >= 11000 && t->disableTrilinearOptimization;
+}
+
 /* Tells the driver of what the host's variable says. */
 static cudaError_t
 tell_texture(const struct hed_rt_driver *cu, const struct binding *b)
@@ -119,7 +127,8 @@ tell_texture(const struct hed_rt_driver *cu, const struct binding *b)
     const bool whole = hed_rt_is_integer(b->format);
     const unsigned flags = (whole && !b->fractions ? CU_TRSF_READ_AS_INTEGER : 0u) |
                            (t->normalized ? CU_TRSF_NORMALIZED_COORDINATES : 0u) |
-                           (t->sRGB ? CU_TRSF_SRGB : 0u);
+                           (t->sRGB ? CU_TRSF_SRGB : 0u) |
+                           (plain_trilinear(t) ? CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION : 0u);
     CUresult r;
 
     if (whole) {
@@ -155,7 +164,8 @@ is_texture_told(const struct binding *b)
 
     return b->told && b->as.normalized == t->normalized && b->as.filterMode == t->filterMode &&
            memcmp(b->as.addressMode, t->addressMode, sizeof t->addressMode) == 0 &&
-           b->as.sRGB == t->sRGB && b->as.maxAnisotropy == t->maxAnisotropy &&
+           b->as.sRGB == t->sRGB && plain_trilinear(&b->as) == plain_trilinear(t) &&
+           b->as.maxAnisotropy == t->maxAnisotropy &&
            b->as.mipmapFilterMode == t->mipmapFilterMode &&
            memcmp(&b->as.mipmapLevelBias, &t->mipmapLevelBias, 3 * sizeof(float)) == 0;
 }
