@@ -18,7 +18,7 @@ call("cudaFree", In(PTR, "devPtr"), by_hand=True)
 call("cudaFreeArray", In(cudaArray_t, "array"), by_hand=True)
 call("cudaFreeAsync", In(PTR, "devPtr"), In(cudaStream_t, "hStream"), ptds=True,
      driver="cuMemFreeAsync")
-call("cudaFreeHost", In(PTR, "ptr"), by_hand=True)
+call("cudaFreeHost", In(PTR, "ptr"), driver="cuMemFreeHost")
 call("cudaFreeMipmappedArray", In(cudaMipmappedArray_t, "mipmappedArray"),
      by_hand=True)
 call("cudaGetMipmappedArrayLevel", Out(cudaArray_t, "levelArray"),

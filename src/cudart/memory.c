@@ -146,12 +146,6 @@ hed_rt_cudaMallocHost(const struct hed_rt_driver *cu, void **ptr, size_t size)
 }
 
 cudaError_t
-hed_rt_cudaFreeHost(const struct hed_rt_driver *cu, void *ptr)
-{
-    return ptr ? (cudaError_t)cu->cuMemFreeHost(ptr) : cudaSuccess;
-}
-
-cudaError_t
 hed_rt_cudaHostGetDevicePointer(const struct hed_rt_driver *cu, void **pDevice, void *pHost,
                                 unsigned int flags)
 {

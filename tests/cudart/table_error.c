@@ -146,10 +146,13 @@ void
 table_faults(void)
 {
     void *nowhere = (void *)16, *args[] = {&nowhere}, *pointer = NULL, *stream = NULL, *old = NULL;
+    void *event = NULL;
+    struct table_function_info info;
     int device = 77;
 
     table_register();
     QUIET(cudaStreamCreate, (void **), (&old));
+    QUIET(cudaEventCreate, (void **), (&event));
     table_keep(true);
     TRY("writes nowhere", cudaLaunchKernel,
         (const void *, struct table_dim3, struct table_dim3, void **, size_t, void *),
@@ -164,6 +167,9 @@ table_faults(void)
     TRY("after the fault", cudaStreamQuery, (void *), (NULL));
     TRY("a stream of before", cudaStreamSynchronize, (void *), (old));
     TRY("after the fault", cudaFree, (void *), (NULL));
+    TRY("nothing, after the fault", cudaFreeHost, (void *), (NULL));
+    TRY("after the fault", cudaFuncGetAttributes, (struct table_function_info *, const void *),
+        (&info, &table_add));
     TRY("after the fault", cudaGetDevice, (int *), (&device));
     TRY("after the fault", cudaSetDevice, (int), (0));
     TRY("after the fault", cudaGetDeviceCount, (int *), (&device));
@@ -176,6 +182,7 @@ table_faults(void)
     TRY("back", cudaSetDevice, (int), (0));
     TRY("back", cudaGetLastError, (void), ());
     TRY("repairs", cudaDeviceReset, (void), ());
+    TRY("of before the reset", cudaEventDestroy, (void *), (event));
     TRY("after the reset", cudaGetLastError, (void), ());
     TRY("after the reset", cudaMalloc, (void **, size_t), (&pointer, 16));
     TRY("after the reset", cudaDeviceSynchronize, (void), ());
