@@ -209,9 +209,11 @@ hed_rt_cudaLaunchCooperativeKernel(const struct hed_rt_driver *cu, const void *f
                                    cudaStream_t stream)
 {
     CUkernel kernel;
-    const cudaError_t e = hed_rt_kernel(cu, func, &kernel);
+    cudaError_t e = hed_rt_kernel(cu, func, &kernel);
     CUresult r;
 
+    if (e == cudaSuccess)
+        e = hed_rt_before_launch(cu);
     if (e != cudaSuccess)
         return e;
     r = cu->cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z,
@@ -231,6 +233,8 @@ hed_rt_cudaLaunchKernelExC(const struct hed_rt_driver *cu, const cudaLaunchConfi
     if (!config)
         return cudaErrorInvalidValue;
     r = hed_rt_kernel(cu, func, &kernel);
+    if (r == cudaSuccess)
+        r = hed_rt_before_launch(cu);
     if (r != cudaSuccess)
         return r;
     c = hed_rt_launch_config(config);

@@ -274,6 +274,18 @@ unbind(const struct hed_rt_driver *cu, const struct binding *b)
     return (cudaError_t)cu->cuTexRefSetAddress_v2(NULL, b->reference, 0, 0);
 }
 
+/* Ends a binding. How the texture is read is told now, too, for launches of which the runtime does
+ * not know (graphs); what is wrong with it is the next launch's result. */
+static cudaError_t
+end_binding(const struct hed_rt_driver *cu, const struct binding *b)
+{
+    const cudaError_t r = add_binding(b);
+
+    if (r == cudaSuccess)
+        (void)hed_rt_tell_textures(cu);
+    return r;
+}
+
 static bool
 same_channels(const cudaChannelFormatDesc *a, const cudaChannelFormatDesc *b)
 {
@@ -336,7 +348,7 @@ hed_rt_cudaBindTexture(const struct hed_rt_driver *cu, size_t *offset,
     b.format = texel.format;
     if (offset)
         *offset = b.offset;
-    return add_binding(&b);
+    return end_binding(cu, &b);
 }
 
 cudaError_t
@@ -372,7 +384,7 @@ hed_rt_cudaBindTexture2D(const struct hed_rt_driver *cu, size_t *offset,
         return r;
     if (offset)
         *offset = b.offset;
-    return add_binding(&b);
+    return end_binding(cu, &b);
 }
 
 /* Textures of arrays, and of mipmapped arrays by their first level. */
@@ -405,7 +417,7 @@ hed_rt_cudaBindTextureToArray(const struct hed_rt_driver *cu, const textureRefer
 
     if (r == cudaSuccess)
         r = (cudaError_t)cu->cuTexRefSetArray(b.reference, a, 0);
-    return r == cudaSuccess ? add_binding(&b) : r;
+    return r == cudaSuccess ? end_binding(cu, &b) : r;
 }
 
 cudaError_t
@@ -423,7 +435,7 @@ hed_rt_cudaBindTextureToMipmappedArray(const struct hed_rt_driver *cu,
         r = begin_array(cu, texref, level, desc, &b);
     if (r == cudaSuccess)
         r = (cudaError_t)cu->cuTexRefSetMipmappedArray(b.reference, m, 1);
-    return r == cudaSuccess ? add_binding(&b) : r;
+    return r == cudaSuccess ? end_binding(cu, &b) : r;
 }
 
 cudaError_t
