@@ -155,7 +155,9 @@ device_to_enter(cudaError_t r)
         device = hed_rt_thread.device;
     /* The context that is gone may be the one of a stream; then the thread keeps its own. */
     if (cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS &&
-        !hed_rt_is_primary(current, device))
+        !hed_rt_is_primary(current, device) &&
+        /* Once more: it may have been a primary one until another thread reset it just now. */
+        cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS)
         return HAS_CONTEXT;
     return device;
 }
@@ -174,6 +176,9 @@ hed_rt_enter(cudaError_t *r)
     if (device == HAS_CONTEXT)
         return false;
     entered = enter_primary(device);
+    /* Other threads have reset it again and again: that is worth another try. */
+    if (entered == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        return true;
     if (entered != CUDA_SUCCESS)
         *r = (cudaError_t)entered;
     return entered == CUDA_SUCCESS;

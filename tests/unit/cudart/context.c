@@ -18,6 +18,8 @@ static CUcontext current;
 static CUcontext below; /* that one, where the program has pushed contexts */
 static int retained[DEVICES];
 static bool has_driver; /* not the child of a process that uses it */
+static int alive;       /* how often a primary context is still there when somebody looks */
+static int resets;      /* how often another thread resets what is about to be made current */
 
 static CUresult
 play_count(int *count)
@@ -60,6 +62,10 @@ play_state(CUdevice device, unsigned int *flags, int *active)
 static CUresult
 play_set(CUcontext context)
 {
+    if (context && resets > 0) {
+        resets--;
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
     current = context ? context : below;
     if (!context)
         below = NULL;
@@ -100,7 +106,7 @@ static CUresult
 play_version(CUcontext context, unsigned *version)
 {
     *version = 3020;
-    return context == OWN ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return context == OWN || alive-- > 0 ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 static int
@@ -119,6 +125,7 @@ play_driver(void **state)
     cu->cuCtxGetDevice = play_device;
     current = below = NULL;
     has_driver = true;
+    alive = resets = 0;
     hed_rt_thread.device = 0;
     return 0;
 }
@@ -242,6 +249,22 @@ a_reset_by_others_is_noticed(void **state)
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
 }
 
+/* A call may meet several resets; none of them is the program's error. */
+static void
+resets_that_come_in_between_cost_another_try(void **state)
+{
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    /* Another thread has made the context anew, and resets it while this one looks. */
+    alive = 1;
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    alive = 0;
+    resets = 2;
+    assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
 static void
 a_lost_context_of_others_is_followed_by_one_of_its_device(void **state)
 {
@@ -265,6 +288,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),
+    cmocka_unit_test_setup(resets_that_come_in_between_cost_another_try, play_driver),
     cmocka_unit_test_setup(a_lost_context_of_others_is_followed_by_one_of_its_device, play_driver),
     cmocka_unit_test_setup(a_chosen_device_hides_contexts_below, play_driver),
     cmocka_unit_test_setup(a_peer_that_others_have_reset_is_taken_again, play_driver),
