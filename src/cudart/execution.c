@@ -48,6 +48,15 @@ take_green(CUcontext context)
     return taken;
 }
 
+static void
+keep_green(struct green_entry *e)
+{
+    hed_lock(&greens_lock);
+    e->next = greens;
+    greens = e;
+    hed_unlock(&greens_lock);
+}
+
 cudaError_t
 hed_rt_cudaDeviceGetExecutionCtx(const struct hed_rt_driver *cu, cudaExecutionContext_t *ctx,
                                  int device)
@@ -79,14 +88,11 @@ hed_rt_cudaGreenCtxCreate(const struct hed_rt_driver *cu, cudaExecutionContext_t
         return (cudaError_t)r;
     }
     *phCtx = (cudaExecutionContext_t)e->context;
-    hed_lock(&greens_lock);
-    e->next = greens;
-    greens = e;
-    hed_unlock(&greens_lock);
+    keep_green(e);
     return cudaSuccess;
 }
 
-/* Primary contexts end otherwise: with cudaDeviceReset(). */
+/* Primary contexts end otherwise: with cudaDeviceReset(). A call that fails may be made again. */
 cudaError_t
 hed_rt_cudaExecutionCtxDestroy(const struct hed_rt_driver *cu, cudaExecutionContext_t ctx)
 {
@@ -96,7 +102,10 @@ hed_rt_cudaExecutionCtxDestroy(const struct hed_rt_driver *cu, cudaExecutionCont
     if (!e)
         return cudaErrorInvalidValue;
     r = cu->cuGreenCtxDestroy(e->green);
-    free(e);
+    if (r == CUDA_SUCCESS)
+        free(e);
+    else
+        keep_green(e);
     return (cudaError_t)r;
 }
 

@@ -15,7 +15,7 @@ const int hed_rt_version = 13000;
 static struct hed_rt_driver *const cu = &hed_rt_legacy;
 static int created, destroyed, pushed;
 static CUgreenCtx streamed; /* whose stream was made last */
-static CUresult from_result;
+static CUresult from_result, destroy_result;
 
 static CUresult
 play_create(CUgreenCtx *out, CUdevResourceDesc desc, CUdevice device, unsigned flags)
@@ -35,8 +35,8 @@ play_from(CUcontext *out, CUgreenCtx green)
 static CUresult
 play_destroy(CUgreenCtx green)
 {
-    destroyed++;
-    return CUDA_SUCCESS;
+    destroyed += destroy_result == CUDA_SUCCESS;
+    return destroy_result;
 }
 
 static CUresult
@@ -81,7 +81,7 @@ play_driver(void **state)
     cu->cuCtxPopCurrent_v2 = play_pop;
     cu->cuStreamCreateWithPriority = play_stream;
     created = destroyed = pushed = 0;
-    from_result = CUDA_SUCCESS;
+    from_result = destroy_result = CUDA_SUCCESS;
     return 0;
 }
 
@@ -101,6 +101,20 @@ green_contexts_are_known_by_their_contexts(void **state)
     assert_int_equal(hed_rt_cudaExecutionCtxDestroy(cu, a), cudaErrorInvalidValue);
     assert_int_equal(hed_rt_cudaExecutionCtxDestroy(cu, b), cudaSuccess);
     assert_int_equal(destroyed, 2);
+}
+
+/* The front makes a call again that failed for the lack of a context. */
+static void
+an_end_that_fails_can_be_tried_again(void **state)
+{
+    cudaExecutionContext_t a = NULL;
+
+    assert_int_equal(hed_rt_cudaGreenCtxCreate(cu, &a, DESC, 0, 0), cudaSuccess);
+    destroy_result = CUDA_ERROR_INVALID_CONTEXT;
+    assert_int_equal(hed_rt_cudaExecutionCtxDestroy(cu, a), cudaErrorDeviceUninitialized);
+    destroy_result = CUDA_SUCCESS;
+    assert_int_equal(hed_rt_cudaExecutionCtxDestroy(cu, a), cudaSuccess);
+    assert_int_equal(destroyed, 1);
 }
 
 static void
@@ -132,6 +146,7 @@ other_contexts_are_entered_for_the_call(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(green_contexts_are_known_by_their_contexts, play_driver),
+    cmocka_unit_test_setup(an_end_that_fails_can_be_tried_again, play_driver),
     cmocka_unit_test_setup(what_fails_leaves_nothing_behind, play_driver),
     cmocka_unit_test_setup(other_contexts_are_entered_for_the_call, play_driver),
 };
