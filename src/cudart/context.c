@@ -123,6 +123,22 @@ enter_later(int device)
     return r;
 }
 
+#define LOOKS 4
+
+/* Whether a context lives and is not the primary one. It is looked at several times, because other
+ * threads may reset a primary context and make it anew: then it is none while it is gone. */
+static bool
+is_others(CUcontext context, int device)
+{
+    unsigned version;
+
+    for (int i = 0; i < LOOKS; i++)
+        if (cuda->cuCtxGetApiVersion(context, &version) != CUDA_SUCCESS ||
+            hed_rt_is_primary(context, device))
+            return false;
+    return true;
+}
+
 #define HAS_CONTEXT (-1)
 
 /* Which device the thread should enter after a call has failed with `r`. */
@@ -131,7 +147,6 @@ device_to_enter(cudaError_t r)
 {
     CUcontext current = NULL;
     CUdevice device;
-    unsigned version;
 
     if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
         return HAS_CONTEXT;
@@ -154,12 +169,7 @@ device_to_enter(cudaError_t r)
     if (cuda->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         device = hed_rt_thread.device;
     /* The context that is gone may be the one of a stream; then the thread keeps its own. */
-    if (cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS &&
-        !hed_rt_is_primary(current, device) &&
-        /* Once more: it may have been a primary one until another thread reset it just now. */
-        cuda->cuCtxGetApiVersion(current, &version) == CUDA_SUCCESS)
-        return HAS_CONTEXT;
-    return device;
+    return is_others(current, device) ? HAS_CONTEXT : device;
 }
 
 bool

@@ -255,8 +255,8 @@ resets_that_come_in_between_cost_another_try(void **state)
 {
     assert_true(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
-    /* Another thread has made the context anew, and resets it while this one looks. */
-    alive = 1;
+    /* Another thread makes the context anew and resets it while this one looks. */
+    alive = 3;
     assert_true(hed_rt_enter(&(cudaError_t){cudaErrorContextIsDestroyed}));
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
     alive = 0;
