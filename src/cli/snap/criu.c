@@ -4,17 +4,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/process.h"
 #include "base/str.h"
 #include "cli/env.h"
 #include "cli/install.h"
@@ -25,6 +29,7 @@
 #define NO_ROOT 31800  /* 3.18: the first with --unprivileged */
 #define NEW_VDSO 40100 /* 4.1: the first that knows [vvar_vclock] */
 #define LOG_MAX (4u << 20)
+#define DEAD_PATIENCE (HED_NS_PER_S / 2) /* for criu to notice that a process was killed */
 #define STREAM_BASE 40 /* where criu finds our standard streams; above what it uses at its start */
 
 #define CAP_CHECKPOINT_RESTORE_BIT 40
@@ -91,14 +96,59 @@ has_capability(int bit)
     return at && (strtoull(at + 7, NULL, 16) >> bit & 1) != 0;
 }
 
-/* Starts a program and waits for it. Its standard output and error go to out_fd; its standard input
- * is empty unless `streams`: then it keeps ours, and finds all three again at STREAM_BASE. Returns
- * its exit code, 128 + signal, or -errno. */
-static int
-run_criu(const char *path, char *const *words, char *const *env, int out_fd, bool streams)
+/* Has the process died? Its other threads may still be there, as long as criu traces them. */
+static bool
+is_dead(pid_t pid)
 {
-    int status = 0;
+    char text[1024];
+    const char *at = hed_process_stat(pid, text, sizeof text);
 
+    return !at || at[2] == 'Z' || at[2] == 'X';
+}
+
+/* Waits for criu. If the process that it saves is killed meanwhile, criu waits for ever: for its
+ * first thread, which the kernel keeps until criu has looked after all others. So criu is killed
+ * then. (Other processes of the same tree are lost too: criu's code is in them.) */
+static int
+wait_for_criu(pid_t criu, pid_t saved)
+{
+    /* Without such a descriptor (before Linux 5.3) we look more often. */
+    struct pollfd end = {.fd = saved > 0 ? (int)syscall(SYS_pidfd_open, criu, 0) : -1,
+                         .events = POLLIN};
+    uint64_t dead_since = 0;
+    int status = 0;
+    int code;
+
+    for (;;) {
+        const pid_t r = waitpid(criu, &status, saved > 0 ? WNOHANG : 0);
+
+        code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        if (r < 0 && errno != EINTR)
+            code = -errno;
+        if (r == criu || code < 0)
+            break;
+        if (saved <= 0)
+            continue;
+        if (!is_dead(saved))
+            dead_since = 0;
+        else if (dead_since == 0)
+            dead_since = hed_now_ns();
+        else if (hed_now_ns() - dead_since > DEAD_PATIENCE)
+            (void)kill(-criu, SIGKILL); /* it is the leader of its session */
+        (void)poll(&end, 1, end.fd >= 0 ? 100 : 2);
+    }
+    if (end.fd >= 0)
+        close(end.fd);
+    return code;
+}
+
+/* Starts a program and waits for it. Its standard output and error go to out_fd; its standard input
+ * is empty unless `streams`: then it keeps ours, and finds all three again at STREAM_BASE. `saved`
+ * is the process that it saves, or 0. Returns its exit code, 128 + signal, or -errno. */
+static int
+run_criu(const char *path, char *const *words, char *const *env, int out_fd, bool streams,
+         pid_t saved)
+{
     fflush(NULL);
 
     const pid_t pid = fork();
@@ -124,10 +174,7 @@ run_criu(const char *path, char *const *words, char *const *env, int out_fd, boo
         execve(path, words, env);
         _exit(127);
     }
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return wait_for_criu(pid, saved);
 }
 
 /* Asks criu for its version: "Version: 3.17.1". 0 if it does not say. */
@@ -142,7 +189,7 @@ ask_criu_version(const char *path)
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return 0;
 
-    const int code = run_criu(path, words, environ, pipe_fds[1], false);
+    const int code = run_criu(path, words, environ, pipe_fds[1], false, 0);
 
     close(pipe_fds[1]);
     if (code == 0) {
@@ -336,7 +383,7 @@ read_criu_log(const char *folder, const char *what, int code, struct hed_why *wh
 
 static int
 call_criu(const struct hed_criu *c, struct criu_words *w, const char *folder, bool streams,
-          struct hed_why *why)
+          pid_t saved, struct hed_why *why)
 {
     const char *what = w->list[1];
     struct hed_env env;
@@ -358,7 +405,7 @@ call_criu(const struct hed_criu *c, struct criu_words *w, const char *folder, bo
         return HED_ENOMEM;
     }
 
-    const int code = run_criu(c->path, w->list, env.vars, -1, streams);
+    const int code = run_criu(c->path, w->list, env.vars, -1, streams, saved);
 
     hed_env_fini(&env);
     if (code == 0)
@@ -366,6 +413,10 @@ call_criu(const struct hed_criu *c, struct criu_words *w, const char *folder, bo
     if (code < 0) {
         hed_why_set(why, "cannot start %s: %s", c->path, strerror(-code));
         return HED_EIO;
+    }
+    if (code == 128 + SIGKILL && saved > 0 && is_dead(saved)) {
+        hed_why_set(why, "process %d was killed while it was saved", (int)saved);
+        return HED_ENOTFOUND;
     }
     read_criu_log(folder, what, code, why);
     return HED_ENOTSUP;
@@ -384,7 +435,7 @@ hed_criu_dump(const struct hed_criu *c, const struct hed_criu_process *p, const 
     add_criu_word(&w, "--link-remap");
     add_criu_word(&w, "--ghost-limit");
     add_criu_word(&w, "1G");
-    return call_criu(c, &w, folder, false, why);
+    return call_criu(c, &w, folder, false, p->pid, why);
 }
 
 /* What criu calls a stream that ours takes the place of; NULL: it does not. */
@@ -446,7 +497,7 @@ hed_criu_restore(const struct hed_criu *c, const struct hed_criu_process *p, con
     add_criu_word(&w, "restored.pid");
     add_stream_words(&w, p);
 
-    const int err = call_criu(c, &w, folder, true, why);
+    const int err = call_criu(c, &w, folder, true, 0, why);
 
     if (err != 0)
         return err;
