@@ -12,6 +12,8 @@ from case import BUILD, TOP
 from guests import VmCase, COPY
 from harness.patience import until
 
+LIVES = BUILD / "tests/cudart/cudart_lives_13"
+OUR_RUNTIME = case.LIBRARIES / "cudart/libcudart.so.13"
 
 class Window(VmCase):
     """A guest with a window: rings, staging and pinned memory lie in it."""
@@ -24,7 +26,8 @@ class Window(VmCase):
         cls.kernels = case.kernel_programs()
         sources = [TOP / f"tests/cu/{golden.stem}.cu" for golden in cls.kernels.values()]
         cls.image = case.make_image(BUILD / "examples/array", COPY, *cls.array, *cls.answers,
-                                    *cls.kernels, *sources, BUILD / "tests/cu/cu_run")
+                                    *cls.kernels, *sources, BUILD / "tests/cu/cu_run", LIVES,
+                                    OUR_RUNTIME)
         cls.server = cls.serve(cls.listen("a"))
         cls.guest = cls.boot_guest("a", cls.image)
 
@@ -53,6 +56,14 @@ class Window(VmCase):
         for program in self.array:
             for uid in (0, 1000):
                 self.assertEqual(self.check(program, uid=uid), case.ARRAY)
+
+    def test_our_runtime(self):
+        """heddle's libcudart: before main(), in threads, at the end; and in NVIDIA's place."""
+        folders = f"{OUR_RUNTIME.parent}:{case.LIBRARIES}"
+        for what in ("order", "threads", "exit", "fork"):
+            self.check(f"{LIVES} {what}", LD_LIBRARY_PATH=folders)
+        for program in self.array:
+            self.assertEqual(self.check(program, uid=1000, LD_LIBRARY_PATH=folders), case.ARRAY)
 
     def test_answers(self):
         for program, golden in self.answers.items():
