@@ -93,8 +93,11 @@ class Program:
             return False
 
     def result(self, log=()):
-        out, _ = self.process.communicate(timeout=PATIENCE)
-        if self.process.returncode:
+        # communicate() would lose what readline() has read ahead.
+        if self.process.stdin:
+            self.process.stdin.close()
+        out = self.process.stdout.read()
+        if self.process.wait(PATIENCE):
             raise AssertionError(f"the program ended with {self.process.returncode}: {log}")
         return out.strip()
 

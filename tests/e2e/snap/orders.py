@@ -42,7 +42,7 @@ class Orders(Case):
     def tearDown(self):
         for p in self.programs:
             p.kill()
-            p.communicate()
+            p.wait()
         super().tearDown()
 
     # ---- servers and programs ----------------------------------------------------------------
@@ -93,16 +93,21 @@ class Orders(Case):
             p.stdin.flush()
             self.assertEqual(p.stdout.readline(), "done\n")
 
+    def finish(self, p, left):
+        """Its last rounds, and what it computed. communicate() would lose what readline() has read
+        ahead."""
+        self.rounds(p, left)
+        p.stdin.close()
+        number = p.stdout.read()
+        self.assertEqual(p.wait(), 0)
+        return number
+
     def is_right(self, p, left):
         """It does its last rounds, and computes what it computes undisturbed."""
-        self.rounds(p, left)
-        number = p.communicate()[0]
-        self.assertEqual(p.returncode, 0)
+        number = self.finish(p, left)
         if Orders.number is None:
             quiet = self.start(self.at(self.serve("quiet"), "shm"))
-            self.rounds(quiet, ROUNDS)
-            Orders.number = quiet.communicate()[0]
-            self.assertEqual(quiet.returncode, 0)
+            Orders.number = self.finish(quiet, ROUNDS)
         self.assertEqual(number, Orders.number)
 
     def drain(self, old, to):

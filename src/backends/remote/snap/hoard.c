@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -11,6 +10,7 @@
 
 #include "backends/remote/snap/contents.h"
 #include "base/err.h"
+#include "base/meminfo.h"
 #include "base/number.h"
 
 #define ROUND ((uint64_t)2 << 20) /* bytes; a huge page */
@@ -27,15 +27,6 @@ struct hed_remote_hoard {
     size_t count;
 };
 
-/* Bytes of this machine's memory that are free or can be freed, about. */
-static uint64_t
-available_memory(void)
-{
-    const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
-}
-
 static int
 get_room(struct hed_remote_hoard *h, uint64_t bytes, struct hed_why *why)
 {
@@ -44,8 +35,8 @@ get_room(struct hed_remote_hoard *h, uint64_t bytes, struct hed_why *why)
 
     if (room <= h->room)
         return 0;
-    if (room - h->room > available_memory()) {
-        hed_why_set(why, "%llu MiB of device memory do not fit into this machine's free memory",
+    if (room - h->room > hed_memory_available()) {
+        hed_why_set(why, "%llu MiB of device memory do not fit into what this machine has left",
                     (unsigned long long)(room >> 20));
         return HED_ENOMEM;
     }
