@@ -60,7 +60,8 @@ join_texts(char *out, size_t size, const char *a, const char *b)
     if (n + m >= size)
         return false;
     memcpy(out, a, n);
-    memcpy(out + n, b, m + 1);
+    memcpy(out + n, b, m);
+    out[n + m] = '\0';
     return true;
 }
 
