@@ -157,6 +157,18 @@ nothing_is_always_right(void **state)
                      cudaErrorInvalidMemcpyDirection);
 }
 
+/* Nobody looks at what is between two members. */
+static void
+clear_padding(CUDA_MEMCPY3D_v2 *c)
+{
+    memset((char *)&c->srcMemoryType + sizeof c->srcMemoryType, 0,
+           offsetof(CUDA_MEMCPY3D_v2, srcHost) - offsetof(CUDA_MEMCPY3D_v2, srcMemoryType) -
+               sizeof c->srcMemoryType);
+    memset((char *)&c->dstMemoryType + sizeof c->dstMemoryType, 0,
+           offsetof(CUDA_MEMCPY3D_v2, dstHost) - offsetof(CUDA_MEMCPY3D_v2, dstMemoryType) -
+               sizeof c->dstMemoryType);
+}
+
 static void
 there_is_a_way_back(void **state)
 {
@@ -177,6 +189,8 @@ there_is_a_way_back(void **state)
             assert_int_equal(back.extent.width, 8);
             assert_int_equal(back.dstPos.y, 12);
             assert_int_equal(hed_rt_copy_3d(cu, &back, &again), cudaSuccess);
+            clear_padding(&c);
+            clear_padding(&again);
             assert_memory_equal(&again, &c, sizeof c);
         }
 }
