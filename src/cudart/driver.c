@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -15,11 +15,28 @@ static struct {
     CUresult result; /* of cuInit() */
 } driver = {.once = PTHREAD_ONCE_INIT};
 
+/* The runtime has no session, whose settings it could use, and this library has a log of its own. A
+ * text that cannot be read is heddle's libcuda's to complain about. */
+static void
+read_log_setting(void)
+{
+    (void)hed_log_setup(getenv("HEDDLE_LOG"), NULL);
+}
+
+void
+hed_rt_open_log(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, read_log_setting);
+}
+
 static void
 load_driver(void)
 {
     CUresult (*init)(unsigned int) = NULL;
 
+    hed_rt_open_log();
     /* Our own path says where heddle's libcuda is, in case that nothing else does. */
     driver.library = dlopen("libcuda.so.1", RTLD_NOW);
     if (driver.library)

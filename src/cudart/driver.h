@@ -7,6 +7,9 @@
 
 #include "gen/cudart_driver.h"
 
+/* Reads from the environment what is logged. For those who log before the driver is loaded. */
+void hed_rt_open_log(void);
+
 /* The driver's function of this name, after cuInit(). NULL, with the result that the call has
  * then, if there is no driver, it does not start, or it lacks the function. */
 void *hed_rt_bind(const char *name, CUresult *why);

@@ -2,27 +2,26 @@
 #include "cudart/error.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "cudart/driver.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
 
+static int
+compare_error(const void *number, const void *error)
+{
+    const int a = *(const int *)number, b = ((const struct hed_rt_error *)error)->number;
+
+    return (a > b) - (a < b);
+}
+
 const struct hed_rt_error *
 hed_rt_find_error(int number)
 {
-    size_t low = 0, high = hed_rt_error_count;
-
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-
-        if (hed_rt_errors[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < hed_rt_error_count && hed_rt_errors[low].number == number ? &hed_rt_errors[low]
-                                                                           : NULL;
+    return bsearch(&number, hed_rt_errors, hed_rt_error_count, sizeof hed_rt_errors[0],
+                   compare_error);
 }
 
 cudaError_t
@@ -42,6 +41,7 @@ hed_rt_failed(cudaError_t r)
 void
 hed_rt_say_missing(const char *name, const char *why)
 {
+    hed_rt_open_log();
     hed_warn(CUDART, "%s is not supported: %s", name, why);
 }
 

@@ -1,7 +1,9 @@
 /* Beginnings and ends: a runtime that is used before main() and after it, by several threads at
  * once, in a forked child, by plug-ins that come and go, and beside other runtimes.
  *
- *     cudart_lives order|threads|exit|fork|plugins PLUGIN|runtimes LIBRARY...
+ *     HEDDLE_LOG=warn cudart_lives order|threads|exit|fork|missing
+ *     cudart_lives plugins PLUGIN
+ *     cudart_lives runtimes LIBRARY...
  *
  * Prints what went wrong and ends with 1; 0 if nothing did. */
 #include "image.h"
@@ -24,6 +26,7 @@ cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **args, 
                              cudaStream_t stream);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaVDPAUSetVDPAUDevice(void); /* nothing reads its arguments */
 
 #define THREADS 8
 #define ROUNDS 40
@@ -225,6 +228,30 @@ check_fork(void)
     expect(launch_count(p) == cudaSuccess && read_count(p) == 1, "the parent goes on");
 }
 
+/* ---- calls that are not there ---------------------------------------------------------------- */
+
+/* They fail each time, and are named in the log the first time. */
+static void
+check_missing(void)
+{
+    const int log = dup(STDERR_FILENO);
+    char text[512] = "";
+    const char *first;
+    int ends[2];
+
+    expect(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0, "a pipe for the log");
+    for (int i = 0; i < 2; i++)
+        if (cudaVDPAUSetVDPAUDevice() != cudaErrorNotSupported)
+            atomic_fetch_add(&failures, 1);
+    (void)dup2(log, STDERR_FILENO);
+    (void)close(ends[1]);
+    expect(read(ends[0], text, sizeof text - 1) >= 0, "the log");
+    first = strstr(text, "cudaVDPAUSetVDPAUDevice is not supported: ");
+    expect(first != NULL, "the name of the call in the log");
+    expect(first && !strstr(first + 1, "cudaVDPAUSetVDPAUDevice"), "only once");
+    expect(cudaGetLastError() == cudaErrorNotSupported, "the last error");
+}
+
 /* ---- plug-ins and other runtimes ------------------------------------------------------------- */
 
 /* The plug-in is lives_plugin.c: it registers when it is loaded, and takes it back at dlclose(). */
@@ -297,12 +324,14 @@ main(int argc, char **argv)
         check_exit();
     else if (strcmp(what, "fork") == 0)
         check_fork();
+    else if (strcmp(what, "missing") == 0)
+        check_missing();
     else if (strcmp(what, "plugins") == 0 && argc > 2)
         check_plugins(argv[2]);
     else if (strcmp(what, "runtimes") == 0)
         for (int i = 2; i < argc; i++)
             check_runtime(argv[i], early);
     else
-        expect(false, "usage: cudart_lives order|threads|exit|fork|plugins FILE|runtimes FILE...");
+        expect(false, "usage: see the first lines of lives.c");
     return atomic_load(&failures) != 0;
 }
