@@ -50,48 +50,6 @@ struct("cudaFuncAttributes", F(SIZE, "sharedSizeBytes"), F(SIZE, "constSizeBytes
 struct("cudaPointerAttributes", F(cudaMemoryType, "type"), F(I32, "device"),
        F(PTR, "devicePointer"), F(PTR, "hostPointer"), F(LONG, "reserved", 8))
 
-struct("cudaDeviceProp_12", F(CHAR, "name", 256), F(cudaUUID_t, "uuid"), F(CHAR, "luid", 8),
-       F(U32, "luidDeviceNodeMask"), F(SIZE, "totalGlobalMem"), F(SIZE, "sharedMemPerBlock"),
-       F(I32, "regsPerBlock"), F(I32, "warpSize"), F(SIZE, "memPitch"),
-       F(I32, "maxThreadsPerBlock"), F(I32, "maxThreadsDim", 3), F(I32, "maxGridSize", 3),
-       F(I32, "clockRate"), F(SIZE, "totalConstMem"), F(I32, "major"), F(I32, "minor"),
-       F(SIZE, "textureAlignment"), F(SIZE, "texturePitchAlignment"), F(I32, "deviceOverlap"),
-       F(I32, "multiProcessorCount"), F(I32, "kernelExecTimeoutEnabled"), F(I32, "integrated"),
-       F(I32, "canMapHostMemory"), F(I32, "computeMode"), F(I32, "maxTexture1D"),
-       F(I32, "maxTexture1DMipmap"), F(I32, "maxTexture1DLinear"), F(I32, "maxTexture2D", 2),
-       F(I32, "maxTexture2DMipmap", 2), F(I32, "maxTexture2DLinear", 3),
-       F(I32, "maxTexture2DGather", 2), F(I32, "maxTexture3D", 3), F(I32, "maxTexture3DAlt", 3),
-       F(I32, "maxTextureCubemap"), F(I32, "maxTexture1DLayered", 2),
-       F(I32, "maxTexture2DLayered", 3), F(I32, "maxTextureCubemapLayered", 2),
-       F(I32, "maxSurface1D"), F(I32, "maxSurface2D", 2), F(I32, "maxSurface3D", 3),
-       F(I32, "maxSurface1DLayered", 2), F(I32, "maxSurface2DLayered", 3),
-       F(I32, "maxSurfaceCubemap"), F(I32, "maxSurfaceCubemapLayered", 2),
-       F(SIZE, "surfaceAlignment"), F(I32, "concurrentKernels"), F(I32, "ECCEnabled"),
-       F(I32, "pciBusID"), F(I32, "pciDeviceID"), F(I32, "pciDomainID"), F(I32, "tccDriver"),
-       F(I32, "asyncEngineCount"), F(I32, "unifiedAddressing"), F(I32, "memoryClockRate"),
-       F(I32, "memoryBusWidth"), F(I32, "l2CacheSize"), F(I32, "persistingL2CacheMaxSize"),
-       F(I32, "maxThreadsPerMultiProcessor"), F(I32, "streamPrioritiesSupported"),
-       F(I32, "globalL1CacheSupported"), F(I32, "localL1CacheSupported"),
-       F(SIZE, "sharedMemPerMultiprocessor"), F(I32, "regsPerMultiprocessor"),
-       F(I32, "managedMemory"), F(I32, "isMultiGpuBoard"), F(I32, "multiGpuBoardGroupID"),
-       F(I32, "hostNativeAtomicSupported"), F(I32, "singleToDoublePrecisionPerfRatio"),
-       F(I32, "pageableMemoryAccess"), F(I32, "concurrentManagedAccess"),
-       F(I32, "computePreemptionSupported"), F(I32, "canUseHostPointerForRegisteredMem"),
-       F(I32, "cooperativeLaunch"), F(I32, "cooperativeMultiDeviceLaunch"),
-       F(SIZE, "sharedMemPerBlockOptin"), F(I32, "pageableMemoryAccessUsesHostPageTables"),
-       F(I32, "directManagedMemAccessFromHost"), F(I32, "maxBlocksPerMultiProcessor"),
-       F(I32, "accessPolicyMaxWindowSize"), F(SIZE, "reservedSharedMemPerBlock"),
-       F(I32, "hostRegisterSupported"), F(I32, "sparseCudaArraySupported"),
-       F(I32, "hostRegisterReadOnlySupported"), F(I32, "timelineSemaphoreInteropSupported"),
-       F(I32, "memoryPoolsSupported"), F(I32, "gpuDirectRDMASupported"),
-       F(U32, "gpuDirectRDMAFlushWritesOptions"), F(I32, "gpuDirectRDMAWritesOrdering"),
-       F(U32, "memoryPoolSupportedHandleTypes"), F(I32, "deferredMappingCudaArraySupported"),
-       F(I32, "ipcEventSupported"), F(I32, "clusterLaunch"), F(I32, "unifiedFunctionPointers"),
-       F(I32, "reserved", 63))
-
-struct("cudaPointerAttributes_12", F(cudaMemoryType, "type"), F(I32, "device"),
-       F(PTR, "devicePointer"), F(PTR, "hostPointer"))
-
 struct("cudaDeviceProp_11", F(CHAR, "name", 256), F(cudaUUID_t, "uuid"), F(CHAR, "luid", 8),
        F(U32, "luidDeviceNodeMask"), F(SIZE, "totalGlobalMem"), F(SIZE, "sharedMemPerBlock"),
        F(I32, "regsPerBlock"), F(I32, "warpSize"), F(SIZE, "memPitch"),
@@ -123,6 +81,19 @@ struct("cudaDeviceProp_11", F(CHAR, "name", 256), F(cudaUUID_t, "uuid"), F(CHAR,
        F(SIZE, "sharedMemPerBlockOptin"), F(I32, "pageableMemoryAccessUsesHostPageTables"),
        F(I32, "directManagedMemAccessFromHost"), F(I32, "maxBlocksPerMultiProcessor"),
        F(I32, "accessPolicyMaxWindowSize"), F(SIZE, "reservedSharedMemPerBlock"))
+
+# It grew at its end.
+struct("cudaDeviceProp_12", *cudaDeviceProp_11.fields, F(I32, "hostRegisterSupported"),
+       F(I32, "sparseCudaArraySupported"),
+       F(I32, "hostRegisterReadOnlySupported"), F(I32, "timelineSemaphoreInteropSupported"),
+       F(I32, "memoryPoolsSupported"), F(I32, "gpuDirectRDMASupported"),
+       F(U32, "gpuDirectRDMAFlushWritesOptions"), F(I32, "gpuDirectRDMAWritesOrdering"),
+       F(U32, "memoryPoolSupportedHandleTypes"), F(I32, "deferredMappingCudaArraySupported"),
+       F(I32, "ipcEventSupported"), F(I32, "clusterLaunch"), F(I32, "unifiedFunctionPointers"),
+       F(I32, "reserved", 63))
+
+struct("cudaPointerAttributes_12", F(cudaMemoryType, "type"), F(I32, "device"),
+       F(PTR, "devicePointer"), F(PTR, "hostPointer"))
 
 struct("cudaFuncAttributes_11", F(SIZE, "sharedSizeBytes"), F(SIZE, "constSizeBytes"),
        F(SIZE, "localSizeBytes"), F(I32, "maxThreadsPerBlock"), F(I32, "numRegs"),

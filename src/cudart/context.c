@@ -57,7 +57,7 @@ forget_primary(int device, CUcontext context)
 }
 
 static bool
-is_active(int device)
+is_primary_active(int device)
 {
     unsigned flags;
     int active = 0;
@@ -70,7 +70,7 @@ hed_rt_peer(int device, CUcontext *out)
 {
     const cudaError_t r = hed_rt_primary(device, out);
 
-    if (r != cudaSuccess || is_active(device))
+    if (r != cudaSuccess || is_primary_active(device))
         return r;
     forget_primary(device, *out);
     return hed_rt_primary(device, out);
@@ -128,7 +128,7 @@ enter_later(int device)
 /* Whether a context lives and is not the primary one. It is looked at several times, because other
  * threads may reset a primary context and make it anew: then it is none while it is gone. */
 static bool
-is_others(CUcontext context, int device)
+is_others_context(CUcontext context, int device)
 {
     unsigned version;
 
@@ -157,7 +157,7 @@ device_to_enter(cudaError_t r)
     for (int i = 0; i < DEVICES_MAX; i++)
         if (atomic_load_explicit(&primary[i], memory_order_relaxed) == current) {
             /* If it lives, another thread has just made it anew: this one has to enter it too. */
-            if (is_active(i))
+            if (is_primary_active(i))
                 return r == cudaErrorContextIsDestroyed ? i : HAS_CONTEXT;
             forget_primary(i, current);
             return i;
@@ -169,7 +169,7 @@ device_to_enter(cudaError_t r)
     if (cuda->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         device = hed_rt_thread.device;
     /* The context that is gone may be the one of a stream; then the thread keeps its own. */
-    return is_others(current, device) ? HAS_CONTEXT : device;
+    return is_others_context(current, device) ? HAS_CONTEXT : device;
 }
 
 bool
@@ -217,7 +217,7 @@ hed_rt_is_primary(CUcontext context, int device)
     if (device < DEVICES_MAX)
         ours = atomic_load_explicit(&primary[device], memory_order_acquire);
     /* Others may have made it: only if there is one, it is taken to be compared. */
-    if (!ours && (!is_active(device) || hed_rt_primary(device, &ours) != cudaSuccess))
+    if (!ours && (!is_primary_active(device) || hed_rt_primary(device, &ours) != cudaSuccess))
         return false;
     return ours == context;
 }

@@ -45,10 +45,12 @@ hed_rt_symbol_range(const struct hed_rt_driver *cu, const void *symbol, size_t c
     size_t size;
     const cudaError_t r = hed_rt_variable(cu, symbol, at, &size);
 
-    if (r == cudaSuccess && (offset > size || count > size - offset))
+    if (r != cudaSuccess)
+        return r;
+    if (offset > size || count > size - offset)
         return cudaErrorInvalidValue;
-    *at += r == cudaSuccess ? offset : 0;
-    return r;
+    *at += offset;
+    return cudaSuccess;
 }
 
 /* The driver finds what lies outside of all memory. */

@@ -29,7 +29,7 @@ _Static_assert(sizeof(cudaTextureDesc_v2) == sizeof(cudaTextureDesc), "textures 
 
 /* Today's form of an older description, in `room`; NULL stays NULL. */
 static const void *
-widen(void *room, size_t room_size, const void *old, size_t old_size)
+widen_desc(void *room, size_t room_size, const void *old, size_t old_size)
 {
     if (!old)
         return NULL;
@@ -47,9 +47,10 @@ create_old_texture(const struct hed_rt_driver *cu, cudaTextureObject_t *object,
     cudaTextureDesc t;
     cudaResourceViewDesc v;
 
-    return hed_rt_cudaCreateTextureObject(
-        cu, object, widen(&r, sizeof r, resource, sizeof *resource),
-        widen(&t, sizeof t, texture, texture_size), widen(&v, sizeof v, view, sizeof *view));
+    return hed_rt_cudaCreateTextureObject(cu, object,
+                                          widen_desc(&r, sizeof r, resource, sizeof *resource),
+                                          widen_desc(&t, sizeof t, texture, texture_size),
+                                          widen_desc(&v, sizeof v, view, sizeof *view));
 }
 
 cudaError_t
@@ -95,7 +96,7 @@ hed_rt_cudaCreateSurfaceObject_12(const struct hed_rt_driver *cu, cudaSurfaceObj
     cudaResourceDesc r;
 
     return hed_rt_cudaCreateSurfaceObject(cu, pSurfObject,
-                                          widen(&r, sizeof r, pResDesc, sizeof *pResDesc));
+                                          widen_desc(&r, sizeof r, pResDesc, sizeof *pResDesc));
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
