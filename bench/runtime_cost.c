@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cudart/image.h"
+#include "cudart/fatbin.h"
 #include "gen/cudart_abi.h"
 #include "library.h"
 

@@ -2,8 +2,7 @@
  * functions that a compiler's startup code calls. */
 #include "table.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "fatbin.h"
 
 char table_add, table_store, table_bounded, table_shared, table_missing;
 char table_dev[64], table_const[64], table_lost[64];
@@ -58,59 +57,16 @@ const char table_ptx[] = ".version 7.0\n"
                          "ret;\n"
                          "}\n";
 
-/* The container and its one entry: docs/internals/fatbin.md. */
-struct fatbin_header {
-    uint32_t magic;
-    uint16_t version, header_bytes;
-    uint64_t bytes;
-};
-
-struct fatbin_entry {
-    uint16_t kind, version;
-    uint32_t header_bytes;
-    uint64_t bytes;
-    uint32_t compressed, options;
-    uint16_t minor, major;
-    uint32_t arch, name, name_bytes;
-    uint64_t flags, unused, uncompressed;
-};
-
-struct fatbin_wrapper {
-    uint32_t magic, version;
-    const void *fatbin;
-    const void *unused;
-};
-
-static struct fatbin_wrapper image_wrapper;
 static void **image_handle;
 
 const void *
 table_fatbin(void)
 {
-    static _Alignas(8) char
-        bytes[sizeof(struct fatbin_header) + sizeof(struct fatbin_entry) + sizeof table_ptx + 8];
-    const uint64_t stored = (sizeof table_ptx + 7) / 8 * 8;
-    const struct fatbin_entry entry = {
-        .kind = 1,
-        .version = 0x101,
-        .header_bytes = sizeof entry,
-        .bytes = stored,
-        .major = 7,
-        .arch = 50,
-        .flags = 0x11,
-    };
-    const struct fatbin_header header = {
-        .magic = 0xba55ed50,
-        .version = 1,
-        .header_bytes = sizeof header,
-        .bytes = sizeof entry + stored,
-    };
+    static const struct image_wrapper *made;
 
-    memcpy(bytes, &header, sizeof header);
-    memcpy(bytes + sizeof header, &entry, sizeof entry);
-    memcpy(bytes + sizeof header + sizeof entry, table_ptx, sizeof table_ptx);
-    image_wrapper = (struct fatbin_wrapper){.magic = 0x466243b1, .version = 1, .fatbin = bytes};
-    return &image_wrapper;
+    if (!made)
+        made = image_wrap(table_ptx);
+    return made;
 }
 
 static void
