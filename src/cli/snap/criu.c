@@ -79,12 +79,13 @@ static bool
 machine_is_newer_than_criu(int version)
 {
 #ifdef __x86_64__
-    return version < NEW_VDSO && (file_mentions("/proc/self/maps", "[vvar_vclock]") ||
-                                  file_mentions("/proc/cpuinfo", " amx_tile"));
+    const bool is_affected = version < NEW_VDSO;
 #else
-    (void)version;
-    return false;
+    const bool is_affected = false;
 #endif
+
+    return is_affected && (file_mentions("/proc/self/maps", "[vvar_vclock]") ||
+                           file_mentions("/proc/cpuinfo", " amx_tile"));
 }
 
 static bool
