@@ -29,8 +29,6 @@ set_up(void)
 {
     struct hed_why why;
 
-    hed_near_objects_init(&cpu.near);
-    hed_lock_init(&cpu.near.conditions_lock, HED_RANK_CONDITIONS);
     hed_cpu_compile_init(&cpu);
     cpu.baseline = true;
     must(hed_pen_create(&cpu.pen, &why) == 0);

@@ -79,7 +79,7 @@ struct hed_job {
     size_t printf_limit;    /* bytes */
     size_t heap_limit;      /* bytes */
     struct hed_heap *heap;  /* of the device; NULL if malloc of kernels always fails */
-    struct hed_near *near;  /* knows objects by their lower halves; or NULL */
+    struct hed_near *near;  /* knows objects and conditions; or NULL */
     _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */
@@ -408,5 +408,6 @@ bool hed_cpu_texels_are_sound(const struct hed_texels *g);
 const struct hed_texture *hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object,
                                              struct hed_texture *own);
 
-/* rt.c: the value of a texture or surface object of which a kernel may have the lower half only. */
+/* rt.c: the address of the descriptor of a texture or surface object. References by name are such
+ * addresses already. */
 uint64_t hed_cpu_object(struct hed_ptx_strand *a, uint64_t object);

@@ -120,27 +120,23 @@ void
 hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
 {
     struct hed_strand *s = hed_strand_of(a);
+    const struct hed_near *n = s->block->grid->job->near;
 
-    struct hed_near *n = s->block->grid->job->near;
-    const bool is_known = a->grid->pen_outer == 0 || (n && hed_near_condition_is(n, handle));
-
-    if (handle % sizeof value || !is_known) {
+    if (!n || !hed_near_condition_set(n, handle, value))
         hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
-        return;
-    }
-    /* Relaxed: whoever reads it (driver/near/condition.c) does so when the grid has ended. */
-    atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)handle, value, memory_order_relaxed);
 }
 
 uint64_t
 hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
 {
-    if (object == 0 || object > UINT32_MAX)
+    const struct hed_near *n;
+    uint64_t at;
+
+    if (object == 0 || object >= HED_NUMBERS_END)
         return object;
-
-    struct hed_near *n = hed_strand_of(a)->block->grid->job->near;
-
-    return n ? hed_near_object_find(n, (uint32_t)object) : object;
+    n = hed_strand_of(a)->block->grid->job->near;
+    at = n ? hed_near_object_find(n, object) : 0;
+    return at ? at : object;
 }
 
 #define SYMBOL(name)               \

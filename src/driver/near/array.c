@@ -8,8 +8,6 @@
 #include "driver/memory/memory_index.h"
 #include "driver/near/near.h"
 
-#define PLACES_MAX 4 /* for a descriptor */
-
 CUresult
 hed_near_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes)
 {
@@ -52,32 +50,33 @@ hed_near_array_quiesce(void *m, struct hed_context *c, const struct hed_allocati
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* Descriptors are also known by their lower halves (object.c). Very few share one, so one of
- * several places is right. */
-static CUresult
-take_place(struct hed_context *c, size_t size, unsigned tries, uint64_t *value)
+static uint64_t
+number_of_new(struct hed_near *n, uint64_t descriptor)
 {
-    struct hed_near *n = c->device->driver->machine_state;
-    CUresult r = hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, value);
+    uint64_t value;
 
-    if (r == CUDA_SUCCESS && !hed_near_object_add(n, *value)) {
-        const uint64_t first = *value;
-
-        r = tries ? take_place(c, size, tries - 1, value) : CUDA_ERROR_OUT_OF_MEMORY;
-        (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, first);
-    }
-    return r;
+    hed_lock(&n->objects_lock);
+    value = hed_numbers_add_locked(&n->objects, (void *)(uintptr_t)descriptor);
+    hed_unlock(&n->objects_lock);
+    return value;
 }
 
 static CUresult
 publish_descriptor(void *m, struct hed_context *c, const void *descriptor, size_t size,
                    uint64_t *value)
 {
-    const struct hed_near *n = m;
-    const CUresult r = take_place(c, size, PLACES_MAX - 1, value);
+    struct hed_near *n = m;
+    uint64_t at;
+    CUresult r = hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, &at);
 
-    if (r == CUDA_SUCCESS)
-        n->executor->memory.copy(m, *value, (uint64_t)(uintptr_t)descriptor, size);
+    if (r != CUDA_SUCCESS)
+        return r;
+    n->executor->memory.copy(m, at, (uint64_t)(uintptr_t)descriptor, size);
+    *value = number_of_new(n, at);
+    if (*value == 0) {
+        (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, at);
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return r;
 }
 
@@ -95,28 +94,32 @@ hed_near_surface_made(void *m, struct hed_context *c, const struct hed_surface *
     return publish_descriptor(m, c, s, sizeof *s, value);
 }
 
-/* The value is the descriptor's address. */
+/* The descriptor's address. */
 uint64_t
 hed_near_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value)
 {
-    return value;
+    return hed_near_object_find(m, value);
 }
 
 CUresult
 hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value)
 {
     struct hed_driver *d = c->device->driver;
+    struct hed_near *n = m;
+    const uint64_t at = hed_near_object_find(n, value);
 
     hed_lock(&d->memory_lock);
 
-    const struct hed_allocation *found =
-        hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, value);
+    const struct hed_allocation *found = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, at);
     const struct hed_allocation entry = found ? *found : (struct hed_allocation){0};
 
     hed_unlock(&d->memory_lock);
 
     const CUresult r = found ? hed_memory_quiesce(c, &entry) : CUDA_SUCCESS;
 
-    hed_near_object_remove(m, value); /* kernels that still ran have ended */
+    hed_lock(&n->objects_lock); /* kernels that still ran have ended */
+    if (at && hed_near_object_find(n, value) == at)
+        hed_numbers_remove_locked(&n->objects, value);
+    hed_unlock(&n->objects_lock);
     return r;
 }

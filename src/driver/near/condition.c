@@ -1,7 +1,7 @@
-/* Conditions of graphs on this machine: words that kernels set, and that conditional nodes read.
+/* Conditions of graphs on this machine: values that kernels set, and that conditional nodes read.
  *
- * A handle is the address of its word. Kernels may still set it when its graph is gone, so words
- * are never given back to the system: another handle gets them.
+ * A handle is the number of a condition. Kernels may still set it when its graph is gone, so
+ * conditions are never given back to the system: another handle gets them.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,27 +9,30 @@
 #include "driver/graph/node.h"
 #include "driver/near/near.h"
 
-struct hed_near_condition {
-    _Atomic uint32_t value; /* must come first: kernels know its address */
-    uint32_t first;         /* the value at each launch of the graph */
+struct condition {
+    _Atomic uint32_t value;
+    uint32_t first; /* the value at each launch of the graph */
     bool has_first;
     uint64_t graph; /* handle of the graph; 0 if nobody uses the condition */
-    struct hed_near_condition *next;
 };
 
-static struct hed_near_condition *
-take_condition_locked(struct hed_near *n)
+/* Every number up to the end has a condition. */
+static struct condition *
+take_condition_locked(struct hed_near *n, uint64_t *handle)
 {
-    struct hed_near_condition *c = n->conditions;
+    struct condition *c;
 
-    while (c && c->graph)
-        c = c->next;
-    if (c)
-        return c;
+    for (uint32_t i = 1; i < n->conditions.end; i++) {
+        c = hed_numbers_find(&n->conditions, i);
+        *handle = i;
+        if (c->graph == 0)
+            return c;
+    }
     c = calloc(1, sizeof *c);
-    if (c) {
-        c->next = n->conditions;
-        n->conditions = c;
+    *handle = c ? hed_numbers_add_locked(&n->conditions, c) : 0;
+    if (*handle == 0) {
+        free(c);
+        c = NULL;
     }
     return c;
 }
@@ -39,17 +42,16 @@ hed_near_graph_condition(void *m, struct hed_context *ctx, uint64_t graph, unsig
                          unsigned flags, uint64_t *out)
 {
     struct hed_near *n = m;
-    struct hed_near_condition *c;
+    struct condition *c;
 
     hed_lock(&n->conditions_lock);
-    c = take_condition_locked(n);
+    c = take_condition_locked(n, out);
     if (c) {
         c->graph = graph;
         c->first = value;
         c->has_first = flags & CU_GRAPH_COND_ASSIGN_DEFAULT;
         /* Relaxed, here and below: a launch comes after it, and orders it. */
         atomic_store_explicit(&c->value, value, memory_order_relaxed);
-        *out = (uintptr_t)&c->value;
     }
     hed_unlock(&n->conditions_lock);
     return c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,22 +63,23 @@ hed_near_graph_conditions_gone(void *m, uint64_t graph)
     struct hed_near *n = m;
 
     hed_lock(&n->conditions_lock);
-    for (struct hed_near_condition *c = n->conditions; c; c = c->next)
+    for (uint32_t i = 1; i < n->conditions.end; i++) {
+        struct condition *c = hed_numbers_find(&n->conditions, i);
+
         if (c->graph == graph)
             c->graph = 0;
+    }
     hed_unlock(&n->conditions_lock);
 }
 
 bool
-hed_near_condition_is(struct hed_near *n, uint64_t handle)
+hed_near_condition_set(const struct hed_near *n, uint64_t handle, uint32_t value)
 {
-    const struct hed_near_condition *c;
+    struct condition *c = hed_numbers_find(&n->conditions, handle);
 
-    hed_lock(&n->conditions_lock);
-    c = n->conditions;
-    while (c && (uintptr_t)&c->value != handle)
-        c = c->next;
-    hed_unlock(&n->conditions_lock);
+    /* Relaxed: whoever reads it (hed_near_branch()) does so when the grid has ended. */
+    if (c)
+        atomic_store_explicit(&c->value, value, memory_order_relaxed);
     return c != NULL;
 }
 
@@ -84,9 +87,12 @@ void
 hed_near_conditions_begin(struct hed_near *n, uint64_t graph)
 {
     hed_lock(&n->conditions_lock);
-    for (struct hed_near_condition *c = n->conditions; c; c = c->next)
+    for (uint32_t i = 1; i < n->conditions.end; i++) {
+        struct condition *c = hed_numbers_find(&n->conditions, i);
+
         if (c->graph == graph && c->has_first)
             atomic_store_explicit(&c->value, c->first, memory_order_relaxed);
+    }
     hed_unlock(&n->conditions_lock);
 }
 
@@ -95,13 +101,13 @@ hed_near_conditions_begin(struct hed_near *n, uint64_t graph)
  * repeatedly while condition value is non-zero", "Body[n] is executed once, where 'n' is the value
  * of the condition. If the condition does not match a body index, no body is launched." */
 uint32_t
-hed_near_branch(const struct hed_condition *c)
+hed_near_branch(const struct hed_near *n, const struct hed_condition *node)
 {
+    const struct condition *c = hed_numbers_find(&n->conditions, node->handle);
     /* Acquire: pairs with a kernel's write, whose grid has ended. */
-    const uint32_t value =
-        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)c->handle, memory_order_acquire);
+    const uint32_t value = c ? atomic_load_explicit(&c->value, memory_order_acquire) : 0;
 
-    if (c->type == CU_GRAPH_COND_TYPE_SWITCH)
+    if (node->type == CU_GRAPH_COND_TYPE_SWITCH)
         return value;
     return value ? 0 : 1;
 }
@@ -109,11 +115,8 @@ hed_near_branch(const struct hed_condition *c)
 void
 hed_near_fini(struct hed_near *n)
 {
-    while (n->conditions) {
-        struct hed_near_condition *c = n->conditions;
-
-        n->conditions = c->next;
-        free(c);
-    }
-    hed_near_objects_fini(n);
+    for (uint32_t i = 1; i < n->conditions.end; i++)
+        free(hed_numbers_find(&n->conditions, i));
+    hed_numbers_fini(&n->conditions);
+    hed_numbers_fini(&n->objects);
 }

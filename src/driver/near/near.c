@@ -1,6 +1,8 @@
 /* The machine's table on top of an executor. See near.h. */
 #include "driver/near/near.h"
 
+#include <string.h>
+
 #include "driver/driver.h"
 
 /* ---- objects that need nothing from this machine --------------------------------------------- */
@@ -116,9 +118,10 @@ void
 hed_near_init(struct hed_near *n, const struct hed_executor *executor)
 {
     n->executor = executor;
-    n->conditions = NULL;
+    memset(&n->conditions, 0, sizeof n->conditions);
+    memset(&n->objects, 0, sizeof n->objects);
     hed_lock_init(&n->conditions_lock, HED_RANK_CONDITIONS);
-    hed_near_objects_init(n);
+    hed_lock_init(&n->objects_lock, HED_RANK_CONDITIONS);
     n->machine = (struct hed_machine){
         .memory = executor->memory,
         .clusters = executor->clusters,

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "driver/machine.h"
+#include "driver/near/numbers.h"
 #include "driver/stream/stream.h"
 #include "fatbin/arch.h"
 
@@ -78,8 +79,6 @@ enum hed_near_prefers {
     HED_NEAR_SASS, /* machine code */
 };
 
-#define HED_NEAR_OBJECT_LISTS 256
-
 /* The first member of an executor's state. */
 struct hed_near {
     struct hed_machine machine; /* for hed_driver_create(), together with the executor's state */
@@ -87,21 +86,25 @@ struct hed_near {
     enum hed_near_prefers prefers;
     _Atomic bool warned; /* of machine code that is not made for the device */
     struct hed_lock conditions_lock;
-    struct hed_near_condition *conditions; /* of all graphs; guarded by conditions_lock */
+    struct hed_numbers conditions; /* of all graphs; changed under conditions_lock */
     struct hed_lock objects_lock;
-    /* Textures and surfaces, by a part of their lower halves; guarded by objects_lock. */
-    struct hed_near_object *objects[HED_NEAR_OBJECT_LISTS];
+    struct hed_numbers objects; /* descriptors of textures and surfaces; under objects_lock */
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
 /* Needed only where the state is given back before the process ends. */
 void hed_near_fini(struct hed_near *n);
 
-/* The value of the texture or surface object that has this lower half; the half alone if none has
- * it. For kernels that run. */
-uint64_t hed_near_object_find(struct hed_near *n, uint32_t half);
-/* Is it the handle of a condition, of a graph or of none any more? For kernels that run. */
-bool hed_near_condition_is(struct hed_near *n, uint64_t handle);
+/* The address of the descriptor of a texture or surface object; 0 if there is none. For kernels that
+ * run. */
+static inline uint64_t
+hed_near_object_find(const struct hed_near *n, uint64_t value)
+{
+    return (uintptr_t)hed_numbers_find(&n->objects, value);
+}
+
+/* Sets a condition, of a graph or of none any more. False if there is none. For kernels that run. */
+bool hed_near_condition_set(const struct hed_near *n, uint64_t handle, uint32_t value);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */
 
@@ -150,12 +153,6 @@ CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, 
 CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
                                struct hed_graph_exec *body);
 
-/* object.c. add: false if another object has the same lower half, or there is no memory. */
-bool hed_near_object_add(struct hed_near *n, uint64_t value);
-void hed_near_object_remove(struct hed_near *n, uint64_t value);
-void hed_near_objects_init(struct hed_near *n);
-void hed_near_objects_fini(struct hed_near *n);
-
 /* condition.c: entries of the table. */
 CUresult hed_near_graph_condition(void *m, struct hed_context *ctx, uint64_t graph, unsigned value,
                                   unsigned flags, uint64_t *out);
@@ -163,7 +160,7 @@ void hed_near_graph_conditions_gone(void *m, uint64_t graph);
 /* A graph is launched: conditions of it that have a value at first have it again. */
 void hed_near_conditions_begin(struct hed_near *n, uint64_t graph);
 /* The branch that a conditional node runs now: a number, which none may have. */
-uint32_t hed_near_branch(const struct hed_condition *c);
+uint32_t hed_near_branch(const struct hed_near *n, const struct hed_condition *c);
 
 /* code.c: entries of the table. */
 CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,

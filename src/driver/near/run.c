@@ -170,7 +170,7 @@ run_choice(const struct hed_context *c, const struct hed_exec_node *n, struct he
     CUresult r = CUDA_SUCCESS;
 
     do {
-        const uint32_t which = hed_near_branch(&n->condition);
+        const uint32_t which = hed_near_branch(c->device->driver->machine_state, &n->condition);
 
         if (which >= n->condition.count)
             break;

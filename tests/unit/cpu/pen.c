@@ -138,7 +138,7 @@ static const struct attack attacks[] = {
      "  .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;\n"
      "  st.param.b64 [m], %rd1; st.param.b64 [f], %rd1; st.param.b32 [l], %r1;\n"
      "  st.param.b64 [n], %rd1; st.param.b64 [s], 1; call __assertfail, (m, f, l, n, s);\n"},
-    {"condition", WRITES, ILLEGAL,
+    {"condition", OTHER, ILLEGAL,
      "  .param .b64 h; .param .b32 v;\n"
      "  st.param.b64 [h], %rd1; st.param.b32 [v], %r2; call cudaGraphSetConditional, (h, v);\n"},
     {"texture object", OTHER, ILLEGAL,
@@ -193,8 +193,6 @@ setup_with(bool confined)
     heap = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (heap == MAP_FAILED || setup_cpu(NULL) != 0)
         return -1;
-    hed_near_objects_init(&cpu.near);
-    hed_lock_init(&cpu.near.conditions_lock, HED_RANK_CONDITIONS);
     if (confined) {
         hed_engine_free(cpu.engine);
         if (hed_pen_create(&cpu.pen, &why) != 0 ||

@@ -24,6 +24,12 @@ try(struct fake *f, size_t w, size_t h, size_t d, CUarray_format format, unsigne
                      &(CUDA_ARRAY3D_DESCRIPTOR_v2){w, h, d, format, channels, flags});
 }
 
+static const void *
+descriptor(const struct fake *f, unsigned long long object)
+{
+    return (const void *)(uintptr_t)hed_near_object_find(&f->near, object);
+}
+
 static void
 arrays_have_shapes(void **state)
 {
@@ -201,7 +207,7 @@ a_texture_is_a_descriptor(void **state)
     const struct hed_texture *d;
 
     ok(fake_call(f, cuTexObjectCreate, &x, &r, &t, NULL));
-    d = host(x);
+    d = descriptor(f, x);
     assert_int_equal(d->magic, HED_TEXTURE_MAGIC);
     assert_int_equal(d->shape, HED_SHAPE_2D);
     assert_int_equal(d->levels, 1);
@@ -253,7 +259,7 @@ bad_textures_are_refused(void **state)
     r = (CUDA_RESOURCE_DESC_v1){.resType = CU_RESOURCE_TYPE_LINEAR,
                                 .res.linear = {p, CU_AD_FORMAT_FLOAT, 1, 4096}};
     ok(fake_call(f, cuTexObjectCreate, &x, &r, &t, NULL));
-    assert_int_equal(((const struct hed_texture *)host(x))->level[0].width, 1024);
+    assert_int_equal(((const struct hed_texture *)descriptor(f, x))->level[0].width, 1024);
     bad(fake_call(f, cuSurfObjectCreate, &s, &r));
     r.res.linear.devPtr = p + 4;
     bad(fake_call(f, cuTexObjectCreate, &x, &r, &t, NULL));
@@ -291,7 +297,7 @@ views_and_mipmaps_are_described(void **state)
     ok(fake_call(f, cuMipmappedArrayCreate, &m, &d, 100));
     r.res.mipmap.hMipmappedArray = m;
     ok(fake_call(f, cuTexObjectCreate, &x, &r, &t, &v));
-    h = host(x);
+    h = descriptor(f, x);
     assert_int_equal(h->levels, 3);
     assert_int_equal(h->level[0].width, 16);
     assert_int_equal(h->level[2].width, 4);
@@ -317,7 +323,7 @@ surfaces_are_of_arrays(void **state)
     const struct hed_surface *d;
 
     ok(fake_call(f, cuSurfObjectCreate, &s, &r));
-    d = host(s);
+    d = descriptor(f, s);
     assert_int_equal(d->magic, HED_SURFACE_MAGIC);
     assert_int_equal(d->shape, HED_SHAPE_1D_LAYERED);
     assert_int_equal(d->image.depth, 5);
@@ -328,28 +334,62 @@ surfaces_are_of_arrays(void **state)
     fake_free(f);
 }
 
-/* Machine code has the lower half of an object in a register. */
+/* As on a GPU: textures and surfaces have the lowest numbers that are free. */
 static void
-objects_are_found_by_their_lower_halves(void **state)
+objects_are_small_numbers(void **state)
 {
-    struct fake *f = fake_create(1);
-    const uint64_t a = UINT64_C(0x200012345640), b = UINT64_C(0x300012345640);
+    struct fake *f = ready(1);
+    CUarray a = made(f, 64, 0, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST);
+    CUDA_RESOURCE_DESC_v1 r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a};
+    CUDA_TEXTURE_DESC_v1 t = {.flags = 0};
+    unsigned long long values[2000];
 
-    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), (uint32_t)a);
-    assert_true(hed_near_object_add(&f->near, a));
-    assert_true(hed_near_object_add(&f->near, a));
-    assert_false(hed_near_object_add(&f->near, b)); /* it would be taken for the other */
-    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), a);
-    hed_near_object_remove(&f->near, b);
-    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), a);
-    hed_near_object_remove(&f->near, a);
-    assert_true(hed_near_object_add(&f->near, b));
-    assert_int_equal(hed_near_object_find(&f->near, (uint32_t)a), b);
+    for (unsigned i = 0; i < 2000; i++) {
+        if (i % 2)
+            ok(fake_call(f, cuTexObjectCreate, &values[i], &r, &t, NULL));
+        else
+            ok(fake_call(f, cuSurfObjectCreate, &values[i], &r));
+        assert_int_equal(values[i], i + 1);
+    }
+    ok(fake_call(f, cuTexObjectDestroy, 1200));
+    ok(fake_call(f, cuSurfObjectDestroy, 7));
+    assert_null(descriptor(f, 7));
+    ok(fake_call(f, cuTexObjectCreate, &values[0], &r, &t, NULL));
+    assert_int_equal(values[0], 7);
+    ok(fake_call(f, cuTexObjectCreate, &values[0], &r, &t, NULL));
+    assert_int_equal(values[0], 1200);
+    ok(fake_call(f, cuTexObjectCreate, &values[0], &r, &t, NULL));
+    assert_int_equal(values[0], 2001);
     fake_free(f);
 }
 
+/* Kernels ask for anything. */
+static void
+numbers_that_were_not_given_have_nothing(void **state)
+{
+    static const uint64_t odd[] = {0, 2, 1023, 1024, 1 << 20, (1 << 20) - 1, UINT32_MAX,
+                                   UINT64_C(0x100000001), UINT64_MAX};
+    struct hed_numbers *t = calloc(1, sizeof *t);
+    int thing;
+
+    assert_non_null(t);
+    assert_null(hed_numbers_find(t, 1));
+    assert_int_equal(hed_numbers_add_locked(t, &thing), 1);
+    assert_ptr_equal(hed_numbers_find(t, 1), &thing);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        assert_null(hed_numbers_find(t, odd[i]));
+    for (unsigned i = 2; i < 1 << 20; i++)
+        assert_int_equal(hed_numbers_add_locked(t, &thing), i);
+    assert_int_equal(hed_numbers_add_locked(t, &thing), 0);
+    hed_numbers_remove_locked(t, 77777);
+    assert_int_equal(hed_numbers_add_locked(t, &thing), 77777);
+    hed_numbers_fini(t);
+    free(t);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(objects_are_found_by_their_lower_halves),
+    cmocka_unit_test(objects_are_small_numbers),
+    cmocka_unit_test(numbers_that_were_not_given_have_nothing),
     cmocka_unit_test(arrays_have_shapes),
     cmocka_unit_test(an_array_is_too_large_for_the_device),
     cmocka_unit_test(arrays_tell_what_they_are),

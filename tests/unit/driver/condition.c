@@ -1,5 +1,5 @@
 /* Conditional nodes on this machine: which branches run, how often, and what ends them. Host
- * functions stand for kernels that set a condition: the handle is its address. */
+ * functions stand for kernels that set a condition. */
 #include "unit/driver/busy.h"
 
 static _Atomic unsigned ran[3]; /* by branch: how often it ran */
@@ -10,11 +10,20 @@ count_run(void *arg)
     atomic_fetch_add((_Atomic unsigned *)arg, 1);
 }
 
+struct countdown {
+    const struct hed_near *near;
+    CUgraphConditionalHandle handle;
+    uint32_t left;
+};
+
 /* Counts the condition down. */
 static void
-count_down(void *handle)
+count_down(void *arg)
 {
-    atomic_fetch_sub((_Atomic uint32_t *)handle, 1);
+    struct countdown *c = arg;
+
+    assert_true(hed_near_condition_set(c->near, c->handle, --c->left));
+    c->left = c->left ? c->left : 5; /* for the next launch */
 }
 
 static void
@@ -99,10 +108,11 @@ loops_begin_with_their_first_value(void **state)
     CUgraph g, body;
 
     for (unsigned flags = 0; flags <= CU_GRAPH_COND_ASSIGN_DEFAULT; flags++) {
-        const CUgraphConditionalHandle handle =
-            make_choice(f, CU_GRAPH_COND_TYPE_WHILE, 1, 5, flags, &g, &body);
+        struct countdown c = {
+            &f->near, make_choice(f, CU_GRAPH_COND_TYPE_WHILE, 1, 5, flags, &g, &body), 5};
 
-        add_host(f, body, count_down, (void *)(uintptr_t)handle);
+        assert_int_equal(c.handle, 1); /* the lowest that is free, as on a GPU */
+        add_host(f, body, count_down, &c);
         launch_graph(f, g, s, 2);
         assert_int_equal(atomic_load(&ran[0]), flags ? 10 : 5);
     }
