@@ -310,6 +310,7 @@ main(void)
     CUlibrary module;
 
     setenv("HEDDLE_GPU", "null", 0);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     open_library();
     open_context();
     driver.launch = CU(cuLaunchKernel);

@@ -22,7 +22,7 @@ call("cudaDevSmResourceSplitByCount", In(PTR, "result", c="void *"), Out(U32, "n
      In(CPTR, "input", c="const void *"), In(PTR, "remaining", c="void *"), In(U32, "flags"),
      In(U32, "minCount"), editions="13..", since=13040, driver="cuDevSmResourceSplitByCount")
 call("cudaDeviceCanAccessPeer", Out(I32, "canAccessPeer"), In(I32, "device"),
-     In(I32, "peerDevice"), driver="cuDeviceCanAccessPeer")
+     In(I32, "peerDevice"), by_hand=True)
 call("cudaDeviceDisablePeerAccess", In(I32, "peerDevice"), by_hand=True)
 call("cudaDeviceEnablePeerAccess", In(I32, "peerDevice"), In(U32, "flags"),
      by_hand=True)

@@ -94,6 +94,22 @@ hed_rt_cudaDeviceEnablePeerAccess(const struct hed_rt_driver *cu, int peerDevice
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxEnablePeerAccess(peer, flags) : r;
 }
 
+/* Devices are looked at before the place for the answer. */
+cudaError_t
+hed_rt_cudaDeviceCanAccessPeer(const struct hed_rt_driver *cu, int *canAccessPeer, int device,
+                               int peerDevice)
+{
+    int answer = 0;
+    const CUresult r = cu->cuDeviceCanAccessPeer(&answer, device, peerDevice);
+
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (!canAccessPeer)
+        return cudaErrorInvalidValue;
+    *canAccessPeer = answer;
+    return cudaSuccess;
+}
+
 cudaError_t
 hed_rt_cudaDeviceDisablePeerAccess(const struct hed_rt_driver *cu, int peerDevice)
 {

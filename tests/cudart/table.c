@@ -117,10 +117,16 @@ table_result(const char *name, const char *label, int result)
     return result;
 }
 
+bool
+table_is_real(void)
+{
+    return getenv("HED_TABLE_REAL") != NULL;
+}
+
 void *
 table_stranger(void *address)
 {
-    return getenv("HED_TABLE_REAL") ? NULL : address;
+    return table_is_real() ? NULL : address;
 }
 
 void

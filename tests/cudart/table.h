@@ -203,8 +203,10 @@ int table_edition(void);
 int table_result(const char *name, const char *label, int result);
 int table_quiet(int result);
 void table_keep(bool keep);
-/* An address that is no kernel. Runtimes give it to the driver, and NVIDIA's may not survive that:
- * NULL if HED_TABLE_REAL is set. */
+/* Is it NVIDIA's driver (HED_TABLE_REAL), which does not survive everything? */
+bool table_is_real(void);
+/* An address that is no kernel. Runtimes give it to the driver, and NVIDIA's may not survive that,
+ * so it gets NULL. */
 void *table_stranger(void *address);
 /* A line about the outputs of the call before it. */
 void table_show(const char *format, ...) __attribute__((format(printf, 1, 2)));

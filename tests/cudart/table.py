@@ -175,8 +175,12 @@ def both(program, edition, ours, theirs):
     for area in areas(program):
         if area in without:
             continue
-        found, _ = differences(answers(program, theirs, area), answers(program, ours, area),
-                               allowed(edition, area))
+        left, right = answers(program, theirs, area), answers(program, ours, area)
+        found, _ = differences(left, right, allowed(edition, area))
+        if left[-1:] != ["end"] and left[-1:] == right[-1:]:
+            bad += 1
+            print(f"{area}: with both, {left[-1]}, after {len(left) - 1} and {len(right) - 1} "
+                  f"lines: {left[-2:-1]} and {right[-2:-1]}")
         if found:
             bad += len(found)
             print(f"{area}: {len(found)} differences")

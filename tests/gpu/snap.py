@@ -86,6 +86,7 @@ class Life:
     def saved(self, server):
         """Saved, which ends it, and restored."""
         file = self.check.work / "a.snap"
+        file.unlink(missing_ok=True)
         if not self.command("snap", "save", self.pid, "-o", file):
             return False
         until(self.gone)

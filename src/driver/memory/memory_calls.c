@@ -97,8 +97,7 @@ soft_cuMemAlloc_v2(struct hed_layer *self, struct hed_cuMemAlloc_v2 *a)
     if (!a->dptr || a->bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     r = hed_memory_take(c, HED_MEMORY_DEVICE, a->bytesize, 0, &at);
-    if (r == CUDA_SUCCESS)
-        *a->dptr = at;
+    *a->dptr = r == CUDA_SUCCESS ? at : 0; /* as on an H200 */
     return r == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
