@@ -291,8 +291,9 @@ _heddle_snap() {
     save) options+=" --output --dir --leave-running --zstd --label --deadline --listen" ;;
     restore) options+=" --gpu --new-pids --detach --verify --trust-user" ;;
     fork) options+=" --copies --gpu --verify --trust-user" ;;
-    out | pause) options+=" --deadline --listen" ;;
-    in) options+=" --gpu --verify" ;;
+    out) options+=" --deadline --listen --verbose" ;;
+    pause) options+=" --deadline --listen" ;;
+    in) options+=" --gpu --verify --verbose" ;;
     resume) options+=" --listen" ;;
     list) options+=" --json" ;;
     info) options+=" --extents --json" ;;

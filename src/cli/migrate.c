@@ -91,14 +91,6 @@ parse_migrate(struct migrate_words *w, int argc, char **argv)
 
 /* Parts that took no time to speak of are left out. */
 static void
-print_move_parts(const struct hed_talk_answer *a)
-{
-    for (unsigned i = 0; i < HED_TALK_PARTS; i++)
-        if (a->parts_ns[i] >= 1000)
-            printf("  %-9s %.3f ms\n", hed_talk_part_name(i), (double)a->parts_ns[i] * 1e-6);
-}
-
-static void
 show_move(const char *program, const char *address, uint64_t written, uint32_t rounds,
           uint64_t last_round, uint64_t stall_ns)
 {
@@ -127,7 +119,7 @@ ask_program(const struct migrate_words *w, pid_t pid)
     }
     show_move(a.program, a.address, a.written, a.rounds, a.last_round, a.stall_ns);
     if (w->verbose)
-        print_move_parts(&a);
+        hed_snap_print_parts(&a);
     return HED_EXIT_OK;
 }
 

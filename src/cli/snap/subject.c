@@ -78,6 +78,14 @@ hed_snap_check_info(const struct hed_talk_answer *info, enum hed_talk_state need
     return 0;
 }
 
+void
+hed_snap_print_parts(const struct hed_talk_answer *a)
+{
+    for (unsigned i = 0; i < HED_TALK_PARTS; i++)
+        if (a->parts_ns[i] >= 1000)
+            printf("  %-9s %.3f ms\n", hed_talk_part_name(i), (double)a->parts_ns[i] * 1e-6);
+}
+
 int
 hed_snap_check_address(const char *address, struct hed_why *why)
 {

@@ -16,6 +16,7 @@ static const char out_usage[] =
     "\n"
     "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
+    "  --verbose         say what it took the time for\n"
     "  -h, --help        show this help\n";
 
 static const char in_usage[] =
@@ -26,6 +27,7 @@ static const char in_usage[] =
     "\n"
     "  --gpu ADDRESS     the server to go to (default: the one that it had)\n"
     "  --verify          compare its GPU memory with what was saved before it goes on\n"
+    "  --verbose         say what it took the time for\n"
     "  -h, --help        show this help\n";
 
 static const char pause_usage[] =
@@ -45,24 +47,30 @@ static const char resume_usage[] = "usage: heddle snap resume PID|WORKER [--list
                                    "  --listen ADDRESS  the server that knows WORKER\n"
                                    "  -h, --help        show this help\n";
 
-enum { OPT_LISTEN, OPT_HELP, OPT_DEADLINE, OPT_GPU, OPT_VERIFY };
+enum { OPT_LISTEN, OPT_HELP, OPT_DEADLINE, OPT_VERBOSE, OPT_GPU, OPT_VERIFY };
 
 /* Each command knows the first `known` of them. */
 static const struct hed_cli_opt hold_options[] = {[OPT_LISTEN] = {"listen", true},
                                                   [OPT_HELP] = {"help", false},
                                                   [OPT_DEADLINE] = {"deadline", true},
                                                   {NULL, false}};
+static const struct hed_cli_opt out_options[] = {[OPT_LISTEN] = {"listen", true},
+                                                 [OPT_HELP] = {"help", false},
+                                                 [OPT_DEADLINE] = {"deadline", true},
+                                                 [OPT_VERBOSE] = {"verbose", false},
+                                                 {NULL, false}};
 static const struct hed_cli_opt resume_options[] = {
     [OPT_LISTEN] = {"listen", true}, [OPT_HELP] = {"help", false}, {NULL, false}};
 static const struct hed_cli_opt in_options[] = {
     [OPT_LISTEN] = {"listen", true},     [OPT_HELP] = {"help", false},
-    [OPT_DEADLINE] = {"deadline", true}, [OPT_GPU] = {"gpu", true},
-    [OPT_VERIFY] = {"verify", false},    {NULL, false}};
+    [OPT_DEADLINE] = {"deadline", true}, [OPT_VERBOSE] = {"verbose", false},
+    [OPT_GPU] = {"gpu", true},           [OPT_VERIFY] = {"verify", false},
+    {NULL, false}};
 
 struct swap_words {
     const char *subject, *listen, *gpu;
     uint64_t deadline_ns;
-    bool verify, help;
+    bool verify, verbose, help;
 };
 
 static int
@@ -96,6 +104,7 @@ parse_swap(const char *command, const struct hed_cli_opt *table, struct swap_wor
         w->listen = option == OPT_LISTEN ? o.value : w->listen;
         w->gpu = option == OPT_GPU ? o.value : w->gpu;
         w->verify = w->verify || option == OPT_VERIFY;
+        w->verbose = w->verbose || option == OPT_VERBOSE;
         w->help = w->help || option == OPT_HELP;
     }
     return HED_EXIT_OK;
@@ -129,61 +138,62 @@ ask_swap(const char *command, enum hed_talk_kind kind, const struct swap_words *
     return HED_EXIT_FAILED;
 }
 
+/* Tells of what was done, in a line of the program. */
+static void
+show_swap(enum hed_talk_kind kind, const struct hed_talk_answer *a, bool verbose)
+{
+    char bytes[HED_SNAP_AMOUNT], time[HED_SNAP_AMOUNT];
+
+    (void)hed_snap_bytes_text(a->written, bytes);
+    (void)hed_snap_time_text(a->total_ns, time);
+    if (kind == HED_TALK_OUT)
+        hed_cli_tell("%s is out: %s of GPU memory, %s", a->program, bytes, time);
+    else if (kind == HED_TALK_IN)
+        hed_cli_tell("%s goes on at %s: %s of GPU memory, %s", a->program, a->address, bytes, time);
+    if (verbose)
+        hed_snap_print_parts(a);
+}
+
 static int
 run_swap(const char *command, const char *usage, const struct hed_cli_opt *table,
-         enum hed_talk_kind kind, int argc, char **argv, struct hed_talk_answer *a)
+         enum hed_talk_kind kind, int argc, char **argv)
 {
     struct swap_words w = {0};
-    const int code = parse_swap(command, table, &w, argc, argv);
+    struct hed_talk_answer a;
+    int code = parse_swap(command, table, &w, argc, argv);
 
-    a->kind = 0;
     if (code != HED_EXIT_OK)
         return code;
     if (w.help) {
         fputs(usage, stdout);
         return HED_EXIT_OK;
     }
-    return ask_swap(command, kind, &w, a);
+    code = ask_swap(command, kind, &w, &a);
+    if (code == HED_EXIT_OK)
+        show_swap(kind, &a, w.verbose);
+    return code;
 }
 
 int
 hed_cli_snap_out(int argc, char **argv)
 {
-    struct hed_talk_answer a;
-    char bytes[HED_SNAP_AMOUNT], time[HED_SNAP_AMOUNT];
-    const int code = run_swap("snap out", out_usage, hold_options, HED_TALK_OUT, argc, argv, &a);
-
-    if (code == HED_EXIT_OK && a.kind)
-        hed_cli_tell("%s is out: %s of GPU memory, %s", a.program,
-                     hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
-    return code;
+    return run_swap("snap out", out_usage, out_options, HED_TALK_OUT, argc, argv);
 }
 
 int
 hed_cli_snap_in(int argc, char **argv)
 {
-    struct hed_talk_answer a;
-    char bytes[HED_SNAP_AMOUNT], time[HED_SNAP_AMOUNT];
-    const int code = run_swap("snap in", in_usage, in_options, HED_TALK_IN, argc, argv, &a);
-
-    if (code == HED_EXIT_OK && a.kind)
-        hed_cli_tell("%s goes on at %s: %s of GPU memory, %s", a.program, a.address,
-                     hed_snap_bytes_text(a.written, bytes), hed_snap_time_text(a.total_ns, time));
-    return code;
+    return run_swap("snap in", in_usage, in_options, HED_TALK_IN, argc, argv);
 }
 
 int
 hed_cli_snap_pause(int argc, char **argv)
 {
-    struct hed_talk_answer a;
-
-    return run_swap("snap pause", pause_usage, hold_options, HED_TALK_PAUSE, argc, argv, &a);
+    return run_swap("snap pause", pause_usage, hold_options, HED_TALK_PAUSE, argc, argv);
 }
 
 int
 hed_cli_snap_resume(int argc, char **argv)
 {
-    struct hed_talk_answer a;
-
-    return run_swap("snap resume", resume_usage, resume_options, HED_TALK_RESUME, argc, argv, &a);
+    return run_swap("snap resume", resume_usage, resume_options, HED_TALK_RESUME, argc, argv);
 }

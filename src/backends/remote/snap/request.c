@@ -119,6 +119,23 @@ hed_remote_guess_chunks(struct hed_remote *r)
     return 2 * hed_remote_extents_guess(r) / HED_EXTENT_CHUNK + 1024;
 }
 
+/* To whoever asked, and to the log. */
+static void
+tell_parts(const struct hed_remote_attendant *a, struct hed_remote_request *q, const char *what)
+{
+    char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
+    size_t used = 0;
+
+    for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
+        q->answer.parts_ns[i] = a->remote->laps.ns[i];
+        if (q->answer.parts_ns[i] >= 1000)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
+                                     hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
+    }
+    hed_info(REMOTE, "%s held the program for %.3f ms:%s", what, (double)q->answer.stall_ns * 1e-6,
+             text);
+}
+
 /* What is made before the program is held. */
 struct outgoing {
     struct hed_remote_pump *pump;
@@ -195,9 +212,13 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         drop_out(&o);
         return err;
     }
+    if (was_held)
+        a->remote->laps = (struct hed_remote_laps){.last = begin};
     err = copy_memory_out(a, q, &o);
+    hed_remote_lap(a->remote, HED_TALK_COPY);
     if (!err)
         err = hed_remote_part(a->remote, false, &q->why);
+    hed_remote_lap(a->remote, HED_TALK_LEAVE);
     if (err) {
         if (!was_held)
             hed_remote_release(a->remote);
@@ -210,6 +231,7 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         hed_session_tell_away(true, hed_now_ns() - begin);
     }
     q->answer.stall_ns = hed_now_ns() - begin;
+    tell_parts(a, q, "going out");
     drop_out(&o);
     q->answer.total_ns = hed_now_ns() - whole;
     return err;
@@ -234,6 +256,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
     f.pump = a->pump;
     f.shadow = a->shadow;
+    a->remote->laps = (struct hed_remote_laps){.last = begin};
     err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     hed_snap_reader_free(reader);
     q->answer.written = f.moved.bytes;
@@ -241,6 +264,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     q->answer.total_ns = q->answer.stall_ns = hed_now_ns() - begin;
     if (err)
         return err;
+    tell_parts(a, q, "coming in");
     a->state = HED_TALK_RUNNING;
     hed_session_tell_away(false, q->answer.total_ns);
     hed_remote_release(a->remote);
@@ -257,19 +281,8 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
 void
 hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request *q)
 {
-    char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
-    size_t used = 0;
-
-    if (!q->answer.stall_ns)
-        return;
-    for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
-        q->answer.parts_ns[i] = a->remote->laps.ns[i];
-        if (q->answer.parts_ns[i] >= 1000)
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
-                                     hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
-    }
-    hed_info(REMOTE, "a move held the program for %.3f ms:%s", (double)q->answer.stall_ns * 1e-6,
-             text);
+    if (q->answer.stall_ns)
+        tell_parts(a, q, "a move");
 }
 
 static int
