@@ -1,6 +1,7 @@
 /* A fat binary around a PTX text, as compilers put one into programs (docs/internals/fatbin.md). */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ struct image_entry {
     uint16_t minor, major;
     uint32_t arch, name, name_bytes;
     uint64_t flags, unused, uncompressed;
+    uint32_t options_text, options_bytes; /* NVIDIA's driver does not ask whether there are any */
+    uint64_t no_options;
 };
 
 /* What __cudaRegisterFatBinary() takes, for PTX of a version and for an architecture. It is never
@@ -37,6 +40,8 @@ image_wrap_as(const char *ptx, unsigned major, unsigned minor, unsigned arch)
                                       .version = 0x101,
                                       .header_bytes = sizeof entry,
                                       .bytes = stored,
+                                      .options = offsetof(struct image_entry, options_text),
+                                      .options_text = offsetof(struct image_entry, no_options),
                                       .minor = (uint16_t)minor,
                                       .major = (uint16_t)major,
                                       .arch = arch,
