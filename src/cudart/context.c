@@ -125,10 +125,10 @@ enter_later(int device)
 
 #define LOOKS 4
 
-/* Whether a context lives and is not the primary one. It is looked at several times, because other
- * threads may reset a primary context and make it anew: then it is none while it is gone. */
-static bool
-is_others_context(CUcontext context, int device)
+/* It is looked at several times, because other threads may reset a primary context and make it anew:
+ * then it is none while it is gone. */
+bool
+hed_rt_is_others_context(CUcontext context, int device)
 {
     unsigned version;
 
@@ -169,7 +169,7 @@ device_to_enter(cudaError_t r)
     if (cuda->cuCtxGetDevice(&device) != CUDA_SUCCESS)
         device = hed_rt_thread.device;
     /* The context that is gone may be the one of a stream; then the thread keeps its own. */
-    return is_others_context(current, device) ? HAS_CONTEXT : device;
+    return hed_rt_is_others_context(current, device) ? HAS_CONTEXT : device;
 }
 
 bool

@@ -30,3 +30,5 @@ cudaError_t hed_rt_peer(int device, CUcontext *out);
 
 /* Whether a context is the primary one of this device. */
 bool hed_rt_is_primary(CUcontext context, int device);
+/* Whether a context lives and is not the primary one. A primary one that was reset is none. */
+bool hed_rt_is_others_context(CUcontext context, int device);

@@ -53,7 +53,7 @@ hed_rt_cudaSetDeviceFlags(const struct hed_rt_driver *cu, unsigned int flags)
     if (!current && hed_rt_version >= 12000)
         return cudaErrorDeviceUninitialized;
     e = hed_rt_device(&device);
-    if (e == cudaSuccess && current && !hed_rt_is_primary(current, device))
+    if (e == cudaSuccess && current && hed_rt_is_others_context(current, device))
         return cudaErrorIncompatibleDriverContext;
     return e == cudaSuccess ? hed_rt_set_flags(cu, device, flags) : e;
 }

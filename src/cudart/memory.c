@@ -109,14 +109,17 @@ hed_rt_cudaMallocFromPoolAsync(const struct hed_rt_driver *cu, void **ptr, size_
     return (cudaError_t)r;
 }
 
-/* cudaFree(NULL) is how programs ask for a context. */
+/* cudaFree(NULL) is how programs ask for a context, which the driver does not need for that. */
 cudaError_t
 hed_rt_cudaFree(const struct hed_rt_driver *cu, void *devPtr)
 {
+    CUresult r = CUDA_SUCCESS;
     CUdevice device;
 
     if (!devPtr)
-        return (cudaError_t)cu->cuCtxGetDevice(&device);
+        r = cu->cuCtxGetDevice(&device);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
     return (cudaError_t)cu->cuMemFree_v2((CUdeviceptr)(uintptr_t)devPtr);
 }
 

@@ -110,6 +110,7 @@ struct table_resource {
         } pitch2d;
         long reserved[16];
     } u;
+    unsigned flags; /* since CUDA 12 */
 };
 
 struct table_texture {
@@ -203,8 +204,9 @@ int table_edition(void);
 int table_result(const char *name, const char *label, int result);
 int table_quiet(int result);
 void table_keep(bool keep);
-/* Is it NVIDIA's driver (HED_TABLE_REAL), which does not survive everything? */
+/* Is it NVIDIA's driver (HED_TABLE_REAL)? It does not survive everything. */
 bool table_is_real(void);
+#define TRY_SOFT(...) (table_is_real() ? 0 : TRY(__VA_ARGS__))
 /* An address that is no kernel. Runtimes give it to the driver, and NVIDIA's may not survive that,
  * so it gets NULL. */
 void *table_stranger(void *address);

@@ -194,9 +194,9 @@ resets(void)
     TRY("with all", cudaDeviceReset, (void), ());
     show_contexts(NULL);
     TRY("of before", cudaFree, (void *), (p));
-    TRY("of before", cudaStreamSynchronize, (void *), (stream));
-    TRY("of before", cudaEventSynchronize, (void *), (event));
-    TRY("of before", cudaStreamDestroy, (void *), (stream));
+    TRY_SOFT("of before", cudaStreamSynchronize, (void *), (stream));
+    TRY_SOFT("of before", cudaEventSynchronize, (void *), (event));
+    TRY_SOFT("of before", cudaStreamDestroy, (void *), (stream));
     launch("after a reset");
     TRY("after a reset", cudaMemcpyFromSymbol, (void *, const void *, size_t, size_t, int),
         (&value, table_dev, sizeof value, 0, TO_HOST));

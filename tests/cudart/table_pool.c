@@ -159,9 +159,8 @@ entry_points(void)
         TRY("none", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
             ("cuNothing", &address, 0));
         table_show("address %p", address);
-        if (!table_is_real())
-            TRY("no name", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
-                (NULL, &address, 0));
+        TRY_SOFT("no name", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
+                 (NULL, &address, 0));
     } else {
         TRY("cuMemAlloc", cudaGetDriverEntryPoint,
             (const char *, void **, unsigned long long, int *),
@@ -175,11 +174,11 @@ entry_points(void)
         TRY("bad flags", cudaGetDriverEntryPoint,
             (const char *, void **, unsigned long long, int *),
             ("cuMemAlloc", &address, 77, &status));
-        if (!table_is_real())
-            TRY("no name", cudaGetDriverEntryPoint,
-                (const char *, void **, unsigned long long, int *), (NULL, &address, 0, &status));
-        TRY("no place", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long, int *),
-            ("cuMemAlloc", NULL, 0, &status));
+        TRY_SOFT("no name", cudaGetDriverEntryPoint,
+                 (const char *, void **, unsigned long long, int *), (NULL, &address, 0, &status));
+        TRY_SOFT("no place", cudaGetDriverEntryPoint,
+                 (const char *, void **, unsigned long long, int *),
+                 ("cuMemAlloc", NULL, 0, &status));
     }
     TRY("plain", cudaGetDriverEntryPointByVersion,
         (const char *, void **, unsigned, unsigned long long, int *),
@@ -192,13 +191,12 @@ entry_points(void)
         (const char *, void **, unsigned, unsigned long long, int *),
         ("cuNothing", &address, 12000, 0, &status));
     table_show("address %p, status %d", address, status);
-    if (!table_is_real())
-        TRY("no name", cudaGetDriverEntryPointByVersion,
-            (const char *, void **, unsigned, unsigned long long, int *),
-            (NULL, &address, 12000, 0, &status));
-    TRY("no place", cudaGetDriverEntryPointByVersion,
-        (const char *, void **, unsigned, unsigned long long, int *),
-        ("cuMemAlloc", NULL, 12000, 0, &status));
+    TRY_SOFT("no name", cudaGetDriverEntryPointByVersion,
+             (const char *, void **, unsigned, unsigned long long, int *),
+             (NULL, &address, 12000, 0, &status));
+    TRY_SOFT("no place", cudaGetDriverEntryPointByVersion,
+             (const char *, void **, unsigned, unsigned long long, int *),
+             ("cuMemAlloc", NULL, 12000, 0, &status));
     TRY("bad flags", cudaGetDriverEntryPointByVersion,
         (const char *, void **, unsigned, unsigned long long, int *),
         ("cuMemAlloc", &address, 12000, 77, &status));

@@ -384,20 +384,20 @@ external_objects(void)
     mipmap.channel.x = 7;
     TRY("7 bits", cudaExternalMemoryGetMappedMipmappedArray, (void **, void *, const void *),
         (&object, NULL, &mipmap));
-    TRY("no semaphore", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
-        (handles, signal, 1, NULL));
-    TRY("no parameters", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
-        (handles, NULL, 1, NULL));
+    TRY_SOFT("no semaphore", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+             (handles, signal, 1, NULL));
+    TRY_SOFT("no parameters", cudaSignalExternalSemaphoresAsync,
+             (void **, void *, unsigned, void *), (handles, NULL, 1, NULL));
     TRY("nothing", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
         (handles, signal, 0, NULL));
-    TRY("no semaphores", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
-        (NULL, signal, 1, NULL));
-    TRY("no semaphore", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
-        (handles, wait, 1, NULL));
-    TRY("no parameters", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
-        (handles, NULL, 1, NULL));
-    TRY("no semaphore", cudaSignalExternalSemaphoresAsync_v2, (void **, void *, unsigned, void *),
-        (handles, signal, 1, NULL));
+    TRY_SOFT("no semaphores", cudaSignalExternalSemaphoresAsync,
+             (void **, void *, unsigned, void *), (NULL, signal, 1, NULL));
+    TRY_SOFT("no semaphore", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+             (handles, wait, 1, NULL));
+    TRY_SOFT("no parameters", cudaWaitExternalSemaphoresAsync, (void **, void *, unsigned, void *),
+             (handles, NULL, 1, NULL));
+    TRY_SOFT("no semaphore", cudaSignalExternalSemaphoresAsync_v2,
+             (void **, void *, unsigned, void *), (handles, signal, 1, NULL));
 }
 
 static void

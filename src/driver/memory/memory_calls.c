@@ -136,8 +136,11 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
     struct hed_context *c;
     CUresult r = hed_memory_begin(self, &c);
 
-    if (a->dptr == 0) /* NVIDIA's driver does not need a context for this */
-        return r == CUDA_ERROR_NOT_INITIALIZED ? r : CUDA_SUCCESS;
+    /* NVIDIA's driver needs no context for this, but one that has failed says so. */
+    if (a->dptr == 0 && (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED))
+        return CUDA_SUCCESS;
+    if (a->dptr == 0)
+        return r;
     if (r != CUDA_SUCCESS)
         return r;
 

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "server/worker/code.h"
 #include "server/worker/graph.h"
+#include "server/worker/memory.h"
 #include "server/worker/worker.h"
 
 #define ATTRIBUTES_MAX 64
@@ -20,8 +21,12 @@ hed_worker_current(struct hed_worker *w)
     return c;
 }
 
-/* Does all of the memory belong to the client? Between the shares there is memory of the worker;
- * variables of modules are outside the shares. */
+/* Could all of the memory belong to the client? Between the shares there is memory of the worker;
+ * variables of modules are outside the shares.
+ *
+ * It must also be there (hed_memory_reaches()): NVIDIA's driver takes what it does not know for
+ * memory of this process, and crashes at the launch. A client that comes from another worker may
+ * tell us about a graph before all of its memory is here. */
 static bool
 is_clients_memory(struct hed_worker *w, uint64_t at, uint64_t size)
 {
@@ -136,7 +141,7 @@ rows_per_plane(const struct hed_copy *c, const struct hed_copy_side *s)
     return c->box.depth > 1 ? s->slice / s->pitch : c->box.height;
 }
 
-/* Returns 0, HED_EFORMAT, or HED_ENOTFOUND if there is no such array. */
+/* Returns 0, HED_EFORMAT, or HED_ENOTFOUND if there is no such array or memory. */
 static int
 check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy_side *s,
            CUarray *array)
@@ -144,9 +149,10 @@ check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy
     uint64_t bytes, real = 0;
 
     *array = NULL;
+    if (!s->array && (!span_of_node_side(c, s, &bytes) || !is_clients_memory(w, s->at, bytes)))
+        return HED_EFORMAT;
     if (!s->array)
-        return span_of_node_side(c, s, &bytes) && is_clients_memory(w, s->at, bytes) ? 0
-                                                                                     : HED_EFORMAT;
+        return hed_memory_reaches(w, s->at, bytes) ? 0 : HED_ENOTFOUND;
 
     const int err =
         hed_name_fits(s->array, "array") ? hed_name_real(w->names, s->array, &real) : HED_ENOTFOUND;
@@ -214,6 +220,9 @@ add_fill(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *o
         __builtin_mul_overflow(f->pitch, f->height - 1, &bytes) ||
         __builtin_add_overflow(bytes, row, &bytes) || !is_clients_memory(w, f->to, bytes))
         return HED_EFORMAT;
+    *r = CUDA_ERROR_INVALID_VALUE;
+    if (!hed_memory_reaches(w, f->to, bytes))
+        return 0;
 
     const CUDA_MEMSET_NODE_PARAMS_v1 params = {.dst = f->to,
                                                .pitch = f->pitch,
@@ -285,9 +294,15 @@ add_values(struct hed_worker_channel *ch, const struct hed_node_position *p, CUg
 
     if (!ops)
         return HED_ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
+    *r = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < count; i++) {
         if (!value_op(ch->worker, &v[i], &ops[i]))
             return HED_EFORMAT;
+        if (!hed_memory_reaches(ch->worker, v[i].at, sizeof(uint64_t)))
+            *r = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (*r != CUDA_SUCCESS)
+        return 0;
 
     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 params = {
         .ctx = hed_worker_current(ch->worker), .count = count, .paramArray = ops};

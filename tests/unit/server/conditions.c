@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "server/worker/code.h"
 #include "server/worker/graph.h"
+#include "server/worker/memory.h"
 #include "server/worker/worker.h"
 
 #define NAME(kind, n) ((uint64_t)(kind) << 56 | UINT64_C(1) << 32 | (n))
@@ -77,6 +78,14 @@ hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
     return false;
 }
 
+static uint64_t mapped; /* bytes at the beginning of the arena */
+
+bool
+hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    return at - w->base + size <= mapped;
+}
+
 /* ---- a backend: graphs are small numbers ----------------------------------------------------- */
 
 #define CALL(call) static CUresult fake_##call(struct hed_layer *self, struct hed_##call *a)
@@ -98,6 +107,20 @@ CALL(cuGraphDestroy)
 CALL(cuGraphAddEmptyNode)
 {
     hear("empty", a->hGraph);
+    NEW(a->phGraphNode);
+    return next;
+}
+
+CALL(cuGraphAddMemsetNode)
+{
+    hear("memset", a->hGraph);
+    NEW(a->phGraphNode);
+    return next;
+}
+
+CALL(cuGraphAddMemcpyNode)
+{
+    hear("memcpy", a->hGraph);
     NEW(a->phGraphNode);
     return next;
 }
@@ -150,6 +173,8 @@ static const struct hed_cuda_ops ops = {
     .cuGraphCreate = fake_cuGraphCreate,
     .cuGraphDestroy = fake_cuGraphDestroy,
     .cuGraphAddEmptyNode = fake_cuGraphAddEmptyNode,
+    .cuGraphAddMemsetNode = fake_cuGraphAddMemsetNode,
+    .cuGraphAddMemcpyNode = fake_cuGraphAddMemcpyNode,
     .cuGraphDestroyNode = fake_cuGraphDestroyNode,
     .cuGraphConditionalHandleCreate = fake_cuGraphConditionalHandleCreate,
     .cuGraphAddNode_v2 = fake_cuGraphAddNode_v2,
@@ -317,6 +342,33 @@ a_failure_is_told_at_the_end(void **state)
     assert_int_equal(STEP(s, HED_GRAPH_FORGET, GRAPH), 0);
 }
 
+/* NVIDIA's driver would take it for memory of this process, and crash when the graph is launched. */
+static void
+memory_of_nodes_must_be_there(void **state)
+{
+    struct scene *s = *state;
+    const struct hed_graph_fill fill = {
+        .to = 0x1000, .pitch = 64, .width = 16, .height = 1, .element = 4};
+    const struct hed_copy copy = {.from = {.at = 0x1000},
+                                  .to = {.at = 0x1040},
+                                  .box = {.width = 64, .height = 1, .depth = 1}};
+
+    s->worker.base = 0x1000;
+    s->worker.stride = s->worker.usable = 0x1000;
+    s->worker.device_shares = 1;
+    for (mapped = 0; mapped <= 128; mapped += 64) {
+        noted = CUDA_SUCCESS;
+        assert_int_equal(STEP(s, HED_GRAPH_BEGIN, 0), 0);
+        assert_int_equal(
+            tell(s, HED_GRAPH_NODE, 0, 0, CU_GRAPH_NODE_TYPE_MEMSET, &fill, sizeof fill), 0);
+        assert_int_equal(
+            tell(s, HED_GRAPH_NODE, 0, 0, CU_GRAPH_NODE_TYPE_MEMCPY, &copy, sizeof copy), 0);
+        assert_int_equal(STEP(s, HED_GRAPH_MAKE, EXEC), 0);
+        assert_int_equal(noted != CUDA_SUCCESS, mapped < 128);
+    }
+    expect("graph1 destroy1 graph2 memset2 destroy2 graph4 memset4 memcpy4 exec4 destroy4");
+}
+
 static void
 what_makes_no_sense_ends_the_session(void **state)
 {
@@ -366,6 +418,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_graph_is_kept_for_its_handles, setup, teardown),
     cmocka_unit_test_setup_teardown(told_again_it_loses_its_nodes_first, setup, teardown),
     cmocka_unit_test_setup_teardown(a_failure_is_told_at_the_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(memory_of_nodes_must_be_there, setup, teardown),
     cmocka_unit_test_setup_teardown(what_makes_no_sense_ends_the_session, setup, teardown),
     cmocka_unit_test_setup_teardown(a_handle_is_its_graphs_own, setup, teardown),
 };

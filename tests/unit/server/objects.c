@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "server/worker/code.h"
+#include "server/worker/memory.h"
 #include "server/worker/worker.h"
 
 #define BASE UINT64_C(0x200000000000)
@@ -112,6 +113,12 @@ hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
 {
     (void)w;
     return at >= VARIABLE && at - VARIABLE < 256 && size <= 256 - (at - VARIABLE);
+}
+
+bool
+hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    return true;
 }
 
 /* ---- a backend ------------------------------------------------------------------------------- */

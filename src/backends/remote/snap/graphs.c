@@ -2,13 +2,15 @@
  * of launches, and the first launch at the new worker would wait for it. See early.h.
  *
  * Only graphs that the program's worker has as a mirror are told, and only if their nodes name
- * nothing but functions and memory. All others are made with their next launch.
+ * nothing but functions, and memory that the twin has already. All others are made with their next
+ * launch: to a driver, memory that it does not know is memory of its process.
  *
  * Invariant: a mirror is kept only if both workers have this version, so it does not matter where
  * the program goes on.
  */
 #include <stdlib.h>
 
+#include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/early.h"
 #include "backends/remote/snap/twin.h"
@@ -32,28 +34,58 @@ find_early_graph(const struct hed_remote_twin *t, uint64_t name)
     return g;
 }
 
+/* A graph that is looked at, and what the twin has. */
+struct early_look {
+    struct hed_remote_twin *twin;
+    struct hed_remote_mappings device, host;
+    struct hed_context *ctx; /* in which it can be made; NULL: in none */
+};
+
 static bool
-can_tell_early_work(struct hed_remote_twin *t, const struct hed_work *w)
+is_in_mappings(const struct hed_remote_mappings *l, uint64_t at)
 {
-    if (!hed_remote_twin_has(&t->remote, w->ctx))
+    for (size_t i = 0; i < l->count; i++)
+        if (at - l->all[i].at < l->all[i].size)
+            return true;
+    return false;
+}
+
+/* An allocation lies within one mapping, so its first byte will do. */
+static bool
+has_early_memory(const struct early_look *k, uint64_t at)
+{
+    return is_in_mappings(&k->device, at) || is_in_mappings(&k->host, at);
+}
+
+static bool
+has_early_side(const struct early_look *k, const struct hed_copy_side *s)
+{
+    return !s->array && has_early_memory(k, s->at);
+}
+
+static bool
+can_tell_early_work(const struct early_look *k, const struct hed_work *w)
+{
+    struct hed_remote *twin = &k->twin->remote;
+
+    if (!hed_remote_twin_has(twin, w->ctx))
         return false;
     switch (w->kind) {
     case HED_WORK_NONE:
-    case HED_WORK_FILL:
         return true;
+    case HED_WORK_FILL:
+        return has_early_memory(k, w->fill.to);
     case HED_WORK_COPY:
-        return !w->copy.from.array && !w->copy.to.array;
+        return has_early_side(k, &w->copy.from) && has_early_side(k, &w->copy.to);
     case HED_WORK_KERNEL:
-        return hed_remote_early_function(&t->remote, w->kernel.function) != NULL;
+        return hed_remote_early_function(twin, w->kernel.function) != NULL;
     default:
         return false;
     }
 }
 
-/* *ctx is a context in which it can be made. */
 static bool
-can_tell_early_graph(struct hed_remote_twin *t, const struct hed_graph_exec *g,
-                     struct hed_context **ctx)
+can_tell_early_graph(struct early_look *k, const struct hed_graph_exec *g)
 {
     bool can = g->root == 0;
 
@@ -63,13 +95,27 @@ can_tell_early_graph(struct hed_remote_twin *t, const struct hed_graph_exec *g,
         if (n->condition.count)
             can = false;
         else if (n->child)
-            can = can_tell_early_graph(t, n->child, ctx);
+            can = can_tell_early_graph(k, n->child);
         else if (n->work)
-            can = can_tell_early_work(t, n->work);
+            can = can_tell_early_work(k, n->work);
         if (n->work && can)
-            *ctx = n->work->ctx;
+            k->ctx = n->work->ctx;
     }
     return can;
+}
+
+/* A context in which the twin can make it now; NULL: it cannot. */
+static struct hed_context *
+early_context(struct hed_remote_twin *t, const struct hed_graph_exec *body)
+{
+    struct early_look k = {.twin = t};
+    const bool can = hed_remote_mappings_list(&t->remote, HED_MAP_DEVICE, &k.device) == 0 &&
+                     hed_remote_mappings_list(&t->remote, HED_MAP_HOST, &k.host) == 0 &&
+                     can_tell_early_graph(&k, body);
+
+    free(k.device.all);
+    free(k.host.all);
+    return can ? k.ctx : NULL;
 }
 
 static void
@@ -77,9 +123,9 @@ tell_early_graph(struct hed_remote_twin *t, struct hed_exec *e, struct hed_graph
                  uint64_t version)
 {
     struct hed_remote_early_graph *g = find_early_graph(t, e->object.handle);
-    struct hed_context *ctx = NULL;
+    struct hed_context *ctx = early_context(t, body);
 
-    if (!can_tell_early_graph(t, body, &ctx) || !ctx)
+    if (!ctx)
         return;
     if (!g) {
         g = calloc(1, sizeof *g);

@@ -4,8 +4,8 @@
  *   write:  file, host memory ──crew: fn(chunk, data)──> slot ──copy──> device
  *
  * A slot is a piece of pinned memory that the worker shares, where there is such memory; else of
- * plain memory. The attendant begins copies and waits for them; the crew, one thread per core, does
- * what takes processor time. Both are at work at once, and several copies are on their way.
+ * plain memory. The attendant begins copies and waits for them; the crew, five threads for eight
+ * cores, does what takes processor time. Both are at work at once, and several copies are on their way.
  *
  * All functions are for the attendant.
  */
