@@ -125,8 +125,8 @@ enter_later(int device)
 
 #define LOOKS 4
 
-/* It is looked at several times, because other threads may reset a primary context and make it anew:
- * then it is none while it is gone. */
+/* It is looked at several times, because other threads may reset a primary context and make it
+ * anew: then it is none while it is gone. */
 bool
 hed_rt_is_others_context(CUcontext context, int device)
 {

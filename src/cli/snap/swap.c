@@ -61,11 +61,13 @@ static const struct hed_cli_opt out_options[] = {[OPT_LISTEN] = {"listen", true}
                                                  {NULL, false}};
 static const struct hed_cli_opt resume_options[] = {
     [OPT_LISTEN] = {"listen", true}, [OPT_HELP] = {"help", false}, {NULL, false}};
-static const struct hed_cli_opt in_options[] = {
-    [OPT_LISTEN] = {"listen", true},     [OPT_HELP] = {"help", false},
-    [OPT_DEADLINE] = {"deadline", true}, [OPT_VERBOSE] = {"verbose", false},
-    [OPT_GPU] = {"gpu", true},           [OPT_VERIFY] = {"verify", false},
-    {NULL, false}};
+static const struct hed_cli_opt in_options[] = {[OPT_LISTEN] = {"listen", true},
+                                                [OPT_HELP] = {"help", false},
+                                                [OPT_DEADLINE] = {"deadline", true},
+                                                [OPT_VERBOSE] = {"verbose", false},
+                                                [OPT_GPU] = {"gpu", true},
+                                                [OPT_VERIFY] = {"verify", false},
+                                                {NULL, false}};
 
 struct swap_words {
     const char *subject, *listen, *gpu;

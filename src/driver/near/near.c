@@ -114,14 +114,20 @@ memory_left(void *m, struct hed_context *c)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-void
-hed_near_init(struct hed_near *n, const struct hed_executor *executor)
+static void
+init_numbers(struct hed_near *n)
 {
-    n->executor = executor;
     memset(&n->conditions, 0, sizeof n->conditions);
     memset(&n->objects, 0, sizeof n->objects);
     hed_lock_init(&n->conditions_lock, HED_RANK_CONDITIONS);
     hed_lock_init(&n->objects_lock, HED_RANK_CONDITIONS);
+}
+
+void
+hed_near_init(struct hed_near *n, const struct hed_executor *executor)
+{
+    n->executor = executor;
+    init_numbers(n);
     n->machine = (struct hed_machine){
         .memory = executor->memory,
         .clusters = executor->clusters,

@@ -95,15 +95,16 @@ void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
 /* Needed only where the state is given back before the process ends. */
 void hed_near_fini(struct hed_near *n);
 
-/* The address of the descriptor of a texture or surface object; 0 if there is none. For kernels that
- * run. */
+/* The address of the descriptor of a texture or surface object; 0 if there is none. For kernels
+ * that run. */
 static inline uint64_t
 hed_near_object_find(const struct hed_near *n, uint64_t value)
 {
     return (uintptr_t)hed_numbers_find(&n->objects, value);
 }
 
-/* Sets a condition, of a graph or of none any more. False if there is none. For kernels that run. */
+/* Sets a condition, of a graph or of none any more; false if there is none. For kernels that
+ * run. */
 bool hed_near_condition_set(const struct hed_near *n, uint64_t handle, uint32_t value);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */

@@ -367,8 +367,8 @@ objects_are_small_numbers(void **state)
 static void
 numbers_that_were_not_given_have_nothing(void **state)
 {
-    static const uint64_t odd[] = {0, 2, 1023, 1024, 1 << 20, (1 << 20) - 1, UINT32_MAX,
-                                   UINT64_C(0x100000001), UINT64_MAX};
+    static const uint64_t odd[] = {
+        0, 2, 1023, 1024, 1 << 20, (1 << 20) - 1, UINT32_MAX, UINT64_C(0x100000001), UINT64_MAX};
     struct hed_numbers *t = calloc(1, sizeof *t);
     int thing;
 

@@ -108,8 +108,8 @@ loops_begin_with_their_first_value(void **state)
     CUgraph g, body;
 
     for (unsigned flags = 0; flags <= CU_GRAPH_COND_ASSIGN_DEFAULT; flags++) {
-        struct countdown c = {
-            &f->near, make_choice(f, CU_GRAPH_COND_TYPE_WHILE, 1, 5, flags, &g, &body), 5};
+        struct countdown c = {&f->near,
+                              make_choice(f, CU_GRAPH_COND_TYPE_WHILE, 1, 5, flags, &g, &body), 5};
 
         assert_int_equal(c.handle, 1); /* the lowest that is free, as on a GPU */
         add_host(f, body, count_down, &c);

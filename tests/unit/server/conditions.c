@@ -342,7 +342,8 @@ a_failure_is_told_at_the_end(void **state)
     assert_int_equal(STEP(s, HED_GRAPH_FORGET, GRAPH), 0);
 }
 
-/* NVIDIA's driver would take it for memory of this process, and crash when the graph is launched. */
+/* NVIDIA's driver would take it for memory of this process, and crash when the graph is
+ * launched. */
 static void
 memory_of_nodes_must_be_there(void **state)
 {

@@ -5,7 +5,8 @@
  *
  * A slot is a piece of pinned memory that the worker shares, where there is such memory; else of
  * plain memory. The attendant begins copies and waits for them; the crew, five threads for eight
- * cores, does what takes processor time. Both are at work at once, and several copies are on their way.
+ * cores, does what takes processor time. Both are at work at once, and several copies are on their
+ * way.
  *
  * All functions are for the attendant.
  */
