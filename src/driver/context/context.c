@@ -8,8 +8,6 @@
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
 
-#define API_VERSION 3020 /* the answer of cuCtxGetApiVersion for all contexts since CUDA 3.2 */
-
 static _Atomic uint64_t ids;
 
 static uint64_t
@@ -92,7 +90,7 @@ hed_context_fail(struct hed_context *c, CUresult error)
     if (atomic_compare_exchange_strong_explicit(&c->error, &expected, (int)error,
                                                 memory_order_release, memory_order_relaxed))
         hed_info(DRIVER, "context %llu of device %d has failed with error %d for good",
-                 (unsigned long long)c->id, c->device->ordinal, (int)error);
+                 (unsigned long long)hed_context_id(c), c->device->ordinal, (int)error);
 }
 
 CUresult
@@ -115,8 +113,7 @@ open_contents(struct hed_context *c)
     atomic_store_explicit(&c->peers, 0, memory_order_relaxed);
     atomic_store_explicit(&c->cache_config, CU_FUNC_CACHE_PREFER_NONE, memory_order_relaxed);
     c->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-    c->version = API_VERSION;
-    c->id = next_id();
+    atomic_store_explicit(&c->id, next_id(), memory_order_relaxed);
     hed_context_default_limits(c);
 
     void *m;

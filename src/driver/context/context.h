@@ -39,10 +39,10 @@ struct hed_context {
     uint32_t attaches;    /* of a created context: cuCtxAttach; guarded by driver->contexts_lock */
     unsigned flags;       /* CU_CTX_...; guarded by driver->contexts_lock */
     unsigned state_flags; /* of a primary context: cuDevicePrimaryCtxGetState; guarded likewise */
-    unsigned version;     /* cuCtxGetApiVersion */
     _Atomic uint32_t generation;
     _Atomic int error; /* CUresult; the sticky error */
-    uint64_t id;       /* cuCtxGetId; never used twice */
+    /* cuCtxGetId; never used twice. Relaxed: threads may ask while a primary context comes back. */
+    _Atomic uint64_t id;
 
     struct hed_lock lock;        /* guards the lists below; rank HED_RANK_CONTEXT */
     struct hed_stream *streams;  /* all but the default streams */
@@ -74,6 +74,12 @@ static inline CUcontext
 hed_context_handle(const struct hed_context *c)
 {
     return (CUcontext)(uintptr_t)c->object.handle;
+}
+
+static inline uint64_t
+hed_context_id(const struct hed_context *c)
+{
+    return atomic_load_explicit(&c->id, memory_order_relaxed);
 }
 
 static inline bool

@@ -386,7 +386,7 @@ soft_cuCtxGetId(struct hed_layer *self, struct hed_cuCtxGetId *a)
     if (r == CUDA_SUCCESS)
         r = named_or_usable(self, a->ctx, &c);
     if (r == CUDA_SUCCESS)
-        *a->ctxId = c->id;
+        *a->ctxId = hed_context_id(c);
     return r;
 }
 
@@ -401,6 +401,8 @@ soft_cuCtxGetDevResource(struct hed_layer *self, struct hed_cuCtxGetDevResource 
     return r == CUDA_SUCCESS ? hed_device_resource(c->device, a->type, a->resource) : r;
 }
 
+#define API_VERSION 3020 /* the answer for all contexts since CUDA 3.2 */
+
 static CUresult
 soft_cuCtxGetApiVersion(struct hed_layer *self, struct hed_cuCtxGetApiVersion *a)
 {
@@ -410,7 +412,7 @@ soft_cuCtxGetApiVersion(struct hed_layer *self, struct hed_cuCtxGetApiVersion *a
     if (r == CUDA_SUCCESS)
         r = named_or_usable(self, a->ctx, &c);
     if (r == CUDA_SUCCESS)
-        *a->version = c->version;
+        *a->version = API_VERSION;
     /* Only this call answers INVALID_CONTEXT for a named context that has been destroyed. */
     return a->ctx && r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
 }

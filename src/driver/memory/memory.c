@@ -74,7 +74,7 @@ hed_memory_mark(struct hed_allocation *a, struct hed_context *c)
     a->device = c->device;
     a->ctx = c;
     a->ctx_handle = c->object.handle;
-    a->ctx_id = c->id;
+    a->ctx_id = hed_context_id(c);
 }
 
 static struct hed_blocks *

@@ -278,7 +278,7 @@ hed_slot_context_id(CUcontext handle, uint32_t *id)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!id)
         return CUDA_ERROR_INVALID_VALUE;
-    *id = (uint32_t)c->id;
+    *id = (uint32_t)hed_context_id(c);
     return CUDA_SUCCESS;
 }
 
