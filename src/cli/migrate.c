@@ -89,7 +89,6 @@ parse_migrate(struct migrate_words *w, int argc, char **argv)
     return HED_EXIT_OK;
 }
 
-/* Parts that took no time to speak of are left out. */
 static void
 show_move(const char *program, const char *address, uint64_t written, uint32_t rounds,
           uint64_t last_round, uint64_t stall_ns)

@@ -48,6 +48,7 @@ struct hed_point;
 struct hed_program;
 struct hed_stream;
 struct hed_surface;
+struct hed_numbers;
 struct hed_texture;
 struct hed_texture_given;
 struct hed_why;
@@ -378,6 +379,8 @@ struct hed_launch {
     bool cooperative;
     int device;                        /* ordinal */
     const struct hed_profile *profile; /* of the device */
+    const struct hed_numbers
+        *objects; /* textures and surfaces, on machines that run it themselves */
     uint64_t grid_id;
     uint64_t begin;      /* ns; when the grid began, on machines that run it themselves */
     size_t stack_limit;  /* bytes per thread: CU_LIMIT_STACK_SIZE */

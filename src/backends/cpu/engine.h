@@ -71,15 +71,16 @@ struct hed_job {
      * machine code does: shared memory begins at a multiple of HED_WINDOW. */
     bool in_windows;
     uint64_t id;
-    uint64_t begin;         /* ns; when the launch began; needed if there is a pace */
-    uint32_t sm_count;      /* of the device */
-    uint32_t resident;      /* blocks that a GPU would run at once; 0 if unknown */
-    uint32_t clock_khz;     /* of %clock */
-    size_t stack_limit;     /* bytes per thread, for kernels that recurse */
-    size_t printf_limit;    /* bytes */
-    size_t heap_limit;      /* bytes */
-    struct hed_heap *heap;  /* of the device; NULL if malloc of kernels always fails */
-    struct hed_near *near;  /* knows objects and conditions; or NULL */
+    uint64_t begin;                    /* ns; when the launch began; needed if there is a pace */
+    uint32_t sm_count;                 /* of the device */
+    uint32_t resident;                 /* blocks that a GPU would run at once; 0 if unknown */
+    uint32_t clock_khz;                /* of %clock */
+    size_t stack_limit;                /* bytes per thread, for kernels that recurse */
+    size_t printf_limit;               /* bytes */
+    size_t heap_limit;                 /* bytes */
+    struct hed_heap *heap;             /* of the device; NULL if malloc of kernels always fails */
+    struct hed_near *near;             /* knows conditions of graphs; or NULL */
+    const struct hed_numbers *objects; /* textures and surfaces; or NULL */
     _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */

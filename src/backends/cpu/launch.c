@@ -109,6 +109,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .heap_limit = l->heap_limit,
         .printf_limit = l->printf_limit,
         .near = &c->near,
+        .objects = l->objects,
     };
 
     if (ready != CUDA_SUCCESS)

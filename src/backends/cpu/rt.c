@@ -129,13 +129,13 @@ hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
 uint64_t
 hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
 {
-    const struct hed_near *n;
+    const struct hed_numbers *objects;
     uint64_t at;
 
     if (object == 0 || object >= HED_NUMBERS_END)
         return object;
-    n = hed_strand_of(a)->block->grid->job->near;
-    at = n ? hed_near_object_find(n, object) : 0;
+    objects = hed_strand_of(a)->block->grid->job->objects;
+    at = objects ? (uintptr_t)hed_numbers_find(objects, object) : 0;
     return at ? at : object;
 }
 

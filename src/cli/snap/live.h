@@ -56,7 +56,7 @@ int hed_snap_parse_time(const char *text, uint64_t *ns);
 const char *hed_snap_bytes_text(uint64_t bytes, char *out);
 const char *hed_snap_time_text(uint64_t ns, char *out);
 
-/* What the program was held for, a line each. */
+/* What the program was held for, a line each. Parts that took no time to speak of are left out. */
 void hed_snap_print_parts(const struct hed_talk_answer *a);
 
 /* Checks the address of a server. "" and NULL pass. */

@@ -49,7 +49,7 @@ static const char resume_usage[] = "usage: heddle snap resume PID|WORKER [--list
 
 enum { OPT_LISTEN, OPT_HELP, OPT_DEADLINE, OPT_VERBOSE, OPT_GPU, OPT_VERIFY };
 
-/* Each command knows the first `known` of them. */
+/* What each command knows of them. */
 static const struct hed_cli_opt hold_options[] = {[OPT_LISTEN] = {"listen", true},
                                                   [OPT_HELP] = {"help", false},
                                                   [OPT_DEADLINE] = {"deadline", true},
@@ -140,7 +140,6 @@ ask_swap(const char *command, enum hed_talk_kind kind, const struct swap_words *
     return HED_EXIT_FAILED;
 }
 
-/* Tells of what was done, in a line of the program. */
 static void
 show_swap(enum hed_talk_kind kind, const struct hed_talk_answer *a, bool verbose)
 {

@@ -51,12 +51,12 @@ hed_near_array_quiesce(void *m, struct hed_context *c, const struct hed_allocati
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
 static uint64_t
-number_of_new(struct hed_near *n, uint64_t descriptor)
+number_of_new(struct hed_near *n, const struct hed_context *c, uint64_t descriptor)
 {
     uint64_t value;
 
     hed_lock(&n->objects_lock);
-    value = hed_numbers_add_locked(&n->objects, (void *)(uintptr_t)descriptor);
+    value = hed_numbers_add_locked(&hed_near_context(c)->objects, (void *)(uintptr_t)descriptor);
     hed_unlock(&n->objects_lock);
     return value;
 }
@@ -72,7 +72,7 @@ publish_descriptor(void *m, struct hed_context *c, const void *descriptor, size_
     if (r != CUDA_SUCCESS)
         return r;
     n->executor->memory.copy(m, at, (uint64_t)(uintptr_t)descriptor, size);
-    *value = number_of_new(n, at);
+    *value = number_of_new(n, c, at);
     if (*value == 0) {
         (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, at);
         r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -98,7 +98,7 @@ hed_near_surface_made(void *m, struct hed_context *c, const struct hed_surface *
 uint64_t
 hed_near_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value)
 {
-    return hed_near_object_find(m, value);
+    return (uintptr_t)hed_numbers_find(&hed_near_context(c)->objects, value);
 }
 
 CUresult
@@ -106,7 +106,7 @@ hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t valu
 {
     struct hed_driver *d = c->device->driver;
     struct hed_near *n = m;
-    const uint64_t at = hed_near_object_find(n, value);
+    const uint64_t at = hed_near_object_key(m, c, surface, value);
 
     hed_lock(&d->memory_lock);
 
@@ -118,8 +118,8 @@ hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t valu
     const CUresult r = found ? hed_memory_quiesce(c, &entry) : CUDA_SUCCESS;
 
     hed_lock(&n->objects_lock); /* kernels that still ran have ended */
-    if (at && hed_near_object_find(n, value) == at)
-        hed_numbers_remove_locked(&n->objects, value);
+    if (at && hed_near_object_key(m, c, surface, value) == at)
+        hed_numbers_remove_locked(&hed_near_context(c)->objects, value);
     hed_unlock(&n->objects_lock);
     return r;
 }

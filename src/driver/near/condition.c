@@ -118,5 +118,4 @@ hed_near_fini(struct hed_near *n)
     for (uint32_t i = 1; i < n->conditions.end; i++)
         free(hed_numbers_find(&n->conditions, i));
     hed_numbers_fini(&n->conditions);
-    hed_numbers_fini(&n->objects);
 }

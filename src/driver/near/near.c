@@ -13,9 +13,11 @@ context_made(void *m, struct hed_context *c)
     return CUDA_SUCCESS;
 }
 
+/* The memory of the descriptors is gone already. */
 static void
 context_gone(void *m, struct hed_context *c)
 {
+    hed_numbers_fini(&hed_near_context(c)->objects);
 }
 
 static CUresult
@@ -118,7 +120,6 @@ static void
 init_numbers(struct hed_near *n)
 {
     memset(&n->conditions, 0, sizeof n->conditions);
-    memset(&n->objects, 0, sizeof n->objects);
     hed_lock_init(&n->conditions_lock, HED_RANK_CONDITIONS);
     hed_lock_init(&n->objects_lock, HED_RANK_CONDITIONS);
 }
@@ -132,6 +133,7 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
         .memory = executor->memory,
         .clusters = executor->clusters,
         .registered = true,
+        .context_bytes = sizeof(struct hed_near_context),
         .stream_bytes = sizeof(struct hed_near_stream),
         .context_made = context_made,
         .context_gone = context_gone,

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "driver/context/context.h"
 #include "driver/machine.h"
 #include "driver/near/numbers.h"
 #include "driver/stream/stream.h"
@@ -87,27 +88,29 @@ struct hed_near {
     _Atomic bool warned; /* of machine code that is not made for the device */
     struct hed_lock conditions_lock;
     struct hed_numbers conditions; /* of all graphs; changed under conditions_lock */
-    struct hed_lock objects_lock;
-    struct hed_numbers objects; /* descriptors of textures and surfaces; under objects_lock */
+    struct hed_lock objects_lock;  /* for those of all contexts */
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
 /* Needed only where the state is given back before the process ends. */
 void hed_near_fini(struct hed_near *n);
 
-/* The address of the descriptor of a texture or surface object; 0 if there is none. For kernels
- * that run. */
-static inline uint64_t
-hed_near_object_find(const struct hed_near *n, uint64_t value)
-{
-    return (uintptr_t)hed_numbers_find(&n->objects, value);
-}
-
 /* Sets a condition, of a graph or of none any more; false if there is none. For kernels that
  * run. */
 bool hed_near_condition_set(const struct hed_near *n, uint64_t handle, uint32_t value);
 
 /* ---- between the files of near/ -------------------------------------------------------------- */
+
+/* What a context has here. */
+struct hed_near_context {
+    struct hed_numbers objects; /* descriptors of textures and surfaces; under objects_lock */
+};
+
+static inline struct hed_near_context *
+hed_near_context(const struct hed_context *c)
+{
+    return c->own;
+}
 
 /* The queue of a stream; guarded by the stream's lock. */
 struct hed_near_stream {

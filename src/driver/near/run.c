@@ -140,11 +140,13 @@ run_memops(const struct hed_context *c, const struct hed_memops *m)
 
 /* Measures how long the kernel took, which NVML reports as load of the device. */
 static CUresult
-run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *why)
+run_kernel(const struct hed_context *c, struct hed_launch *l, struct hed_why *why)
 {
+    const struct hed_device *dev = c->device;
     struct hed_driver *d = dev->driver;
     const struct hed_near *n = d->machine_state;
 
+    l->objects = &hed_near_context(c)->objects;
     l->begin = hed_now_ns();
     /* Relaxed: the ids only have to differ. */
     l->grid_id = 1 + atomic_fetch_add_explicit(&d->grid_ids, 1, memory_order_relaxed);
@@ -211,7 +213,7 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
 
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        return run_kernel(w->ctx->device, &w->kernel, why);
+        return run_kernel(w->ctx, &w->kernel, why);
     case HED_WORK_COPY:
         run_copy(d, &w->copy);
         return CUDA_SUCCESS;

@@ -141,7 +141,8 @@ rows_per_plane(const struct hed_copy *c, const struct hed_copy_side *s)
     return c->box.depth > 1 ? s->slice / s->pitch : c->box.height;
 }
 
-/* Returns 0, HED_EFORMAT, or HED_ENOTFOUND if there is no such array or memory. */
+/* Returns 0, HED_EFORMAT, HED_ENOTFOUND if there is no such array, or HED_EINVAL if there is no
+ * such memory. */
 static int
 check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy_side *s,
            CUarray *array)
@@ -152,7 +153,7 @@ check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy
     if (!s->array && (!span_of_node_side(c, s, &bytes) || !is_clients_memory(w, s->at, bytes)))
         return HED_EFORMAT;
     if (!s->array)
-        return hed_memory_reaches(w, s->at, bytes) ? 0 : HED_ENOTFOUND;
+        return hed_memory_reaches(w, s->at, bytes) ? 0 : HED_EINVAL;
 
     const int err =
         hed_name_fits(s->array, "array") ? hed_name_real(w->names, s->array, &real) : HED_ENOTFOUND;
@@ -175,7 +176,7 @@ add_copy(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *o
         err = check_side(w, c, &c->to, &to);
     if (err == HED_EFORMAT)
         return err;
-    *r = CUDA_ERROR_INVALID_HANDLE;
+    *r = err == HED_EINVAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
     if (err)
         return 0;
 
@@ -260,6 +261,15 @@ add_event(struct hed_worker *w, const struct hed_node_position *p, bool record, 
     return 0;
 }
 
+static uint64_t
+bytes_of_value(const struct hed_graph_value *v)
+{
+    return v->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+                   v->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64
+               ? sizeof(uint64_t)
+               : sizeof(uint32_t);
+}
+
 static bool
 value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMemOpParams_v1 *out)
 {
@@ -281,7 +291,7 @@ value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMem
         return false;
     }
     out->operation = (CUstreamBatchMemOpType)v->operation;
-    return is_clients_memory(w, v->at, sizeof(uint64_t));
+    return is_clients_memory(w, v->at, bytes_of_value(v));
 }
 
 static int
@@ -298,7 +308,7 @@ add_values(struct hed_worker_channel *ch, const struct hed_node_position *p, CUg
     for (uint32_t i = 0; i < count; i++) {
         if (!value_op(ch->worker, &v[i], &ops[i]))
             return HED_EFORMAT;
-        if (!hed_memory_reaches(ch->worker, v[i].at, sizeof(uint64_t)))
+        if (!hed_memory_reaches(ch->worker, v[i].at, bytes_of_value(&v[i])))
             *r = CUDA_ERROR_INVALID_VALUE;
     }
     if (*r != CUDA_SUCCESS)

@@ -27,7 +27,8 @@ try(struct fake *f, size_t w, size_t h, size_t d, CUarray_format format, unsigne
 static const void *
 descriptor(const struct fake *f, unsigned long long object)
 {
-    return (const void *)(uintptr_t)hed_near_object_find(&f->near, object);
+    return (const void *)(uintptr_t)hed_near_object_key(
+        (void *)(uintptr_t)&f->near, f->driver->devices[0].primary, false, object);
 }
 
 static void
@@ -343,6 +344,7 @@ objects_are_small_numbers(void **state)
     CUDA_RESOURCE_DESC_v1 r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a};
     CUDA_TEXTURE_DESC_v1 t = {.flags = 0};
     unsigned long long values[2000];
+    CUcontext c;
 
     for (unsigned i = 0; i < 2000; i++) {
         if (i % 2)
@@ -360,6 +362,20 @@ objects_are_small_numbers(void **state)
     assert_int_equal(values[0], 1200);
     ok(fake_call(f, cuTexObjectCreate, &values[0], &r, &t, NULL));
     assert_int_equal(values[0], 2001);
+
+    /* They end with their context, and each context has its own. */
+    ok(fake_call(f, cuDevicePrimaryCtxReset_v2, 0));
+    ok(fake_call(f, cuDevicePrimaryCtxRetain, &c, 0));
+    ok(fake_call(f, cuCtxSetCurrent, c));
+    assert_null(descriptor(f, 1));
+    bad(fake_call(f, cuTexObjectGetResourceDesc, &r, 1));
+    ok(fake_call(f, cuTexObjectDestroy, 1));
+    for (int i = 0; i < 2; i++) {
+        r.res.array.hArray = made(f, 64, 0, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST);
+        ok(fake_call(f, cuTexObjectCreate, &values[0], &r, &t, NULL));
+        assert_int_equal(values[0], 1);
+        ok(fake_call(f, cuCtxCreate_v2, &c, 0, 0));
+    }
     fake_free(f);
 }
 

@@ -125,6 +125,13 @@ CALL(cuGraphAddMemcpyNode)
     return next;
 }
 
+CALL(cuGraphAddBatchMemOpNode)
+{
+    hear("values", a->hGraph);
+    NEW(a->phGraphNode);
+    return next;
+}
+
 CALL(cuGraphDestroyNode)
 {
     hear("remove", a->hNode);
@@ -175,6 +182,7 @@ static const struct hed_cuda_ops ops = {
     .cuGraphAddEmptyNode = fake_cuGraphAddEmptyNode,
     .cuGraphAddMemsetNode = fake_cuGraphAddMemsetNode,
     .cuGraphAddMemcpyNode = fake_cuGraphAddMemcpyNode,
+    .cuGraphAddBatchMemOpNode = fake_cuGraphAddBatchMemOpNode,
     .cuGraphDestroyNode = fake_cuGraphDestroyNode,
     .cuGraphConditionalHandleCreate = fake_cuGraphConditionalHandleCreate,
     .cuGraphAddNode_v2 = fake_cuGraphAddNode_v2,
@@ -354,6 +362,9 @@ memory_of_nodes_must_be_there(void **state)
                                   .to = {.at = 0x1040},
                                   .box = {.width = 64, .height = 1, .depth = 1}};
 
+    const struct hed_graph_value word = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                                         .at = 0x1008};
+
     s->worker.base = 0x1000;
     s->worker.stride = s->worker.usable = 0x1000;
     s->worker.device_shares = 1;
@@ -368,6 +379,17 @@ memory_of_nodes_must_be_there(void **state)
         assert_int_equal(noted != CUDA_SUCCESS, mapped < 128);
     }
     expect("graph1 destroy1 graph2 memset2 destroy2 graph4 memset4 memcpy4 exec4 destroy4");
+
+    /* A value of 32 bits needs no more than its own bytes. */
+    for (mapped = 8; mapped <= 16; mapped += 4) {
+        noted = CUDA_SUCCESS;
+        assert_int_equal(STEP(s, HED_GRAPH_BEGIN, 0), 0);
+        assert_int_equal(
+            tell(s, HED_GRAPH_NODE, 0, 0, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &word, sizeof word), 0);
+        assert_int_equal(STEP(s, HED_GRAPH_MAKE, EXEC), 0);
+        assert_int_equal(noted != CUDA_SUCCESS, mapped < 12);
+    }
+    words[0] = 0;
 }
 
 static void

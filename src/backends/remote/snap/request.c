@@ -213,7 +213,7 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         return err;
     }
     if (was_held)
-        a->remote->laps = (struct hed_remote_laps){.last = begin};
+        a->remote->laps = (struct hed_remote_laps){.last = hed_now_ns()};
     err = copy_memory_out(a, q, &o);
     hed_remote_lap(a->remote, HED_TALK_COPY);
     if (!err)
