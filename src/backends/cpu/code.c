@@ -168,7 +168,6 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, const uint32_t *
     /* Acquire: pairs with the release below, which makes the loaded code visible. */
     if (atomic_load_explicit(&k->state, memory_order_acquire) == HED_CPU_READY)
         return CUDA_SUCCESS;
-    hed_compiler_watch_thread();
     hed_lock(&code->lock);
     while (k->state == HED_CPU_BUSY)
         (void)hed_lock_wait(&code->lock, &code->done, UINT64_MAX);
@@ -246,7 +245,6 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     struct hed_cpu_code *code = calloc(1, sizeof *code);
     struct hed_watched watched;
 
-    hed_compiler_watch_thread();
     if (!code) {
         hed_why_set(why, "no memory for a module");
         return HED_ENOMEM;

@@ -64,6 +64,7 @@ hed_cpu_compile_init(struct hed_cpu *c)
 {
     hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
     hed_tier_init(&c->tiers);
+    hed_compiler_watch_exit();
     hed_ptx_features(c->features, sizeof c->features);
     find_compiler(c);
 }
@@ -86,8 +87,6 @@ open_compiler(const struct hed_cpu *c, struct hed_why *why)
                     c->compiler_path);
         return NULL;
     }
-    if (!hed_compiler_guard(compiler))
-        return NULL;
     hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
     return compiler;
 }
@@ -102,9 +101,13 @@ load_compiler(const struct hed_cpu *c, struct hed_why *why)
         return NULL;
     }
     compiler = open_compiler(c, why);
-    hed_compiler_load_end();
     if (!compiler && c->tiered)
         hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why->text);
+    if (compiler && !hed_compiler_guard(compiler)) {
+        hed_why_set(why, "the process is ending");
+        compiler = NULL;
+    }
+    hed_compiler_load_end();
     return compiler;
 }
 

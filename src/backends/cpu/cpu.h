@@ -7,7 +7,6 @@
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   exit.c     stops the compiler when the process ends
- *   exit_order.c  exit handlers of a library that run after ours
  *   show.c     what other processes see of kernels
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
@@ -112,14 +111,14 @@ void hed_tier_forked(struct hed_cpu *c);
 
 /* ---- exit.c ---------------------------------------------------------------------------------- */
 
-/* The calling thread may end the process: then it waits while the compiler is being loaded. */
-void hed_compiler_watch_thread(void);
+/* Before the compiler can be loaded: from now on, the end of the process waits while it is. */
+void hed_compiler_watch_exit(void);
 /* Around the loading of the compiler, under compiler_lock. begin is false for a thread of ours if
  * the process is ending. */
 bool hed_compiler_load_begin(bool in_background);
 void hed_compiler_load_end(void);
 /* The compiler has just been loaded: from now on, the end of the process stops it. Called under
- * compiler_lock. False, with a line in the log, if that cannot be. */
+ * compiler_lock. False if that cannot be, because there is no memory or the process is ending. */
 bool hed_compiler_guard(const struct hed_ptx_compiler *compiler);
 /* A thread calls the compiler only between these two. enter returns a slot, or -1 if the process is
  * ending; `mask` takes the thread's signal mask for leave. */
@@ -127,12 +126,6 @@ int hed_compiler_enter(sigset_t *mask);
 void hed_compiler_leave(int slot, const sigset_t *mask);
 /* In the child of a fork: was the compiler at work? */
 bool hed_compiler_forked(void);
-
-/* ---- exit_order.c ---------------------------------------------------------------------------- */
-
-/* Before every exit handler that this library registers from now on, `before` is called, which may
- * happen several times. False if the library cannot be made to. */
-bool hed_exit_order(const struct dl_phdr_info *library, void (*before)(void));
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 

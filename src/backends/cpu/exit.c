@@ -8,12 +8,13 @@
  *                                                          for ever; elsewhere: it is asked again
  *               until every one is stopped or has finished
  *
- * LLVM registers more of them while it compiles; those call stop_at_exit first (exit_order.c).
+ * LLVM registers more of them while it compiles, and while it is loaded. Those call stop_at_exit
+ * first; before that, they wait until LLVM is loaded (ptx/lower/loading.c).
  *
- * While LLVM is being loaded, its library registers exit handlers of its own, which would run at
- * once. Before all exit handlers, exit() calls what the thread has registered for its own end:
+ *   exit() ─> stop_loading: waits until LLVM is loaded, or keeps our threads from loading it
  *
- *   exit() ─> on_thread_end, of a thread that has loaded a module: waits until LLVM is loaded
+ * Nothing here needs the dynamic loader's lock while a call is made, except to load LLVM: a thread
+ * that unloads a plug-in of the program has that lock while it waits for other threads' calls.
  *
  * A thread whose next instruction is LLVM's is not inside malloc, the dynamic linker or stdio, so
  * it holds no lock that the end of the process needs.
@@ -21,7 +22,7 @@
  * Invariants:
  * 1. A thread calls the compiler only while it has a slot.
  * 2. After `ending` is set, no slot is taken.
- * 3. After the main thread has ended, the compiler is not loaded in the background any more.
+ * 3. After stop_loading, the compiler is not loaded in the background any more.
  */
 #include <link.h>
 #include <signal.h>
@@ -53,22 +54,15 @@ enum { NOT_LOADING, LOADING, NO_MORE_LOADING };
 static _Atomic int loading;
 static _Atomic pid_t loading_process;
 
-/* glibc's function for destructors of thread-local variables. */
-int __cxa_thread_atexit_impl(void (*end)(void *), void *arg, void *library);
-extern void *__dso_handle __attribute__((visibility("hidden")));
-
 static void
-on_thread_end(void *arg)
+stop_loading(void)
 {
-    const bool is_main = syscall(SYS_gettid) == getpid();
     int expected = NOT_LOADING;
 
-    (void)arg;
     /* Acquire: pairs with the release in hed_compiler_load_end() and, while the compiler is loaded,
      * with that in hed_compiler_load_begin(), which makes loading_process visible. A child that was
      * made without our knowledge does not have the thread that was loading. */
-    while (!atomic_compare_exchange_weak_explicit(&loading, &expected,
-                                                  is_main ? NO_MORE_LOADING : NOT_LOADING,
+    while (!atomic_compare_exchange_weak_explicit(&loading, &expected, NO_MORE_LOADING,
                                                   memory_order_acquire, memory_order_acquire)) {
         if (expected == NO_MORE_LOADING ||
             (expected == LOADING &&
@@ -80,13 +74,19 @@ on_thread_end(void *arg)
     }
 }
 
-void
-hed_compiler_watch_thread(void)
+static void
+register_stop_loading(void)
 {
-    static __thread bool is_watched;
+    if (atexit(stop_loading) != 0)
+        hed_debug(CPU, "no memory for an exit handler");
+}
 
-    if (!is_watched)
-        is_watched = __cxa_thread_atexit_impl(on_thread_end, NULL, &__dso_handle) == 0;
+void
+hed_compiler_watch_exit(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, register_stop_loading);
 }
 
 bool
@@ -95,7 +95,7 @@ hed_compiler_load_begin(bool in_background)
     int expected = NOT_LOADING;
 
     atomic_store_explicit(&loading_process, getpid(), memory_order_relaxed);
-    /* Release: pairs with the acquire in on_thread_end(), which reads loading_process. */
+    /* Release: pairs with the acquire in stop_loading(), which reads loading_process. */
     return atomic_compare_exchange_strong_explicit(&loading, &expected, LOADING,
                                                    memory_order_release, memory_order_relaxed) ||
            !in_background;
@@ -106,7 +106,7 @@ hed_compiler_load_end(void)
 {
     int expected = LOADING;
 
-    /* Release: pairs with the acquire in on_thread_end(). */
+    /* Release: pairs with the acquire in stop_loading(). */
     (void)atomic_compare_exchange_strong_explicit(&loading, &expected, NOT_LOADING,
                                                   memory_order_release, memory_order_relaxed);
 }
@@ -188,7 +188,7 @@ stop_at_exit(void)
     } while (again);
 }
 
-/* Notes the code of the library that `arg` points into, and orders its exit handlers. */
+/* Notes the code of the library that `arg` points into. */
 static int
 find_llvm(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -201,7 +201,7 @@ find_llvm(struct dl_phdr_info *info, size_t size, void *arg)
             (uintptr_t)arg < first + p->p_memsz) {
             code_first = first;
             code_end = first + p->p_memsz;
-            return hed_exit_order(info, stop_at_exit) ? 1 : -1;
+            return 1;
         }
     }
     return 0;
@@ -210,15 +210,15 @@ find_llvm(struct dl_phdr_info *info, size_t size, void *arg)
 bool
 hed_compiler_guard(const struct hed_ptx_compiler *compiler)
 {
-    if (process == getpid())
-        return true;
-    process = getpid();
-    if (dl_iterate_phdr(find_llvm, (void *)compiler->inside) != 1)
-        hed_debug(CPU, "exit handlers of %s are not in order", compiler->version);
-    if (atexit(stop_at_exit) == 0)
-        return true;
-    hed_warn(CPU, "no memory for the end of the process: kernels are not compiled");
-    return false;
+    if (process != getpid()) {
+        process = getpid();
+        (void)dl_iterate_phdr(find_llvm, (void *)compiler->inside);
+        if (atexit(stop_at_exit) != 0) {
+            hed_warn(CPU, "no memory for the end of the process: kernels are not compiled");
+            return false;
+        }
+    }
+    return compiler->guard(stop_at_exit);
 }
 
 int

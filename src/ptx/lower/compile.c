@@ -325,4 +325,5 @@ __attribute__((visibility("default"))) const struct hed_ptx_compiler hed_ptx_com
     .compile = hed_ptx_compile,
     .version = version,
     .inside = (const void *)LLVMContextCreate,
+    .guard = hed_llvm_guard,
 };

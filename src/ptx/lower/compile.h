@@ -37,5 +37,11 @@ struct hed_ptx_compiler {
                    const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
     const char *version;
     const void *inside; /* a function of LLVM's library */
+    /* From now on, `before_exit` is called before exit handlers of LLVM's library, which may happen
+     * several times. Called once the compiler is loaded, before it is used. False if the process is
+     * ending and LLVM has been taken down already. */
+    bool (*guard)(void (*before_exit)(void));
 };
 extern const struct hed_ptx_compiler hed_ptx_compiler_llvm;
+
+bool hed_llvm_guard(void (*before_exit)(void)); /* loading.c */

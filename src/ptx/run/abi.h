@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 9
+#define HED_PTX_ABI 10
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 

@@ -303,6 +303,57 @@ closing_the_library_changes_nothing(void)
     exit(STATUS);
 }
 
+/* ---- plug-ins -------------------------------------------------------------------------------- */
+
+static CUlibrary plugin_library;
+static _Atomic bool is_ready, has_loader_lock, is_opened;
+
+static void *
+opens_the_library(void *arg)
+{
+    /* dlsym() needs the loader's lock. */
+    CUresult (*count_kernels)(unsigned int *, CUlibrary) = CU(cuLibraryGetKernelCount);
+    unsigned int n;
+
+    (void)arg;
+    is_ready = true;
+    WAIT_UNTIL(has_loader_lock);
+    CHECK_IS(count_kernels(&n, plugin_library), CUDA_SUCCESS);
+    is_opened = true;
+    return NULL;
+}
+
+/* As the destructor of a plug-in with device code: dlclose() has the loader's lock. */
+static void
+unload_the_library(void)
+{
+    has_loader_lock = true;
+    WAIT_UNTIL(is_opened);
+    CHECK_IS(CU(cuLibraryUnload)(plugin_library), CUDA_SUCCESS);
+}
+
+/* The first call of a thread does not need the loader's lock: whoever has it may wait for that call
+ * to end, in the driver or for a lock of a CUDA runtime. */
+static void
+a_plugin_is_closed_while_its_code_is_opened(void)
+{
+    void *plugin = dlopen(HED_ENDS_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    void (**at_unload)(void) = plugin ? dlsym(plugin, "plugin_at_unload") : NULL;
+    pthread_t thread;
+
+    CHECK(at_unload, "%s", dlerror());
+    start_driver();
+    CHECK_IS(CU(cuLibraryLoadData)(&plugin_library, ptx, NULL, NULL, 0, NULL, NULL, 0),
+             CUDA_SUCCESS);
+    CHECK_IS(pthread_create(&thread, NULL, opens_the_library, NULL), 0);
+    WAIT_UNTIL(is_ready);
+    *at_unload = unload_the_library;
+    CHECK_IS(dlclose(plugin), 0);
+    CHECK_IS(pthread_join(thread, NULL), 0);
+    works();
+    exit(STATUS);
+}
+
 /* ---- cases ----------------------------------------------------------------------------------- */
 
 static const struct ends_case cases[] = {
@@ -320,6 +371,7 @@ static const struct ends_case cases[] = {
     CASE(program),
     CASE(cancelled_threads_leave_no_lock),
     CASE(closing_the_library_changes_nothing),
+    CASE(a_plugin_is_closed_while_its_code_is_opened),
 };
 
 int

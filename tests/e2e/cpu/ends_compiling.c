@@ -164,8 +164,53 @@ exit_while_the_compiler_is_loaded(void)
     exit(STATUS);
 }
 
+static void
+launch_until_the_end(void)
+{
+    uint32_t value = 5;
+    void *params[] = {&memory, &value};
+    CUfunction f;
+
+    CHECK_IS(CU(cuModuleGetFunction)(&f, module, "fill"), CUDA_SUCCESS);
+    while (CU(cuLaunchKernel)(f, 8, 1, 1, 64, 1, 1, 0, NULL, params, NULL) == CUDA_SUCCESS &&
+           CU(cuCtxSynchronize)() == CUDA_SUCCESS)
+        continue;
+    for (;;)
+        pause();
+}
+
+static void *
+exits_when_the_compiler_is_mapped(void *arg)
+{
+    WAIT_UNTIL(is_compiler_mapped());
+    usleep((useconds_t)(uintptr_t)arg * 1000);
+    exit(STATUS);
+}
+
+/* The same by a thread that has made no call. */
+static void
+any_thread_exits_while_the_compiler_is_loaded(void)
+{
+    CHECK_IS(setenv("HEDDLE_CACHE_SIZE", "0", 1), 0); /* so that something is compiled */
+    for (uintptr_t ms = 0; ms < 40; ms += 2) {
+        const pid_t child = fork();
+        pthread_t thread;
+
+        CHECK(child >= 0, "no child");
+        if (child) {
+            CHECK_IS(status_of(child), STATUS);
+            continue;
+        }
+        CHECK_IS(pthread_create(&thread, NULL, exits_when_the_compiler_is_mapped, (void *)ms), 0);
+        start_driver();
+        launch_until_the_end();
+    }
+    exit(STATUS);
+}
+
 static const struct ends_case cases[] = {
     CASE(exit_while_the_compiler_is_loaded),
+    CASE(any_thread_exits_while_the_compiler_is_loaded),
     CASE(exit_does_not_wait_for_the_compiler),
     CASE(children_are_refused_while_a_kernel_is_compiled),
 };

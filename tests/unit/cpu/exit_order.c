@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/cpu/cpu.h"
+#include "base/exit_order.h"
 #include "harness/unit.h"
 
 static int out[2]; /* what the handlers write, and where it is read */

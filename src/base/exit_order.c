@@ -12,14 +12,13 @@
  *
  * Both are one registration, so there is no moment at which the handler would run alone.
  */
+#include "base/exit_order.h"
+
 #include <elf.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "backends/cpu/cpu.h"
 
 #if defined(__aarch64__)
 #define IS_SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
