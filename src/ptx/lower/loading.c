@@ -45,8 +45,10 @@ before_handler(void)
     int expected = FREE;
 
     /* This waits: the thread in dlopen() has the dynamic loader's lock, which exit() needs later in
-     * any case. A thread that calls exit() inside of dlopen() has it already. */
-    (void)dlopen(NULL, RTLD_NOW);
+     * any case. A thread that calls exit() inside of dlopen() has it already. There are many
+     * handlers, and once LLVM is loaded there is nothing to wait for. Relaxed: only a hint. */
+    if (atomic_load_explicit(&state, memory_order_relaxed) == FREE)
+        (void)dlopen(NULL, RTLD_NOW);
     /* Acquire: pairs with the release in hed_llvm_guard(). */
     if (!atomic_compare_exchange_strong_explicit(&state, &expected, ENDED, memory_order_acquire,
                                                  memory_order_acquire) &&

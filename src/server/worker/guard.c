@@ -69,14 +69,11 @@ guard_memory_ops(struct hed_worker *w, const CUstreamBatchMemOpParams_v1 *ops, u
         return false;
     for (unsigned i = 0; i < count; i++) {
         const CUstreamBatchMemOpParams_v1 *op = &ops[i];
-        const bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-                          op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-        const bool narrow = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
-                            op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32;
+        const uint64_t bytes = hed_memory_op_bytes(op->operation);
 
-        /* Both kinds have the address at the same offset; barriers and flushes have none. */
-        if (wide || narrow) {
-            if (!hed_memory_reaches(w, op->waitValue.address, wide ? 8 : 4))
+        /* Waits and writes have the address at the same offset; barriers and flushes have none. */
+        if (bytes) {
+            if (!hed_memory_reaches(w, op->waitValue.address, bytes))
                 return false;
         } else if (op->operation != CU_STREAM_MEM_OP_BARRIER &&
                    op->operation != CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES) {

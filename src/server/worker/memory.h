@@ -55,6 +55,22 @@ bool hed_table_grow(void **table, size_t count, size_t *room, size_t most, size_
 /* Is all of [at, at + size) mapped, by one mapping or by several that adjoin? */
 bool hed_mapping_covers(struct hed_worker_memory *m, uint64_t at, uint64_t size);
 
+/* How many bytes an operation of a batch waits for or writes; 0 if it does neither. */
+static inline uint64_t
+hed_memory_op_bytes(CUstreamBatchMemOpType operation)
+{
+    switch (operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        return sizeof(uint64_t);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        return sizeof(uint32_t);
+    default:
+        return 0;
+    }
+}
+
 /* guard.c. Does the memory belong to the client, as a mapping or a variable? */
 bool hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size);
 

@@ -261,15 +261,6 @@ add_event(struct hed_worker *w, const struct hed_node_position *p, bool record, 
     return 0;
 }
 
-static uint64_t
-bytes_of_value(const struct hed_graph_value *v)
-{
-    return v->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-                   v->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64
-               ? sizeof(uint64_t)
-               : sizeof(uint32_t);
-}
-
 static bool
 value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMemOpParams_v1 *out)
 {
@@ -291,7 +282,7 @@ value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMem
         return false;
     }
     out->operation = (CUstreamBatchMemOpType)v->operation;
-    return is_clients_memory(w, v->at, bytes_of_value(v));
+    return is_clients_memory(w, v->at, hed_memory_op_bytes(out->operation));
 }
 
 static int
@@ -308,7 +299,7 @@ add_values(struct hed_worker_channel *ch, const struct hed_node_position *p, CUg
     for (uint32_t i = 0; i < count; i++) {
         if (!value_op(ch->worker, &v[i], &ops[i]))
             return HED_EFORMAT;
-        if (!hed_memory_reaches(ch->worker, v[i].at, bytes_of_value(&v[i])))
+        if (!hed_memory_reaches(ch->worker, v[i].at, hed_memory_op_bytes(ops[i].operation)))
             *r = CUDA_ERROR_INVALID_VALUE;
     }
     if (*r != CUDA_SUCCESS)
