@@ -28,7 +28,7 @@ ours_for(void *theirs, const char *symbol, const struct hed_proc *own)
 }
 
 /* What both forms do after the chain has answered. A missing function is an error only in the older
- * form (measured on 580). */
+ * form, which then leaves *pfn alone (measured on 580). */
 static CUresult
 answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags,
             CUdriverProcAddressQueryResult *status, CUresult missing)
@@ -47,9 +47,11 @@ answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t 
             found = CU_GET_PROC_ADDRESS_SUCCESS;
         if (status)
             *status = found;
-        *pfn = NULL;
-        if (found != CU_GET_PROC_ADDRESS_SUCCESS)
+        if (found != CU_GET_PROC_ADDRESS_SUCCESS) {
+            if (missing == CUDA_SUCCESS)
+                *pfn = NULL;
             return missing;
+        }
     } else if (!*pfn) {
         return r;
     }
