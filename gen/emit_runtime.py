@@ -170,6 +170,8 @@ def _front(spec, edition):
                 else:
                     d, values = c.driver
                     expr = f"{table}.{d.name}({', '.join(values)})"
+                if not c.plain and edition in c.arrives:
+                    w("HED_RT_ARRIVE();")
                 w(f"{'HED_RT_PLAIN' if c.plain else 'HED_RT_CALL'}({expr});")
             w()
     return w.text()

@@ -10,9 +10,12 @@ Types are described as in the other specs. A call says one of
 and in which editions of the library it exists: `editions="12.."`, `"..11"`, `"12"`; without it, in
 all. Two calls of one name are two forms of one function in different editions; `as_` then tells
 apart the functions of src/cudart. `plain=True`: the result is not an error of the program's, so it
-is not remembered for cudaGetLastError(). `since`: the first minor version of NVIDIA's headers that
+is not remembered for cudaGetLastError(). A call makes sure that the thread has a context, unless it
+is plain or named in without_context(). `since`: the first minor version of NVIDIA's headers that
 has the call. `header`: it is not in the main ones, so that it is not compared.
 """
+
+import fnmatch
 
 from gen.model import Arg, Record, Shape, Spec, Type, fail, here, names_in
 from gen.vocabulary import Vocabulary, execute
@@ -28,6 +31,7 @@ class RuntimeCall:
         self.name, self.args, self.editions, self.where = name, args, editions, where
         self.suffix = self.as_ = self.driver = self.by_hand = self.missing = None
         self.plain, self.since, self.header = False, 0, None
+        self.arrives = set(editions)  # those in which it sees to a context
 
     @property
     def variants(self):
@@ -67,6 +71,17 @@ class RuntimeVocabulary(Vocabulary):
             if other.name == name and set(other.editions) & set(c.editions):
                 fail(where, name, "described twice for one edition")
         self._spec.calls.append(c)
+
+    def without_context(self, *patterns, editions=None):
+        """Calls (`cudaMemPool*`) that leave a thread without a context as it is."""
+        chosen = set(self._editions("without_context", editions))
+        for p in patterns:
+            calls = [c for c in self._spec.calls
+                     if fnmatch.fnmatchcase(c.name, p) and chosen & set(c.editions)]
+            if not calls:
+                fail(here(), p, "matches no call")
+            for c in calls:
+                c.arrives -= chosen
 
     def export(self, *names, editions=None):
         """Functions that do not return an error; their fronts are written by hand."""

@@ -94,6 +94,7 @@ enter_primary_by(int device, CUresult (*make_current)(CUcontext context))
     }
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
+        hed_rt_thread.arrived = true;
         hed_rt_init_modules();
     }
     return r;
@@ -118,8 +119,10 @@ enter_later(int device)
         r = cuda->cuCtxGetCurrent(&below);
     if (r == CUDA_SUCCESS && below)
         return enter_primary_by(device, cuda->cuCtxPushCurrent_v2);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
+        hed_rt_thread.arrived = false;
+    }
     return r;
 }
 
@@ -194,12 +197,42 @@ hed_rt_enter(cudaError_t *r)
     return entered == CUDA_SUCCESS;
 }
 
+/* Whether the thread has a context that somebody else made current. */
+static CUresult
+look_around(bool *has_context)
+{
+    CUcontext current = NULL;
+    const CUresult r = cuda->cuCtxGetCurrent(&current);
+
+    *has_context = current != NULL;
+    return r;
+}
+
+void
+hed_rt_arrive(void)
+{
+    bool has_context;
+
+    if (look_around(&has_context) != CUDA_SUCCESS)
+        return;
+    if (has_context)
+        hed_rt_thread.arrived = true;
+    else
+        (void)enter_primary(hed_rt_thread.device);
+}
+
 cudaError_t
 hed_rt_device(int *out)
 {
+    bool has_context = true;
     CUdevice device;
-    const CUresult r = cuda->cuCtxGetDevice(&device);
+    CUresult r = CUDA_SUCCESS;
 
+    /* A driver logs calls that fail, so none is made that has to. */
+    if (!hed_rt_thread.arrived)
+        r = look_around(&has_context);
+    if (r == CUDA_SUCCESS)
+        r = has_context ? cuda->cuCtxGetDevice(&device) : CUDA_ERROR_INVALID_CONTEXT;
     if (r == CUDA_SUCCESS)
         *out = device;
     else if (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED)

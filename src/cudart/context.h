@@ -1,7 +1,9 @@
 /* Contexts: which one the calls of a thread use.
  *
  * A thread uses its current context, whoever made it current. If it has none, it gets the primary
- * context of its device; hed_rt_enter() sees to that when a driver call has failed for this reason.
+ * context of its device: hed_rt_arrive() sees to that before its first call, and hed_rt_enter()
+ * when a driver call has failed because the context that it had is gone. Asking before every call
+ * would cost as much as the call.
  */
 #pragma once
 
@@ -9,6 +11,9 @@
 
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
+
+/* Gives the thread a context if it has none. Why it got none, if so, the call to come will tell. */
+void hed_rt_arrive(void);
 
 /* Whether a call that failed with `*r` failed for the lack of a context, and there is one now: then
  * the call is made again. If there cannot be one, `*r` becomes the reason. */

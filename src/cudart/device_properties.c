@@ -136,13 +136,9 @@ ask_properties(const struct hed_rt_driver *cu, const struct hed_rt_layout *layou
     if (r != CUDA_SUCCESS)
         return r;
     put_property(p + layout->memory, sizeof total, total);
-    if (layout->ids) {
+    /* What is about LUIDs stays 0: only Windows has them. */
+    if (layout->ids)
         (void)cu->cuDeviceGetUuid_v2((CUuuid *)(p + offsetof(cudaDeviceProp, uuid)), device);
-        /* Only Windows has these; elsewhere they stay 0. */
-        (void)cu->cuDeviceGetLuid(p + offsetof(cudaDeviceProp, luid),
-                                  (unsigned *)(p + offsetof(cudaDeviceProp, luidDeviceNodeMask)),
-                                  device);
-    }
     for (size_t i = 0; i < layout->count; i++) {
         const struct hed_rt_member *m = &layout->members[i];
         int value = 0;

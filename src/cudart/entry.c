@@ -40,12 +40,19 @@ hed_rt_cudaGetDriverEntryPoint(const struct hed_rt_driver *cu, const char *symbo
                                                    flags, driverStatus);
 }
 
-/* Until CUDA 11 there was no status to tell what is missing. */
+/* Until CUDA 11 there was no status to tell what is missing, and what is not found leaves the
+ * caller's pointer as it is. */
 cudaError_t
 hed_rt_cudaGetDriverEntryPoint_11(const struct hed_rt_driver *cu, const char *symbol,
                                   void **funcPtr, unsigned long long flags)
 {
-    const cudaError_t r = hed_rt_cudaGetDriverEntryPoint(cu, symbol, funcPtr, flags, NULL);
+    void *found = NULL;
+    const cudaError_t r =
+        hed_rt_cudaGetDriverEntryPoint(cu, symbol, funcPtr ? &found : NULL, flags, NULL);
 
-    return r == cudaSuccess && !*funcPtr ? cudaErrorSymbolNotFound : r;
+    if (r == cudaSuccess && !found)
+        return cudaErrorSymbolNotFound;
+    if (r == cudaSuccess)
+        *funcPtr = found;
+    return r;
 }

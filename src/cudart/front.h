@@ -6,6 +6,7 @@
 #include "cudart/context.h"
 #include "cudart/driver.h"
 #include "cudart/error.h"
+#include "cudart/thread.h"
 
 #define HED_EXPORT __attribute__((visibility("default")))
 
@@ -16,6 +17,13 @@ extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() t
 #else
 #define HED_RT_RESULT(r) (r)
 #endif
+
+/* A thread takes a context with its first call that is not about devices. */
+#define HED_RT_ARRIVE()                                  \
+    do {                                                 \
+        if (__builtin_expect(!hed_rt_thread.arrived, 0)) \
+            hed_rt_arrive();                             \
+    } while (0)
 
 /* Makes the call, and again if all that it lacked was a context. */
 #define HED_RT_CALL(expr)                               \

@@ -19,6 +19,7 @@ struct hed_rt_thread {
     struct hed_rt_config config; /* the innermost launch that is being made */
     unsigned depth;              /* how many there are */
     struct hed_rt_outer *outer;  /* those around it: launch.c */
+    bool arrived;                /* has had a context: context.h */
     bool places;                 /* gives managed variables their addresses: registry.c */
 };
 

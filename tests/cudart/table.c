@@ -41,6 +41,7 @@ static const struct {
     {"nodevice", table_nothing},    {"batches", table_batches},
     {"variants", table_variants},   {"outside", table_outside},
     {"random", table_random},       {"edges", table_edges},
+    {"newcomers", table_newcomers},
 };
 
 bool

@@ -253,6 +253,7 @@ void table_registration(void);
 void table_firsts(void);
 void table_contexts(void);
 void table_threads(void);
+void table_newcomers(void);
 void table_forks(void);
 void table_ends(void);
 void table_nothing(void);

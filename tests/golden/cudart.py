@@ -25,5 +25,8 @@ call("cudaTinyLast", by_hand=True, plain=True)
 call("cudaTinyNew", In(I32, "x"), editions="13..", since=13040, missing="not documented")
 call("cudaTinyGL", missing="graphics", header="cuda_gl_interop.h")
 
+without_context("cudaTinyCre*", "cudaTinyGL")
+without_context("cudaTinyWait", editions="12")
+
 export("cudaTinyName")
 export("cudaTinyOld", editions="..11")

@@ -142,7 +142,9 @@ class Runtime(unittest.TestCase):
                 ('call("cudaBad", by_hand=True, missing="x")', "say one of"),
                 ('call("cudaBad", by_hand=True, editions="9..")', "is no range of editions"),
                 ('call("cudaTinyCopy", by_hand=True)', "described twice for one edition"),
-                ('call("cudaBad", 3, by_hand=True)', "an argument must be")):
+                ('call("cudaBad", 3, by_hand=True)', "an argument must be"),
+                ('without_context("cudaBad*")', "matches no call"),
+                ('without_context("cudaTinyNew", editions="..12")', "matches no call")):
             path = Path(self.tmp.name) / "cudart.py"
             path.write_text(good + line + "\n")
             done = emit_runtime(path, self.out)

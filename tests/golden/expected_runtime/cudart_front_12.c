@@ -34,6 +34,7 @@ HED_EXPORT cudaError_t cudaTinyFree(void *memory);
 HED_EXPORT cudaError_t
 cudaTinyFree(void *memory)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_legacy.cuMemFree_v2((CUdeviceptr)(uintptr_t)memory));
 }
 
@@ -42,6 +43,7 @@ HED_EXPORT cudaError_t cudaTinyProperties(cudaTinyProp_12 *prop);
 HED_EXPORT cudaError_t
 cudaTinyProperties(cudaTinyProp_12 *prop)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyProperties_12(&hed_rt_legacy, prop));
 }
 
@@ -50,6 +52,7 @@ HED_EXPORT cudaError_t cudaTinyCopy(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_legacy, to, from));
 }
 
@@ -58,6 +61,7 @@ HED_EXPORT cudaError_t cudaTinyCopy_ptds(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy_ptds(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_per_thread, to, from));
 }
 

@@ -18,6 +18,7 @@ HED_EXPORT cudaError_t cudaTinyWait(cudaStream_t stream);
 HED_EXPORT cudaError_t
 cudaTinyWait(cudaStream_t stream)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_legacy.cuStreamSynchronize((CUstream)stream));
 }
 
@@ -26,6 +27,7 @@ HED_EXPORT cudaError_t cudaTinyWait_ptsz(cudaStream_t stream);
 HED_EXPORT cudaError_t
 cudaTinyWait_ptsz(cudaStream_t stream)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_per_thread.cuStreamSynchronize((CUstream)stream));
 }
 
@@ -34,6 +36,7 @@ HED_EXPORT cudaError_t cudaTinyAdvise(const void *at, size_t count, cudaTinyKind
 HED_EXPORT cudaError_t
 cudaTinyAdvise(const void *at, size_t count, cudaTinyKind advice, cudaTinyPlace place)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_legacy.cuMemAdvise_v2((CUdeviceptr)(uintptr_t)at, count, (CUmem_advise)advice, ((union {cudaTinyPlace ours; CUmemLocation_v1 theirs;}){place}).theirs));
 }
 
@@ -42,6 +45,7 @@ HED_EXPORT cudaError_t cudaTinyProperties(cudaTinyProp *prop);
 HED_EXPORT cudaError_t
 cudaTinyProperties(cudaTinyProp *prop)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyProperties(&hed_rt_legacy, prop));
 }
 
@@ -50,6 +54,7 @@ HED_EXPORT cudaError_t cudaTinyCopy(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_legacy, to, from));
 }
 
@@ -58,6 +63,7 @@ HED_EXPORT cudaError_t cudaTinyCopy_ptds(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy_ptds(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_per_thread, to, from));
 }
 

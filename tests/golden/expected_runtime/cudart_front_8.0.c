@@ -19,6 +19,7 @@ HED_EXPORT cudaError_t cudaTinyWait(cudaStream_t stream);
 HED_EXPORT cudaError_t
 cudaTinyWait(cudaStream_t stream)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_legacy.cuStreamSynchronize((CUstream)stream));
 }
 
@@ -27,6 +28,7 @@ HED_EXPORT cudaError_t cudaTinyWait_ptsz(cudaStream_t stream);
 HED_EXPORT cudaError_t
 cudaTinyWait_ptsz(cudaStream_t stream)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_per_thread.cuStreamSynchronize((CUstream)stream));
 }
 
@@ -35,6 +37,7 @@ HED_EXPORT cudaError_t cudaTinyFree(void *memory);
 HED_EXPORT cudaError_t
 cudaTinyFree(void *memory)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_legacy.cuMemFree_v2((CUdeviceptr)(uintptr_t)memory));
 }
 
@@ -43,6 +46,7 @@ HED_EXPORT cudaError_t cudaTinyProperties(cudaTinyProp_12 *prop);
 HED_EXPORT cudaError_t
 cudaTinyProperties(cudaTinyProp_12 *prop)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyProperties_12(&hed_rt_legacy, prop));
 }
 
@@ -51,6 +55,7 @@ HED_EXPORT cudaError_t cudaTinyCopy(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_legacy, to, from));
 }
 
@@ -59,6 +64,7 @@ HED_EXPORT cudaError_t cudaTinyCopy_ptds(void *to, const void *from);
 HED_EXPORT cudaError_t
 cudaTinyCopy_ptds(void *to, const void *from)
 {
+    HED_RT_ARRIVE();
     HED_RT_CALL(hed_rt_cudaTinyCopy(&hed_rt_per_thread, to, from));
 }
 

@@ -19,6 +19,7 @@ static CUcontext below; /* that one, where the program has pushed contexts */
 static int retained[DEVICES];
 static bool has_driver; /* not the child of a process that uses it */
 static int alive;       /* how often a primary context is still there when somebody looks */
+static int refused;     /* calls that failed for the lack of a context */
 static int resets;      /* how often another thread resets what is about to be made current */
 
 static CUresult
@@ -96,8 +97,10 @@ play_get(CUcontext *out)
 static CUresult
 play_device(CUdevice *device)
 {
-    if (!current)
+    if (!current) {
+        refused++;
         return CUDA_ERROR_INVALID_CONTEXT;
+    }
     *device = current == PRIMARY(1) || current == GONE;
     return CUDA_SUCCESS;
 }
@@ -125,8 +128,9 @@ play_driver(void **state)
     cu->cuCtxGetDevice = play_device;
     current = below = NULL;
     has_driver = true;
-    alive = resets = 0;
+    alive = refused = resets = 0;
     hed_rt_thread.device = 0;
+    hed_rt_thread.arrived = false;
     return 0;
 }
 
@@ -154,6 +158,41 @@ a_thread_without_a_context_gets_that_of_its_device(void **state)
     assert_false(hed_rt_enter(&(cudaError_t){cudaErrorDeviceUninitialized}));
     assert_false(hed_rt_enter(&(cudaError_t){cudaErrorInvalidResourceHandle}));
     assert_int_equal(retained[1], 1);
+}
+
+/* Drivers log calls that fail. */
+static void
+a_newcomer_asks_for_nothing_that_it_lacks(void **state)
+{
+    int device = -1;
+
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 0);
+    assert_int_equal(refused, 0);
+    hed_rt_arrive();
+    assert_ptr_equal(current, PRIMARY(0));
+    assert_true(hed_rt_thread.arrived);
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
+    assert_false(hed_rt_thread.arrived);
+    hed_rt_arrive();
+    assert_ptr_equal(current, PRIMARY(1));
+    assert_int_equal(refused, 0);
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+a_newcomer_with_a_context_keeps_it(void **state)
+{
+    int device = -1;
+
+    current = OWN;
+    hed_rt_arrive();
+    assert_ptr_equal(current, OWN);
+    assert_true(hed_rt_thread.arrived);
+    hed_rt_thread.arrived = false;
+    current = GONE;
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
 }
 
 static CUresult
@@ -285,6 +324,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(why_there_is_no_context_is_told, play_driver),
     cmocka_unit_test_setup(other_errors_are_the_callers, play_driver),
     cmocka_unit_test_setup(a_thread_without_a_context_gets_that_of_its_device, play_driver),
+    cmocka_unit_test_setup(a_newcomer_asks_for_nothing_that_it_lacks, play_driver),
+    cmocka_unit_test_setup(a_newcomer_with_a_context_keeps_it, play_driver),
     cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),

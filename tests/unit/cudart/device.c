@@ -45,12 +45,6 @@ play_uuid(CUuuid *uuid, CUdevice device)
 }
 
 static CUresult
-play_luid(char *luid, unsigned *mask, CUdevice device)
-{
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult
 play_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     asked++;
@@ -67,7 +61,6 @@ play_driver(void **state)
     cu->cuDeviceGetName = play_name;
     cu->cuDeviceTotalMem_v2 = play_memory;
     cu->cuDeviceGetUuid_v2 = play_uuid;
-    cu->cuDeviceGetLuid = play_luid;
     cu->cuDeviceGetAttribute = play_attribute;
     asked = 0;
     unknown = 0;

@@ -57,6 +57,13 @@ play_attribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUde
 }
 
 static CUresult
+play_current(CUcontext *out)
+{
+    *out = (CUcontext)(uintptr_t)1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
 play_context_device(CUdevice *device)
 {
     *device = 0;
@@ -86,6 +93,7 @@ play_driver(void **state)
     cu->cuLibraryUnload = play_unload;
     cu->cuLibraryGetKernel = play_get_kernel;
     cu->cuKernelGetAttribute = play_attribute;
+    cu->cuCtxGetCurrent = play_current;
     cu->cuCtxGetDevice = play_context_device;
     cu->cuDeviceGetAttribute = play_device_attribute;
     cu->cuLaunchKernel = play_launch;

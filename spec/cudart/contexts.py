@@ -1,0 +1,35 @@
+"""Calls that take no context. Every other call makes sure that the thread has one before it does
+anything, as NVIDIA's runtimes do (measured in threads that had none): programs that also use the
+driver count on it."""
+
+# They ask or tell about a device by its number, or about the process.
+without_context("cudaChooseDevice", "cudaDeviceCanAccessPeer", "cudaDeviceGetAttribute",
+                "cudaDeviceGetByPCIBusId", "cudaDeviceGetDevResource", "cudaDeviceGetExecutionCtx",
+                "cudaDeviceGetHostAtomicCapabilities", "cudaDeviceGetNvSciSyncAttributes",
+                "cudaDeviceGetP2P*", "cudaDeviceGetPCIBusId",
+                "cudaDeviceGetTexture1DLinearMaxWidth", "cudaDevice*AsyncNotification",
+                "cudaDriverGetVersion", "cudaGetDevice*", "cudaGetDriverEntryPoint*",
+                "cudaGetExportTable", "cudaGLGetDevices", "cudaRuntimeGetVersion",
+                "cudaVDPAUGetDevice")
+# They choose the device, or see to its context themselves.
+without_context("cudaDeviceReset", "cudaGLSetGLDevice", "cudaInitDevice", "cudaSetDevice",
+                "cudaSetDeviceFlags", "cudaSetValidDevices", "cudaThreadExit",
+                "cudaVDPAUSetVDPAUDevice")
+# What they are about belongs to a device, to a context of its own or to none.
+without_context("cudaArrayGetInfo", "cudaArrayGetMemoryRequirements",
+                "cudaArrayGetSparseProperties", "cudaCtxResetPersistingL2Cache",
+                "cudaDevSmResource*", "cudaDeviceGetDefaultMemPool", "cudaDeviceGetMemPool",
+                "cudaDeviceSetMemPool", "cudaDevice*GraphMem*", "cudaEventQuery",
+                "cudaEventSynchronize", "cudaEventElapsedTime_v2", "cudaExecutionCtx*",
+                "cudaGetKernel", "cudaGraphConditionalHandleCreate",
+                "cudaGraphNode*Enabled", "cudaGraph*UserObject", "cudaGreenCtxCreate",
+                "cudaKernelSetAttributeForDevice", "cudaLibraryEnumerateKernels",
+                "cudaLibraryGetKernel*", "cudaLibraryGetManaged", "cudaLibraryGetUnifiedFunction",
+                "cudaLibraryLoad*", "cudaLibraryUnload", "cudaMemGetDefaultMemPool",
+                "cudaMemGetMemPool", "cudaMemPool*", "cudaMemRangeGet*", "cudaMemSetMemPool",
+                "cudaMipmappedArrayGetMemoryRequirements",
+                "cudaMipmappedArrayGetSparseProperties", "cudaPointerGetAttributes",
+                "cudaProfilerStop", "cudaUserObject*")
+without_context("cudaEventElapsedTime", "cudaFuncGetName", editions="13..")
+# They only tell the runtime something.
+without_context("cudaConfigureCall", "cudaSetDoubleFor*", "cudaSetupArgument")
