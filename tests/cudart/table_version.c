@@ -314,8 +314,8 @@ logs_and_notices(void)
     unsigned capabilities[2] = {77, 77};
     int operations[2] = {0, 1};
     unsigned long long place = 0;
-    char text[256];
-    size_t size = sizeof text;
+    char text[4096]; /* driver 580 writes up to 100 bytes more than it is told to */
+    size_t size = sizeof text - 256;
 
     TRY("plain", cudaLogsCurrent, (unsigned long long *, unsigned), (&place, 0));
     TRY("no place", cudaLogsCurrent, (unsigned long long *, unsigned), (NULL, 0));
@@ -400,61 +400,35 @@ external_objects(void)
              (void **, void *, unsigned, void *), (handles, signal, 1, NULL));
 }
 
-/* More room than an answer needs: on a GPU, something was once written beyond. */
-struct wide_place {
-    _Alignas(16) char bytes[256];
-};
-
-static void
-open_place(struct wide_place *p)
-{
-    memset(p->bytes, 77, sizeof p->bytes);
-}
-
-static void
-show_place(const char *what, const struct wide_place *p, size_t used)
-{
-    size_t end = sizeof p->bytes;
-
-    while (end > used && p->bytes[end - 1] == 77)
-        end--;
-    if (end > used)
-        table_show("%s: %zu bytes beyond its place", what, end - used);
-}
-
 static void
 graphics(void)
 {
     struct share_handle handle;
-    struct wide_place count, devices, size, pointer;
+    unsigned count = 77;
+    int devices[4];
+    size_t size = 77;
+    void *pointer = NULL;
 
     memset(&handle, 0, sizeof handle);
-    open_place(&count);
-    open_place(&devices);
-    open_place(&size);
-    open_place(&pointer);
     TRY("nothing", cudaIpcOpenMemHandle, (void **, struct share_handle, unsigned),
-        ((void **)pointer.bytes, handle, 1));
+        (&pointer, handle, 1));
     TRY("no flags", cudaIpcOpenMemHandle, (void **, struct share_handle, unsigned),
-        ((void **)pointer.bytes, handle, 0));
+        (&pointer, handle, 0));
     TRY("no place", cudaIpcOpenMemHandle, (void **, struct share_handle, unsigned),
         (NULL, handle, 1));
-    TRY("nothing", cudaIpcOpenEventHandle, (void **, struct share_handle),
-        ((void **)pointer.bytes, handle));
+    TRY("nothing", cudaIpcOpenEventHandle, (void **, struct share_handle), (&pointer, handle));
     TRY("nothing", cudaGraphicsResourceGetMappedPointer, (void **, size_t *, void *),
-        ((void **)pointer.bytes, (size_t *)size.bytes, NULL));
+        (&pointer, &size, NULL));
     TRY("nothing", cudaGraphicsSubResourceGetMappedArray, (void **, void *, unsigned, unsigned),
-        ((void **)pointer.bytes, NULL, 0, 0));
+        (&pointer, NULL, 0, 0));
     TRY("nothing", cudaGraphicsResourceGetMappedMipmappedArray, (void **, void *),
-        ((void **)pointer.bytes, NULL));
+        (&pointer, NULL));
     TRY("nothing", cudaGraphicsResourceSetMapFlags, (void *, unsigned), (NULL, 0));
     TRY("none", cudaGraphicsUnmapResources, (int, void **, void *), (0, NULL, NULL));
-    TRY("buffer 1", cudaGraphicsGLRegisterBuffer, (void **, unsigned, unsigned),
-        ((void **)pointer.bytes, 1, 0));
+    TRY("buffer 1", cudaGraphicsGLRegisterBuffer, (void **, unsigned, unsigned), (&pointer, 1, 0));
     TRY("image 1", cudaGraphicsGLRegisterImage, (void **, unsigned, unsigned, unsigned),
-        ((void **)pointer.bytes, 1, 0x0de1, 0));
-    TRY("all", cudaGLGetDevices, (unsigned *, int *, unsigned, int),
-        ((unsigned *)count.bytes, (int *)devices.bytes, 4, 1));
+        (&pointer, 1, 0x0de1, 0));
+    TRY("all", cudaGLGetDevices, (unsigned *, int *, unsigned, int), (&count, devices, 4, 1));
     external_objects();
     TRY("none", cudaSignalExternalSemaphoresAsync, (void **, void *, unsigned, void *),
         (NULL, NULL, 0, NULL));
@@ -465,11 +439,7 @@ graphics(void)
     TRY("none", cudaWaitExternalSemaphoresAsync_v2, (void **, void *, unsigned, void *),
         (NULL, NULL, 0, NULL));
     TRY("not a descriptor", cudaMemPoolImportFromShareableHandle, (void **, void *, int, unsigned),
-        ((void **)pointer.bytes, NULL, 1, 0));
-    show_place("a count", &count, sizeof(unsigned));
-    show_place("devices", &devices, 4 * sizeof(int));
-    show_place("a size", &size, sizeof(size_t));
-    show_place("a pointer", &pointer, sizeof(void *));
+        (&pointer, NULL, 1, 0));
 }
 
 void
