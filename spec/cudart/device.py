@@ -117,7 +117,7 @@ call("cudaLogsUnregisterCallback", In(cudaLogsCallbackHandle, "callback"), editi
      driver="cuLogsUnregisterCallback")
 call("cudaPeekAtLastError", by_hand=True, plain=True)
 call("cudaProfilerStart", driver="cuProfilerStart")
-call("cudaProfilerStop", driver="cuProfilerStop")
+call("cudaProfilerStop", by_hand=True)
 call("cudaRuntimeGetVersion", Out(I32, "runtimeVersion"), by_hand=True)
 call("cudaSetDevice", In(I32, "device"), by_hand=True)
 call("cudaSetDeviceFlags", In(U32, "flags"), by_hand=True)

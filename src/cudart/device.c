@@ -119,6 +119,18 @@ hed_rt_cudaDeviceDisablePeerAccess(const struct hed_rt_driver *cu, int peerDevic
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxDisablePeerAccess(peer) : r;
 }
 
+/* What is profiled is a context; without one there is nothing to stop. */
+cudaError_t
+hed_rt_cudaProfilerStop(const struct hed_rt_driver *cu)
+{
+    CUcontext current = NULL;
+    CUresult r = cu->cuCtxGetCurrent(&current);
+
+    if (r == CUDA_SUCCESS && current)
+        r = cu->cuProfilerStop();
+    return (cudaError_t)r;
+}
+
 /* ---- versions -------------------------------------------------------------------------------- */
 
 /* "If no driver is installed, then 0 is returned as the driver version." (CUDA Runtime API,

@@ -1,13 +1,11 @@
 /* Threads that have no context yet: each call is the first one of a thread of its own. Shows what
- * the call answers there, and whether the thread has a context after it. With NVIDIA's driver, also
- * what the driver logged, although the call succeeded: programs can read that (cuLogs*). */
+ * the call answers there, and whether the thread has a context after it. */
 #include "table.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BYTES 4096
 
@@ -21,7 +19,7 @@ static struct {
     char *managed;
     void *array, *old_array, *mipmap, *old_mipmap;
     void *stream, *old_stream, *event, *old_event, *other_event;
-    void *graph, *old_graph, *node, *copy, *kernel, *exec, *old_exec, *object;
+    void *graph, *old_graph, *branching, *node, *copy, *kernel, *exec, *old_exec, *object;
     void *pool, *old_pool;
     unsigned long long texture;
     char values[BYTES];
@@ -41,27 +39,17 @@ struct newcomer {
     bool made;
 };
 
-static __thread int said; /* messages of the driver */
 static __thread int line;
-
-static void
-hear(void *unused, int level, char *text, size_t length)
-{
-    (void)unused, (void)level, (void)text, (void)length;
-    said++;
-}
 
 static bool
 show_newcomer(int result)
 {
     void *current = NULL;
-    const int messages = said;
 
     if (result == TABLE_ABSENT)
         return true;
     use.current(&current);
-    table_show("a context: %s%s", current ? "yes" : "no",
-               result == 0 && messages ? ", and the driver logged errors" : "");
+    table_show("a context: %s", current ? "yes" : "no");
     return true;
 }
 
@@ -366,7 +354,7 @@ graph_calls(int number)
         (use.exec, use.kernel, (unsigned *)&use.number));
     NEW("plain", cudaGraphNodeSetEnabled, (void *, void *, unsigned), (use.exec, use.kernel, 1));
     NEW("plain", cudaGraphConditionalHandleCreate, (void *, void *, unsigned, unsigned),
-        (&use.texture, use.graph, 0, 0));
+        (&use.texture, use.branching, 0, 0));
     NEW("plain", cudaGraphMemcpyNodeSetParams, (void *, const void *), (use.copy, &copy));
     NEW("plain", cudaGraphClone, (void **, void *), (&use.out, use.graph));
     NEW("plain", cudaGraphInstantiateWithFlags, (void **, void *, unsigned long long),
@@ -421,6 +409,7 @@ make_objects(void)
         make_pool(i ? &use.old_pool : &use.pool);
         QUIET(cudaGraphCreate, (void **, unsigned), (i ? &use.old_graph : &use.graph, 0));
     }
+    QUIET(cudaGraphCreate, (void **, unsigned), (&use.branching, 0));
     QUIET(cudaEventCreate, (void **), (&use.other_event));
     QUIET(cudaEventRecord, (void *, void *), (use.event, use.stream));
     QUIET(cudaGraphAddEmptyNode, (void **, void *, void *, size_t),
@@ -432,16 +421,6 @@ make_objects(void)
     for (int i = 0; i < 2; i++)
         QUIET(cudaGraphInstantiateWithFlags, (void **, void *, unsigned long long),
               (i ? &use.old_exec : &use.exec, use.graph, 0));
-}
-
-static void
-hear_driver(void *library)
-{
-    int (*add)(void (*)(void *, int, char *, size_t), void *, void **) =
-        table_is_real() ? dlsym(library, "cuLogsRegisterCallback") : NULL;
-
-    if (add)
-        add(hear, NULL, &use.out);
 }
 
 void
@@ -463,7 +442,6 @@ table_newcomers(void)
         exit(2);
     }
     use.current = dlsym(library, "cuCtxGetCurrent");
-    hear_driver(library);
     newcomers(device_calls);
     newcomers(memory_calls);
     newcomers(copy_calls);

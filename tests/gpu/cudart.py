@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Shows, on a machine with an NVIDIA GPU, that heddle's CUDA runtime behaves as NVIDIA's.
 
-    tests/gpu/cudart.py [--build DIR] [--part table,programs,torch,tools,time]
+    tests/gpu/cudart.py [--build DIR] [--part table,log,programs,torch,tools,time]
 
-`table`: the answers to about 1800 calls, good and bad (tests/cudart/table.py), of both runtimes, on
-NVIDIA's driver and on heddle's. `programs`: tests/cu and others print the same with NVIDIA's static
-and shared runtime and with ours. `torch`: PyTorch trains with the same losses, bit for bit.
-`tools`: NVIDIA's tools still work. `time`: what the runtimes add to the driver's calls. Runtimes of
-older toolkits are compared, too, if HED_NVIDIA_CUDART names them (files, folders, with ':' between
-them). Builds what it needs with cmake and nvcc. Ends with `N passed, N failed, N skipped`; exits
-with 0 if nothing failed.
+`table`: the answers to about 2000 calls, good and bad (tests/cudart/table.py), of both runtimes, on
+NVIDIA's driver and on heddle's. `log`: our runtime makes no call that has to fail for the lack of a
+context, which the driver's log would tell the program. `programs`: tests/cu and others print the
+same with NVIDIA's static and shared runtime and with ours. `torch`: PyTorch trains with the same
+losses, bit for bit. `tools`: NVIDIA's tools still work. `time`: what the runtimes add to the
+driver's calls. Runtimes of older toolkits are compared, too, if HED_NVIDIA_CUDART names them
+(files, folders, with ':' between them). Builds what it needs with cmake and nvcc. Ends with
+`N passed, N failed, N skipped`; exits with 0 if nothing failed.
 """
 
 import argparse
 import ctypes
 import os
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -60,6 +62,19 @@ class Runtimes(Check):
                     [sys.executable, "-B", TOP / "tests/cudart/table.py", "both", program, edition,
                      self.ours / soname, theirs], {**env, "HED_TABLE_REAL": "1"}, 600)
                 self.expect(f"table {edition}/{name}", status == 0, (out + err)[-12000:])
+
+    def log(self):
+        """Calls of the driver that a runtime's first calls in new threads made in vain."""
+        program, vain = self.build / "tests/cudart/cudart_table", {}
+        for name, library in (("ours", self.ours / SONAMES["13"]), ("theirs", find_nvidia("13"))):
+            file = self.work / f"log_{name}"
+            out, err, status = self.run(
+                [program, library, "newcomers"],
+                {**self.drivers["driver"], "HED_TABLE_REAL": "1", "CUDA_LOG_FILE": str(file)})
+            text = file.read_text() if file.exists() else ""
+            vain[name] = set(re.findall(r"Returning 201 .* from (\w+)", text))
+            self.expect(f"log of {name}", status == 0, (out + err)[-600:])
+        self.expect("log", not vain["ours"] - vain["theirs"], f"{vain}")
 
     def programs(self):
         def one(name):
@@ -150,7 +165,7 @@ class Runtimes(Check):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=TOP / "build/gpu")
-    parser.add_argument("--part", default="table,programs,torch,tools,time")
+    parser.add_argument("--part", default="table,log,programs,torch,tools,time")
     options = parser.parse_args()
     check = Runtimes(options.build)
     check.make(["all"], {})

@@ -8,7 +8,8 @@
  * its children." (CUDA Driver API, cuGraphConditionalHandleCreate)
  *
  * Graphs with conditional handles cannot be cloned and cannot become child graphs, because the
- * handles belong to them.
+ * handles belong to them; and a graph is not instantiated while one of its handles has no node
+ * (measured on 580).
  */
 #include <stdlib.h>
 
@@ -91,6 +92,23 @@ find_handle_locked(struct hed_graph *g, uint64_t handle)
     while (h && h->handle != handle)
         h = h->next;
     return h;
+}
+
+bool
+hed_graph_has_handles(struct hed_graph *g, bool *used)
+{
+    struct hed_graph_handle *h;
+
+    *used = true;
+    hed_lock(&hed_graphs_lock);
+    h = g->handles;
+
+    const bool has = h != NULL;
+
+    for (; h && *used; h = h->next)
+        *used = h->used;
+    hed_unlock(&hed_graphs_lock);
+    return has;
 }
 
 void

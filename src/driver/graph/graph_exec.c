@@ -212,10 +212,12 @@ instantiate_graph(struct hed_layer *self, CUgraph handle, unsigned long long fla
     struct hed_graph *g = hed_graph_find(d, handle);
     struct hed_exec *e = NULL;
     CUresult r = CUDA_ERROR_INVALID_VALUE;
+    bool used;
 
     if (!g)
         return r;
-    if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS))
+    (void)hed_graph_has_handles(g, &used);
+    if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS) || !used)
         goto done;
     r = CUDA_ERROR_NOT_SUPPORTED; /* launches from kernels */
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)

@@ -429,13 +429,13 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 static CUresult
 describe_array(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v2 *out)
 {
-    struct hed_context *c;
-    const CUresult r = hed_current(self, &c);
+    struct hed_driver *d = hed_driver_of(self);
+    const CUresult r = hed_driver_ready(d);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_array *array = hed_array_find(c->device->driver, handle);
+    struct hed_array *array = hed_array_find(d, handle);
 
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;

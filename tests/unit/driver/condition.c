@@ -139,7 +139,29 @@ failed_context_ends_loops(void **state)
     busy_fake_free(f);
 }
 
+/* Measured on NVIDIA's driver 580. */
+static void
+handles_need_nodes_and_keep_graphs_from_being_cloned(void **state)
+{
+    CUstream s;
+    struct fake *f = busy_fake_create(&s);
+    CUgraph g, body, clone;
+    CUgraphExec e;
+    CUgraphConditionalHandle unused;
+
+    (void)make_choice(f, CU_GRAPH_COND_TYPE_IF, 1, 1, 0, &g, &body);
+    OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
+    assert_int_equal(fake_call(f, cuGraphClone, &clone, g), CUDA_ERROR_NOT_SUPPORTED);
+    OK(fake_call(f, cuGraphConditionalHandleCreate, &unused, g, NULL, 0, 0));
+    assert_int_equal(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuGraphCreate, &g, 0));
+    OK(fake_call(f, cuGraphConditionalHandleCreate, &unused, g, NULL, 0, 0));
+    assert_int_equal(fake_call(f, cuGraphClone, &clone, g), CUDA_ERROR_NOT_SUPPORTED);
+    busy_fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(handles_need_nodes_and_keep_graphs_from_being_cloned),
     cmocka_unit_test(conditions_choose_branches),
     cmocka_unit_test(loops_begin_with_their_first_value),
     cmocka_unit_test(failed_context_ends_loops),
