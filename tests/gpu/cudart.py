@@ -3,7 +3,7 @@
 
     tests/gpu/cudart.py [--build DIR] [--part table,log,programs,torch,tools,time]
 
-`table`: the answers to about 2000 calls, good and bad (tests/cudart/table.py), of both runtimes, on
+`table`: the answers to about 2200 calls, good and bad (tests/cudart/table.py), of both runtimes, on
 NVIDIA's driver and on heddle's. `log`: our runtime makes no call that has to fail for the lack of a
 context, which the driver's log would tell the program. `programs`: tests/cu and others print the
 same with NVIDIA's static and shared runtime and with ours. `torch`: PyTorch trains with the same
