@@ -58,6 +58,14 @@ hed_context_living(struct hed_driver *d, int device)
 }
 
 struct hed_context *
+hed_context_any(struct hed_driver *d, int device)
+{
+    struct hed_context *c = hed_context_living(d, device);
+
+    return c ? hed_thread_borrow(d, c) : NULL;
+}
+
+struct hed_context *
 hed_context_find_inactive(struct hed_driver *d, CUcontext handle)
 {
     struct hed_context *c = hed_thread_context(d);

@@ -65,6 +65,10 @@ void hed_context_unref(struct hed_context *c);
  * there is one. NULL if there is none. */
 struct hed_context *hed_context_living(struct hed_driver *d, int device);
 
+/* The same without a reference, valid for the length of the call. For calls that need no context of
+ * the thread's. */
+struct hed_context *hed_context_any(struct hed_driver *d, int device);
+
 /* The context of a handle; NULL if there is none or it has been destroyed. Valid for the length of
  * the call. The second function also accepts a primary context that is not active. */
 struct hed_context *hed_context_find(struct hed_driver *d, CUcontext handle);

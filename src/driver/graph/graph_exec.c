@@ -212,12 +212,17 @@ instantiate_graph(struct hed_layer *self, CUgraph handle, unsigned long long fla
     struct hed_graph *g = hed_graph_find(d, handle);
     struct hed_exec *e = NULL;
     CUresult r = CUDA_ERROR_INVALID_VALUE;
+    struct hed_context *c;
     bool used;
 
     if (!g)
         return r;
-    (void)hed_graph_has_handles(g, &used);
-    if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS) || !used)
+    if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS))
+        goto done;
+    r = hed_current(self, &c);
+    if (r == CUDA_SUCCESS && hed_graph_has_handles(g, &used) && !used)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r != CUDA_SUCCESS)
         goto done;
     r = CUDA_ERROR_NOT_SUPPORTED; /* launches from kernels */
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)

@@ -390,16 +390,20 @@ soft_cuArray3DCreate_v2(struct hed_layer *self, struct hed_cuArray3DCreate_v2 *a
 }
 
 CUresult
-hed_array_give(struct hed_context *c, uint64_t key)
+hed_array_give(struct hed_driver *d, struct hed_context *c, uint64_t key)
 {
     struct hed_allocation a;
+    CUresult r = CUDA_SUCCESS;
     void *m;
 
-    if (!hed_memory_find(c->device->driver, key, &a))
+    if (!hed_memory_find(d, key, &a))
         return CUDA_ERROR_INVALID_HANDLE;
+    if (!c)
+        c = hed_memory_owner(d, &a);
+    if (c)
+        r = hed_machine_of(c, &m)->array_quiesce(m, c, &a);
 
-    const CUresult r = hed_machine_of(c, &m)->array_quiesce(m, c, &a);
-    const CUresult given = hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, key);
+    const CUresult given = hed_memory_give(d, HED_MEMORY_ARRAY, key);
 
     return r != CUDA_SUCCESS ? r : given;
 }
@@ -407,19 +411,20 @@ hed_array_give(struct hed_context *c, uint64_t key)
 static CUresult
 soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 {
+    struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
-    CUresult r = hed_memory_begin(self, &c);
+    CUresult r = hed_memory_begin_free(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_array *array = hed_array_find(c->device->driver, a->hArray);
+    struct hed_array *array = hed_array_find(d, a->hArray);
 
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
     /* A level belongs to its mipmap. NVIDIA's driver accepts the call and does nothing. */
     if (!array->is_level)
-        r = hed_array_give(c, array->key);
+        r = hed_array_give(d, c, array->key);
     hed_object_put(&array->object);
     return r;
 }

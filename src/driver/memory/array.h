@@ -180,5 +180,6 @@ CUresult hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes)
 void hed_array_leave(struct hed_context *c, uint64_t handle);
 void hed_array_discharge(struct hed_driver *d, const struct hed_allocation *a);
 
-/* Waits for the work that uses the array, then gives back its memory and removes all handles. */
-CUresult hed_array_give(struct hed_context *c, uint64_t key);
+/* Waits for the work that uses the array, then gives back its memory and removes all handles. `c`
+ * is NULL if no context is current. */
+CUresult hed_array_give(struct hed_driver *d, struct hed_context *c, uint64_t key);

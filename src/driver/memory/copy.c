@@ -161,10 +161,8 @@ hed_copy_put(struct hed_layer *self, const struct hed_copy_call *o)
 {
     struct hed_context *c;
     struct hed_stream *s;
-    CUresult r = hed_current(self, &c);
+    CUresult r = hed_stream_begin(self, o->stream, o->ptds, &s, &c);
 
-    if (r == CUDA_SUCCESS)
-        r = hed_stream_find(self, o->stream, o->ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
     r = submit_copy(s, c, &o->given, o->waits);

@@ -53,10 +53,8 @@ fill_memory(struct hed_layer *self, const struct fill_call *o)
     struct hed_fill f;
     struct hed_context *c;
     struct hed_stream *s;
-    CUresult r = hed_current(self, &c);
+    CUresult r = hed_stream_begin(self, o->stream, o->ptds, &s, &c);
 
-    if (r == CUDA_SUCCESS)
-        r = hed_stream_find(self, o->stream, o->ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
     r = hed_fill_resolve(c, o->to, o->pitch, o->value, o->element, o->width, o->height, &f);

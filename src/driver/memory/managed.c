@@ -254,8 +254,9 @@ hed_soft_cuMemAdvise(struct hed_layer *self, struct hed_cuMemAdvise *a)
 static CUresult
 check_stream(struct hed_layer *self, CUstream handle, bool ptds)
 {
+    struct hed_context *c;
     struct hed_stream *s;
-    const CUresult r = hed_stream_find(self, handle, ptds, &s);
+    const CUresult r = hed_stream_begin(self, handle, ptds, &s, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -268,25 +269,24 @@ check_stream(struct hed_layer *self, CUstream handle, bool ptds)
 }
 
 static CUresult
-prefetch_range(struct hed_context *c, uint64_t at, size_t size, CUmemLocation_v1 to)
+prefetch_range(struct hed_driver *d, uint64_t at, size_t size, CUmemLocation_v1 to)
 {
     struct saying s = {.what = PREFETCHED};
-    const CUresult r = place_of_location(c->device->driver, to, &s.place);
+    const CUresult r = place_of_location(d, to, &s.place);
 
-    return r == CUDA_SUCCESS ? say_about_range(c->device->driver, at, size, &s) : r;
+    return r == CUDA_SUCCESS ? say_about_range(d, at, size, &s) : r;
 }
 
 CUresult
 hed_soft_cuMemPrefetchAsync_v2(struct hed_layer *self, struct hed_cuMemPrefetchAsync_v2 *a)
 {
-    struct hed_context *c;
-    CUresult r = hed_current(self, &c);
+    CUresult r = check_stream(self, a->hStream, a->ptds);
 
     if (r == CUDA_SUCCESS && a->flags != 0)
         r = CUDA_ERROR_INVALID_VALUE;
-    if (r == CUDA_SUCCESS)
-        r = check_stream(self, a->hStream, a->ptds);
-    return r == CUDA_SUCCESS ? prefetch_range(c, a->devPtr, a->count, a->location) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    return prefetch_range(hed_driver_of(self), a->devPtr, a->count, a->location);
 }
 
 CUresult
@@ -302,18 +302,13 @@ hed_soft_cuMemPrefetchAsync(struct hed_layer *self, struct hed_cuMemPrefetchAsyn
 
 /* Are all ranges of a batch managed? */
 static CUresult
-check_batch(struct hed_layer *self, const CUdeviceptr *at, const size_t *sizes, size_t count,
-            unsigned long long flags, struct hed_context **c)
+check_batch(struct hed_driver *d, const CUdeviceptr *at, const size_t *sizes, size_t count,
+            unsigned long long flags)
 {
-    const CUresult r = hed_current(self, c);
+    bool ok = true;
 
-    if (r != CUDA_SUCCESS)
-        return r;
     if (!at || !sizes || count == 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-
-    struct hed_driver *d = (*c)->device->driver;
-    bool ok = true;
 
     hed_lock(&d->memory_lock);
     for (size_t i = 0; ok && i < count; i++)
@@ -325,12 +320,12 @@ check_batch(struct hed_layer *self, const CUdeviceptr *at, const size_t *sizes, 
 CUresult
 hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetchBatchAsync *a)
 {
-    struct hed_context *c;
-    CUresult r = check_batch(self, a->dptrs, a->sizes, a->count, a->flags, &c);
+    struct hed_driver *d = hed_driver_of(self);
+    CUresult r = check_stream(self, a->hStream, a->ptds);
     size_t place = 0;
 
     if (r == CUDA_SUCCESS)
-        r = check_stream(self, a->hStream, a->ptds);
+        r = check_batch(d, a->dptrs, a->sizes, a->count, a->flags);
     if (r != CUDA_SUCCESS)
         return r;
     if (!a->prefetchLocs || !a->prefetchLocIdxs || a->numPrefetchLocs == 0 ||
@@ -343,7 +338,7 @@ hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetc
     for (size_t i = 0; r == CUDA_SUCCESS && i < a->count; i++) {
         if (place + 1 < a->numPrefetchLocs && a->prefetchLocIdxs[place + 1] == i)
             place++;
-        r = prefetch_range(c, a->dptrs[i], a->sizes[i], a->prefetchLocs[place]);
+        r = prefetch_range(d, a->dptrs[i], a->sizes[i], a->prefetchLocs[place]);
     }
     return r;
 }
@@ -352,10 +347,11 @@ hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetc
 CUresult
 hed_soft_cuMemDiscardBatchAsync(struct hed_layer *self, struct hed_cuMemDiscardBatchAsync *a)
 {
-    struct hed_context *c;
-    const CUresult r = check_batch(self, a->dptrs, a->sizes, a->count, a->flags, &c);
+    const CUresult r = check_stream(self, a->hStream, a->ptds);
 
-    return r == CUDA_SUCCESS ? check_stream(self, a->hStream, a->ptds) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    return check_batch(hed_driver_of(self), a->dptrs, a->sizes, a->count, a->flags);
 }
 
 CUresult

@@ -22,6 +22,26 @@ hed_memory_begin(struct hed_layer *self, struct hed_context **out)
 }
 
 CUresult
+hed_memory_begin_free(struct hed_layer *self, struct hed_context **out)
+{
+    const CUresult r = hed_memory_begin(self, out);
+
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return hed_capture_unsafe(self);
+}
+
+struct hed_context *
+hed_memory_owner(struct hed_driver *d, const struct hed_allocation *a)
+{
+    struct hed_context *c =
+        a->ctx ? hed_context_find(d, (CUcontext)(uintptr_t)a->ctx_handle) : NULL;
+
+    return c ? c : hed_context_any(d, a->device ? a->device->ordinal : -1);
+}
+
+CUresult
 hed_memory_quiesce(struct hed_context *c, const struct hed_allocation *a)
 {
     struct hed_context *owner = NULL;
@@ -33,6 +53,15 @@ hed_memory_quiesce(struct hed_context *c, const struct hed_allocation *a)
     const CUresult ours = hed_context_synchronize(c);
 
     return ours != CUDA_SUCCESS ? ours : theirs;
+}
+
+/* The same, with a context or without. */
+static CUresult
+wait_for_users(struct hed_driver *d, struct hed_context *c, const struct hed_allocation *a)
+{
+    if (!c)
+        c = hed_memory_owner(d, a);
+    return c ? hed_memory_quiesce(c, a) : CUDA_SUCCESS;
 }
 
 /* The allocation that begins at an address. */
@@ -132,24 +161,19 @@ soft_cuMemAllocPitch_v2(struct hed_layer *self, struct hed_cuMemAllocPitch_v2 *a
 static CUresult
 soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 {
+    struct hed_driver *d = hed_driver_of(self);
     struct hed_allocation m;
     struct hed_context *c;
-    CUresult r = hed_memory_begin(self, &c);
+    CUresult r = hed_memory_begin_free(self, &c);
 
-    /* NVIDIA's driver needs no context for this, but one that has failed says so. */
-    if (a->dptr == 0 && (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED))
+    if (a->dptr == 0 && r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
         return CUDA_SUCCESS;
-    if (a->dptr == 0)
+    if (r != CUDA_SUCCESS || a->dptr == 0)
         return r;
-    if (r != CUDA_SUCCESS)
-        return r;
-
-    struct hed_driver *d = c->device->driver;
-
     if (!begins_at(d, a->dptr, &m) || m.freeing ||
         (m.kind != HED_MEMORY_DEVICE && m.kind != HED_MEMORY_MANAGED && m.kind != HED_MEMORY_POOL))
         return CUDA_ERROR_INVALID_VALUE;
-    r = hed_memory_quiesce(c, &m);
+    r = wait_for_users(d, c, &m);
     if (m.kind == HED_MEMORY_POOL)
         hed_pool_settle(d);
     /* Memory of a graph stays: the graph may run again and use the same address. */
@@ -224,17 +248,18 @@ static CUresult
 soft_cuMemFreeHost(struct hed_layer *self, struct hed_cuMemFreeHost *a)
 {
     const uint64_t at = (uint64_t)(uintptr_t)a->p;
+    struct hed_driver *d = hed_driver_of(self);
     struct hed_allocation m;
     struct hed_context *c;
-    CUresult r = hed_memory_begin(self, &c);
+    CUresult r = hed_memory_begin_free(self, &c);
 
     if (r != CUDA_SUCCESS || !a->p)
         return r;
-    if (!begins_at(c->device->driver, at, &m) || m.kind != HED_MEMORY_HOST)
+    if (!begins_at(d, at, &m) || m.kind != HED_MEMORY_HOST)
         return CUDA_ERROR_INVALID_VALUE;
-    r = hed_memory_quiesce(c, &m);
+    r = wait_for_users(d, c, &m);
 
-    const CUresult given = hed_memory_give(c->device->driver, HED_MEMORY_HOST, at);
+    const CUresult given = hed_memory_give(d, HED_MEMORY_HOST, at);
 
     return r != CUDA_SUCCESS ? r : given;
 }
@@ -378,21 +403,22 @@ static CUresult
 soft_cuMemHostUnregister(struct hed_layer *self, struct hed_cuMemHostUnregister *a)
 {
     const uint64_t at = (uint64_t)(uintptr_t)a->p;
+    struct hed_driver *d = hed_driver_of(self);
     struct hed_allocation m;
     struct hed_context *c;
-    CUresult r = hed_memory_begin(self, &c);
+    CUresult r = hed_memory_begin_free(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (!a->p)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!hed_memory_find(c->device->driver, at, &m))
+    if (!hed_memory_find(d, at, &m))
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     if (m.at != at || m.kind != HED_MEMORY_REGISTERED)
         return CUDA_ERROR_INVALID_VALUE;
     /* The program may free the memory after this. */
-    r = hed_memory_quiesce(c, &m);
-    if (hed_memory_give(c->device->driver, HED_MEMORY_REGISTERED, at) != CUDA_SUCCESS)
+    r = wait_for_users(d, c, &m);
+    if (hed_memory_give(d, HED_MEMORY_REGISTERED, at) != CUDA_SUCCESS)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     return r;
 }

@@ -139,5 +139,13 @@ hed_memory_initialized(struct hed_layer *self)
  * STREAM_CAPTURE_UNSUPPORTED. */
 CUresult hed_memory_begin(struct hed_layer *self, struct hed_context **out);
 
+/* The same for a call that frees something, for which no context need be current: *out is then
+ * NULL, and hed_memory_owner() finds the context to free it in. */
+CUresult hed_memory_begin_free(struct hed_layer *self, struct hed_context **out);
+
+/* The context that an allocation belongs to, or else any of its device; NULL if there is none.
+ * Valid for the length of the call. */
+struct hed_context *hed_memory_owner(struct hed_driver *d, const struct hed_allocation *a);
+
 /* Waits until no work on a stream can use an allocation any more. */
 CUresult hed_memory_quiesce(struct hed_context *c, const struct hed_allocation *a);

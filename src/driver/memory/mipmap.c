@@ -130,13 +130,13 @@ hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedAr
 CUresult
 hed_soft_cuMipmappedArrayGetLevel(struct hed_layer *self, struct hed_cuMipmappedArrayGetLevel *a)
 {
-    struct hed_context *c;
-    CUresult r = hed_current(self, &c);
+    struct hed_driver *d = hed_driver_of(self);
+    CUresult r = hed_driver_ready(d);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, a->hMipmappedArray);
+    struct hed_mipmap *m = hed_mipmap_find(d, a->hMipmappedArray);
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -150,17 +150,18 @@ hed_soft_cuMipmappedArrayGetLevel(struct hed_layer *self, struct hed_cuMipmapped
 CUresult
 hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedArrayDestroy *a)
 {
+    struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
-    CUresult r = hed_memory_begin(self, &c);
+    CUresult r = hed_memory_begin_free(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, a->hMipmappedArray);
+    struct hed_mipmap *m = hed_mipmap_find(d, a->hMipmappedArray);
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;
-    r = hed_array_give(c, m->key);
+    r = hed_array_give(d, c, m->key);
     hed_object_put(&m->object);
     return r;
 }
@@ -170,13 +171,13 @@ hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedA
 static CUresult
 not_sparse_mipmap(struct hed_layer *self, CUmipmappedArray handle)
 {
-    struct hed_context *c;
-    const CUresult r = hed_current(self, &c);
+    struct hed_driver *d = hed_driver_of(self);
+    const CUresult r = hed_driver_ready(d);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, handle);
+    struct hed_mipmap *m = hed_mipmap_find(d, handle);
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;

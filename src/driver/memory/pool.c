@@ -424,22 +424,16 @@ stream_is_capturing(struct hed_stream *s)
     return atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
 }
 
-/* The stream of a call that needs no context but the stream's. */
-static CUresult
-find_stream(struct hed_layer *self, CUstream stream, bool ptds, struct hed_stream **out)
-{
-    return hed_in_callback() ? CUDA_ERROR_NOT_PERMITTED : hed_stream_find(self, stream, ptds, out);
-}
-
 /* A NULL pool is the current one of the stream's device. */
 static CUresult
 alloc_in_stream_order(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *pool,
                       CUstream stream, bool ptds)
 {
     struct hed_driver *d = hed_driver_of(self);
+    struct hed_context *c;
     struct hed_stream *s;
     uint64_t at = 0;
-    CUresult r = find_stream(self, stream, ptds, &s);
+    CUresult r = hed_stream_begin(self, stream, ptds, &s, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -535,8 +529,9 @@ take_back_free(struct hed_driver *d, uint64_t at)
 CUresult
 hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
+    struct hed_context *c;
     struct hed_stream *s;
-    CUresult r = find_stream(self, a->hStream, a->ptds, &s);
+    CUresult r = hed_stream_begin(self, a->hStream, a->ptds, &s, &c);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -331,6 +331,20 @@ hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds, struct hed_s
     return CUDA_SUCCESS;
 }
 
+CUresult
+hed_stream_begin(struct hed_layer *self, CUstream handle, bool ptds, struct hed_stream **out,
+                 struct hed_context **c)
+{
+    CUresult r = hed_current(self, c);
+    const bool none = r == CUDA_ERROR_INVALID_CONTEXT;
+
+    if (r == CUDA_SUCCESS || none)
+        r = hed_stream_find(self, handle, ptds, out);
+    if (r == CUDA_SUCCESS && none)
+        *c = (*out)->ctx;
+    return r;
+}
+
 /* ---- points ---------------------------------------------------------------------------------- */
 
 bool

@@ -25,6 +25,8 @@
 #define CUmemLocation CUmemLocation_v1
 #define CUmemAccessDesc CUmemAccessDesc_v1
 #define CUmemAllocationProp CUmemAllocationProp_v1
+#define CUmemcpyAttributes CUmemcpyAttributes_v1
+#define CUDA_MEM_ALLOC_NODE_PARAMS CUDA_MEM_ALLOC_NODE_PARAMS_v1
 #define CUgraphExecUpdateResultInfo CUgraphExecUpdateResultInfo_v1
 #define CUstreamBatchMemOpParams CUstreamBatchMemOpParams_v1
 #define CUDA_CB
