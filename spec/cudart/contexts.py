@@ -5,8 +5,7 @@ driver count on it."""
 # They ask or tell about a device by its number, or about the process.
 without_context("cudaChooseDevice", "cudaDeviceCanAccessPeer", "cudaDeviceGetAttribute",
                 "cudaDeviceGetByPCIBusId", "cudaDeviceGetDevResource", "cudaDeviceGetExecutionCtx",
-                "cudaDeviceGetHostAtomicCapabilities", "cudaDeviceGetNvSciSyncAttributes",
-                "cudaDeviceGetP2P*", "cudaDeviceGetPCIBusId",
+                "cudaDeviceGetHostAtomicCapabilities", "cudaDeviceGetP2P*", "cudaDeviceGetPCIBusId",
                 "cudaDeviceGetTexture1DLinearMaxWidth", "cudaDevice*AsyncNotification",
                 "cudaDriverGetVersion", "cudaGetDevice*", "cudaGetDriverEntryPoint*",
                 "cudaGetExportTable", "cudaGLGetDevices", "cudaRuntimeGetVersion",
@@ -22,13 +21,14 @@ without_context("cudaArrayGetInfo", "cudaArrayGetMemoryRequirements",
                 "cudaEventElapsedTime_v2", "cudaEventQuery", "cudaEventSynchronize",
                 "cudaExecutionCtx*", "cudaFreeAsync", "cudaGetKernel", "cudaGraphNode*Enabled",
                 "cudaGraph*UserObject", "cudaGreenCtxCreate", "cudaKernelSetAttributeForDevice",
-                "cudaLibraryEnumerateKernels", "cudaLibraryGetKernel*", "cudaLibraryGetManaged",
+                "cudaLibraryEnumerateKernels", "cudaLibraryGetKernel*",
                 "cudaLibraryGetUnifiedFunction", "cudaLibraryLoad*", "cudaLibraryUnload",
                 "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaMemGetDefaultMemPool",
                 "cudaMemGetMemPool", "cudaMemPool*", "cudaMemRangeGet*", "cudaMemSetMemPool",
                 "cudaMipmappedArrayGetMemoryRequirements",
                 "cudaMipmappedArrayGetSparseProperties", "cudaPointerGetAttributes",
-                "cudaProfilerStop", "cudaUserObject*")
-without_context("cudaEventElapsedTime", "cudaFuncGetName", editions="13..")
+                "cudaProfilerStop", "cudaStreamGetDevice", "cudaUserObject*")
+without_context("cudaEventElapsedTime", "cudaFuncGetName", "cudaLibraryGetManaged",
+                editions="13..")
 # They only tell the runtime something.
 without_context("cudaConfigureCall", "cudaSetDoubleFor*", "cudaSetupArgument")

@@ -7,6 +7,7 @@
  */
 #include "cudart/context.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "cudart/device.h"
@@ -20,6 +21,8 @@
 
 /* A thread begins with device 0 and no error. */
 __thread struct hed_rt_thread hed_rt_thread __attribute__((tls_model("initial-exec")));
+
+_Atomic unsigned hed_rt_age = 1;
 
 static _Atomic CUcontext primary[DEVICES_MAX];
 
@@ -80,6 +83,7 @@ hed_rt_peer(int device, CUcontext *out)
 static CUresult
 enter_primary_by(int device, CUresult (*make_current)(CUcontext context))
 {
+    const unsigned age = atomic_load_explicit(&hed_rt_age, memory_order_relaxed);
     CUcontext context;
     CUresult r = (CUresult)hed_rt_primary(device, &context);
 
@@ -94,7 +98,7 @@ enter_primary_by(int device, CUresult (*make_current)(CUcontext context))
     }
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
-        hed_rt_thread.arrived = true;
+        hed_rt_thread.arrived = age;
         hed_rt_init_modules();
     }
     return r;
@@ -121,7 +125,8 @@ enter_later(int device)
         return enter_primary_by(device, cuda->cuCtxPushCurrent_v2);
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
-        hed_rt_thread.arrived = false;
+        hed_rt_thread.arrived = 0;
+        hed_rt_thread.chosen = true;
     }
     return r;
 }
@@ -197,42 +202,45 @@ hed_rt_enter(cudaError_t *r)
     return entered == CUDA_SUCCESS;
 }
 
-/* Whether the thread has a context that somebody else made current. */
-static CUresult
-look_around(bool *has_context)
-{
-    CUcontext current = NULL;
-    const CUresult r = cuda->cuCtxGetCurrent(&current);
-
-    *has_context = current != NULL;
-    return r;
-}
-
-void
+cudaError_t
 hed_rt_arrive(void)
 {
-    bool has_context;
+    const unsigned age = atomic_load_explicit(&hed_rt_age, memory_order_relaxed);
+    CUcontext current = NULL;
+    CUresult r = cuda->cuCtxGetCurrent(&current);
+    int device;
 
-    if (look_around(&has_context) != CUDA_SUCCESS)
-        return;
-    if (has_context)
-        hed_rt_thread.arrived = true;
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    /* It may have a context that somebody else made current, or one that is gone. */
+    device = device_to_enter(cudaErrorContextIsDestroyed);
+    if (device != HAS_CONTEXT)
+        r = enter_primary(device);
     else
-        (void)enter_primary(hed_rt_thread.device);
+        hed_rt_init_modules();
+    /* Other threads reset it again and again: the call itself will try again. */
+    if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        return cudaSuccess;
+    if (r == CUDA_SUCCESS)
+        hed_rt_thread.arrived = age;
+    return (cudaError_t)r;
 }
 
 cudaError_t
 hed_rt_device(int *out)
 {
-    bool has_context = true;
+    CUcontext current = NULL;
     CUdevice device;
     CUresult r = CUDA_SUCCESS;
 
     /* A driver logs calls that fail, so none is made that has to. */
-    if (!hed_rt_thread.arrived)
-        r = look_around(&has_context);
+    if (!hed_rt_thread.arrived) {
+        r = cuda->cuCtxGetCurrent(&current);
+        if ((r == CUDA_SUCCESS && !current) || r == CUDA_ERROR_NOT_PERMITTED)
+            r = CUDA_ERROR_INVALID_CONTEXT;
+    }
     if (r == CUDA_SUCCESS)
-        r = has_context ? cuda->cuCtxGetDevice(&device) : CUDA_ERROR_INVALID_CONTEXT;
+        r = cuda->cuCtxGetDevice(&device);
     if (r == CUDA_SUCCESS)
         *out = device;
     else if (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
@@ -303,16 +311,20 @@ cudaError_t
 hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
 {
     int count = 0;
-    const cudaError_t r = known_devices(cu, &count);
+    cudaError_t r = known_devices(cu, &count);
 
     if (r != cudaSuccess)
         return r;
     if (device < 0 || device >= count)
         return cudaErrorInvalidDevice;
-    if (hed_rt_version >= 12000 ||
-        (device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
-        return (cudaError_t)enter_primary(device);
-    return (cudaError_t)enter_later(device);
+    if (hed_rt_version < 12000 &&
+        !(device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
+        return (cudaError_t)enter_later(device);
+    r = (cudaError_t)enter_primary(device);
+    /* What comes next must not run on the device that the thread had before. */
+    if (r != cudaSuccess)
+        (void)enter_later(device);
+    return r;
 }
 
 /* "the first device in the list is tried first" of those that the thread may use. */
@@ -343,7 +355,8 @@ hed_rt_cudaInitDevice(const struct hed_rt_driver *cu, int device, unsigned int d
     return r == cudaSuccess && (flags & 1) ? hed_rt_set_flags(cu, device, deviceFlags) : r;
 }
 
-/* A context of the program's own is no state of the runtime's, so it is left alone. */
+/* A context of the program's own is no state of the runtime's, so it is left alone; and a thread
+ * without a context has nothing to reset. */
 cudaError_t
 hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
 {
@@ -356,7 +369,7 @@ hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
         r = (CUresult)hed_rt_device(&device);
     if (r != CUDA_SUCCESS)
         return (cudaError_t)r;
-    if (current && !hed_rt_is_primary(current, device))
+    if (current ? !hed_rt_is_primary(current, device) : !hed_rt_thread.chosen)
         return cudaSuccess;
     /* Our reference ends with the context. Of two threads, one gives it back. */
     ours = device < DEVICES_MAX
@@ -364,5 +377,8 @@ hed_rt_cudaDeviceReset(const struct hed_rt_driver *cu)
                : NULL;
     if (ours)
         (void)cu->cuDevicePrimaryCtxRelease_v2(device);
-    return (cudaError_t)cu->cuDevicePrimaryCtxReset_v2(device);
+    r = cu->cuDevicePrimaryCtxReset_v2(device);
+    while (atomic_fetch_add_explicit(&hed_rt_age, 1, memory_order_relaxed) == UINT_MAX)
+        continue; /* 0 is no age */
+    return (cudaError_t)r;
 }

@@ -12,8 +12,11 @@
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
 
-/* Gives the thread a context if it has none. Why it got none, if so, the call to come will tell. */
-void hed_rt_arrive(void);
+/* Gives the thread a context if it has none, or one that was reset. */
+cudaError_t hed_rt_arrive(void);
+
+/* Never 0, and another number after each cudaDeviceReset(). */
+extern _Atomic unsigned hed_rt_age;
 
 /* Whether a call that failed with `*r` failed for the lack of a context, and there is one now: then
  * the call is made again. If there cannot be one, `*r` becomes the reason. */

@@ -128,6 +128,9 @@ hed_rt_cudaProfilerStop(const struct hed_rt_driver *cu)
 
     if (r == CUDA_SUCCESS && current)
         r = cu->cuProfilerStop();
+    /* In a callback, or in the child of a process that used the driver. */
+    if (r == CUDA_ERROR_NOT_PERMITTED || r == CUDA_ERROR_NOT_INITIALIZED)
+        r = CUDA_SUCCESS;
     return (cudaError_t)r;
 }
 

@@ -1,6 +1,7 @@
 /* What the generated fronts are made of: each exported function is one of these macros. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "cudart/context.h"
@@ -18,11 +19,18 @@ extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() t
 #define HED_RT_RESULT(r) (r)
 #endif
 
-/* A thread takes a context with its first call that is not about devices. */
-#define HED_RT_ARRIVE()                                  \
-    do {                                                 \
-        if (__builtin_expect(!hed_rt_thread.arrived, 0)) \
-            hed_rt_arrive();                             \
+/* A thread takes a context with its first call that is not about devices, and looks after it when
+ * a device was reset. */
+#define HED_RT_ARRIVE()                                                                   \
+    do {                                                                                  \
+        if (__builtin_expect(hed_rt_thread.arrived !=                                     \
+                                 atomic_load_explicit(&hed_rt_age, memory_order_relaxed), \
+                             0)) {                                                        \
+            const cudaError_t arrival = hed_rt_arrive();                                  \
+                                                                                          \
+            if (arrival != cudaSuccess)                                                   \
+                return HED_RT_RESULT(hed_rt_failed(arrival));                             \
+        }                                                                                 \
     } while (0)
 
 /* Makes the call, and again if all that it lacked was a context. */

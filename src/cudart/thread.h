@@ -19,7 +19,8 @@ struct hed_rt_thread {
     struct hed_rt_config config; /* the innermost launch that is being made */
     unsigned depth;              /* how many there are */
     struct hed_rt_outer *outer;  /* those around it: launch.c */
-    bool arrived;                /* has had a context: context.h */
+    unsigned arrived;            /* hed_rt_age when it last saw to its context; 0: never */
+    bool chosen;                 /* has a device, whose context it takes later */
     bool places;                 /* gives managed variables their addresses: registry.c */
 };
 

@@ -24,6 +24,7 @@ static struct {
     int (*release)(int);
     int (*reset)(int);
     int (*state)(int, unsigned *, int *);
+    int (*alloc)(unsigned long long *, size_t);
 } driver;
 
 static void
@@ -44,6 +45,7 @@ load_driver(void)
     driver.release = dlsym(library, "cuDevicePrimaryCtxRelease_v2");
     driver.reset = dlsym(library, "cuDevicePrimaryCtxReset_v2");
     driver.state = dlsym(library, "cuDevicePrimaryCtxGetState");
+    driver.alloc = dlsym(library, "cuMemAlloc_v2");
 }
 
 /* Which devices have a primary context, and what is current: nothing, something, or `own`. */
@@ -217,6 +219,36 @@ resets(void)
     show_contexts(NULL);
 }
 
+/* A thread that has no context has nothing to reset. */
+static void *
+reset_first(void *unused)
+{
+    TRY("first in a thread", cudaDeviceReset, (void), ());
+    show_contexts(NULL);
+    return unused;
+}
+
+/* What programs do that go on with the driver. */
+static void
+driver_after_reset(void)
+{
+    pthread_t thread;
+    unsigned long long p = 0;
+    void *memory = NULL;
+
+    QUIET(cudaSetDevice, (int), (0));
+    QUIET(cudaMalloc, (void **, size_t), (&memory, 64));
+    pthread_create(&thread, NULL, reset_first, NULL);
+    pthread_join(thread, NULL);
+    TRY("after a reset by nobody", cudaMemset, (void *, int, size_t), (memory, 0, 64));
+    TRY("before the driver", cudaDeviceReset, (void), ());
+    TRY("before the driver", cudaFree, (void *), (NULL));
+    table_show("cuMemAlloc: %d", driver.alloc(&p, 64));
+    TRY("before the driver, again", cudaDeviceReset, (void), ());
+    TRY("before the driver, again", cudaGraphCreate, (void **, unsigned), (&memory, 0));
+    table_show("cuMemAlloc: %d", driver.alloc(&p, 64));
+}
+
 void
 table_contexts(void)
 {
@@ -224,6 +256,7 @@ table_contexts(void)
     table_register();
     own_context();
     resets();
+    driver_after_reset();
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

@@ -236,6 +236,7 @@ stream_calls(int number)
     NEW("default", cudaStreamWaitEvent, (void *, void *, unsigned), (NULL, use.event, 0));
     NEW("plain", cudaStreamWaitEvent, (void *, void *, unsigned), (use.stream, use.event, 0));
     NEW("plain", cudaStreamGetFlags, (void *, unsigned *), (use.stream, (unsigned *)&use.number));
+    NEW("plain", cudaStreamGetDevice, (void *, int *), (use.stream, &use.number));
     NEW("plain", cudaStreamGetPriority, (void *, int *), (use.stream, &use.number));
     NEW("default", cudaStreamIsCapturing, (void *, int *), (NULL, &use.number));
     NEW("plain", cudaStreamIsCapturing, (void *, int *), (use.stream, &use.number));

@@ -169,6 +169,10 @@ entry_points(void)
         TRY("none", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
             ("cuNothing", &address, 0));
         table_show("address %s", what_became_of(address));
+        address = &unasked;
+        TRY("empty", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
+            ("", &address, 0));
+        table_show("address %s", what_became_of(address));
         TRY_SOFT("no name", cudaGetDriverEntryPoint, (const char *, void **, unsigned long long),
                  (NULL, &address, 0));
     } else {

@@ -130,7 +130,8 @@ play_driver(void **state)
     has_driver = true;
     alive = refused = resets = 0;
     hed_rt_thread.device = 0;
-    hed_rt_thread.arrived = false;
+    hed_rt_thread.arrived = 0;
+    hed_rt_thread.chosen = false;
     return 0;
 }
 
@@ -169,12 +170,12 @@ a_newcomer_asks_for_nothing_that_it_lacks(void **state)
     assert_int_equal(hed_rt_device(&device), cudaSuccess);
     assert_int_equal(device, 0);
     assert_int_equal(refused, 0);
-    hed_rt_arrive();
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
     assert_ptr_equal(current, PRIMARY(0));
-    assert_true(hed_rt_thread.arrived);
+    assert_int_equal(hed_rt_thread.arrived, hed_rt_age);
     assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
-    assert_false(hed_rt_thread.arrived);
-    hed_rt_arrive();
+    assert_int_equal(hed_rt_thread.arrived, 0);
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
     assert_ptr_equal(current, PRIMARY(1));
     assert_int_equal(refused, 0);
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
@@ -186,10 +187,10 @@ a_newcomer_with_a_context_keeps_it(void **state)
     int device = -1;
 
     current = OWN;
-    hed_rt_arrive();
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
     assert_ptr_equal(current, OWN);
-    assert_true(hed_rt_thread.arrived);
-    hed_rt_thread.arrived = false;
+    assert_int_equal(hed_rt_thread.arrived, hed_rt_age);
+    hed_rt_thread.arrived = 0;
     current = GONE;
     assert_int_equal(hed_rt_device(&device), cudaSuccess);
     assert_int_equal(device, 1);
@@ -201,6 +202,35 @@ play_busy(CUcontext *out, CUdevice device)
     return CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
+/* cudaDeviceReset(); cudaFree(NULL); and then calls of the driver. */
+static void
+a_reset_makes_threads_look_after_their_context(void **state)
+{
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
+    assert_int_equal(hed_rt_thread.arrived, hed_rt_age);
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    assert_int_equal(retained[0], 0);
+    assert_int_not_equal(hed_rt_thread.arrived, hed_rt_age);
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
+    assert_int_equal(retained[0], 1);
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+a_thread_without_a_context_resets_nothing(void **state)
+{
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
+    assert_int_equal(retained[0], 1);
+    current = NULL; /* as in another thread */
+    hed_rt_thread.arrived = 0;
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    assert_int_equal(retained[0], 1);
+    /* Unless it has chosen the device, whose context it would take later. */
+    hed_rt_thread.chosen = true;
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    assert_int_equal(retained[0], 0);
+}
+
 static void
 why_there_is_no_context_is_told(void **state)
 {
@@ -210,6 +240,8 @@ why_there_is_no_context_is_told(void **state)
     cu->cuDevicePrimaryCtxRetain = play_busy;
     assert_false(hed_rt_enter(&r));
     assert_int_equal(r, cudaErrorDevicesUnavailable);
+    assert_int_equal(hed_rt_arrive(), cudaErrorDevicesUnavailable);
+    assert_int_equal(hed_rt_thread.arrived, 0);
 }
 
 static void
@@ -326,6 +358,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_thread_without_a_context_gets_that_of_its_device, play_driver),
     cmocka_unit_test_setup(a_newcomer_asks_for_nothing_that_it_lacks, play_driver),
     cmocka_unit_test_setup(a_newcomer_with_a_context_keeps_it, play_driver),
+    cmocka_unit_test_setup(a_reset_makes_threads_look_after_their_context, play_driver),
+    cmocka_unit_test_setup(a_thread_without_a_context_resets_nothing, play_driver),
     cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),
