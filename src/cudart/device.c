@@ -49,8 +49,8 @@ hed_rt_cudaSetDeviceFlags(const struct hed_rt_driver *cu, unsigned int flags)
     r = cu->cuCtxGetCurrent(&current);
     if (r != CUDA_SUCCESS)
         return (cudaError_t)r;
-    /* Since CUDA 12, this makes the context: the front does that and calls again. */
-    if (!current && hed_rt_version >= 12000)
+    /* Since CUDA 11, this makes the context: the front does that and calls again. */
+    if (!current && hed_rt_version >= 11000)
         return cudaErrorDeviceUninitialized;
     e = hed_rt_device(&device);
     if (e == cudaSuccess && current && hed_rt_is_others_context(current, device))

@@ -50,7 +50,7 @@ hed_rt_cudaGetDriverEntryPoint_11(const struct hed_rt_driver *cu, const char *sy
     const cudaError_t r =
         hed_rt_cudaGetDriverEntryPoint(cu, symbol, funcPtr ? &found : NULL, flags, NULL);
 
-    if (r == cudaSuccess && !found && *symbol) /* "" is nothing, and found */
+    if (r == cudaSuccess && !found)
         return cudaErrorSymbolNotFound;
     if (r == cudaSuccess)
         *funcPtr = found;

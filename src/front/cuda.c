@@ -42,8 +42,8 @@ answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t 
     const struct hed_proc *own = hed_proc_find(symbol, version, flags, &found);
 
     if (soft) {
-        /* NVIDIA's runtime asks for "" first and expects success. */
-        if (*symbol == 0)
+        /* NVIDIA's runtime asks for "" first and expects success; the older form finds nothing. */
+        if (*symbol == 0 && missing == CUDA_SUCCESS)
             found = CU_GET_PROC_ADDRESS_SUCCESS;
         if (status)
             *status = found;

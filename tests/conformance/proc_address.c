@@ -132,6 +132,7 @@ odd_arguments(void)
     CHECK_IS(CU(cuGetProcAddress)("cuInit", NULL, 13000, 0), CUDA_ERROR_INVALID_VALUE);
     /* NVIDIA's runtime asks for "" first and expects success. */
     CHECK_IS(ask_address("", 13000, 0, &p, &status), CUDA_SUCCESS);
+    CHECK_IS(CU(cuGetProcAddress)("", &p, 13000, 0), CUDA_ERROR_NOT_FOUND);
     /* Unknown flags: any answer is fine, but there must be one. */
     (void)ask_address("cuInit", 13000, ~(cuuint64_t)0, &p, &status);
     (void)ask_address("cuInit", INT32_MAX, 3, &p, &status);

@@ -104,6 +104,7 @@ device_calls(int number)
     NEW("plain", cudaRuntimeGetVersion, (int *), (&use.number));
     NEW("plain", cudaDriverGetVersion, (int *), (&use.number));
     NEW("the first", cudaSetDevice, (int), (0));
+    NEW("plain", cudaSetDeviceFlags, (unsigned), (0));
     NEW("stack", cudaDeviceGetLimit, (size_t *, int), (&use.size, 0));
     NEW("stack", cudaDeviceSetLimit, (int, size_t), (0, 4096));
     NEW("plain", cudaDeviceGetCacheConfig, (int *), (&use.number));
