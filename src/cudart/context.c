@@ -99,6 +99,7 @@ enter_primary_by(int device, CUresult (*make_current)(CUcontext context))
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
         hed_rt_thread.arrived = age;
+        hed_rt_thread.chosen = false;
         hed_rt_init_modules();
     }
     return r;

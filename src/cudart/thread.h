@@ -20,7 +20,7 @@ struct hed_rt_thread {
     unsigned depth;              /* how many there are */
     struct hed_rt_outer *outer;  /* those around it: launch.c */
     unsigned arrived;            /* hed_rt_age when it last saw to its context; 0: never */
-    bool chosen;                 /* has a device, whose context it takes later */
+    bool chosen;                 /* has chosen its device, and will take its context later */
     bool places;                 /* gives managed variables their addresses: registry.c */
 };
 
