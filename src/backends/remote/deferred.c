@@ -9,6 +9,9 @@
  *    of those have been written. So a thread that waited for a stream finds its bytes, even if they
  *    came on another thread's channel. That thread is reading at this moment, so the wait is short.
  *    Counting pieces would not be enough: later ones may overtake on channels of their own.
+ * 3. Of two pieces for the same memory, the later one is written last: before it is read, its thread
+ *    waits for all lower numbers. They are being read on their channels, so no two threads wait for
+ *    each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,7 @@
 #include "base/err.h"
 
 #define LOOK_NS (50 * HED_NS_PER_MS) /* how often to check whether the session is lost */
+#define COMPARED_MOST 256            /* pieces; among more of them, none is looked for */
 
 bool
 hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
@@ -54,24 +58,62 @@ hed_remote_deferred_add(struct hed_remote *r, const struct hed_remote_deferred *
     return true;
 }
 
-/* Takes the piece that the data belong to out of the list; NULL if they were not requested. */
+/* Finds the piece that the data belong to, which is being read from now on; NULL if they were not
+ * requested. Of several for one place, any will do. */
 static struct hed_remote_deferred *
-take_piece(struct hed_remote_copies *c, const struct hed_data *d)
+open_piece(struct hed_remote_copies *c, const struct hed_data *d)
 {
     struct hed_remote_deferred *p;
 
     hed_lock(&c->lock);
-    for (struct hed_remote_deferred **link = &c->first; (p = *link); link = &p->next) {
-        if (p->to.at != d->to.at || p->to.pitch != d->to.pitch || p->to.slice != d->to.slice ||
-            memcmp(&p->box, &d->box, sizeof p->box) != 0)
-            continue;
-        *link = p->next;
-        if (!*link)
-            c->last = link;
-        break;
-    }
+    for (p = c->first; p; p = p->next)
+        if (p->number == 0 && p->to.at == d->to.at && p->to.pitch == d->to.pitch &&
+            p->to.slice == d->to.slice && memcmp(&p->box, &d->box, sizeof p->box) == 0)
+            break;
+    if (p)
+        p->number = d->head.number;
     hed_unlock(&c->lock);
     return p;
+}
+
+static bool
+is_in_range(const struct hed_remote_deferred *p, uint64_t at, uint64_t size)
+{
+    uint64_t n = 0;
+
+    (void)hed_side_span(&p->to, &p->box, &n); /* cannot fail: checked with the copy */
+    return at < p->to.at + n && p->to.at < at + size;
+}
+
+/* Have all bytes come that an earlier piece may still write to the memory of this one? */
+static bool
+is_next_locked(const struct hed_remote_copies *c, const struct hed_remote_deferred *p)
+{
+    uint64_t n = 0;
+
+    /* Relaxed: both change under the lock only. */
+    if (atomic_load_explicit(&c->received, memory_order_relaxed) >= p->number - 1)
+        return true;
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) > COMPARED_MOST)
+        return false;
+    (void)hed_side_span(&p->to, &p->box, &n);
+    for (const struct hed_remote_deferred *q = c->first; q; q = q->next)
+        if (q != p && q->number <= p->number && is_in_range(q, p->to.at, n))
+            return false;
+    return true;
+}
+
+/* Until it is the piece's turn, or the session is lost. */
+static void
+wait_for_turn(struct hed_remote *r, const struct hed_remote_deferred *p)
+{
+    struct hed_remote_copies *c = r->copies;
+
+    hed_lock(&c->lock);
+    while (!is_next_locked(c, p) && !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
+           !atomic_load_explicit(&r->ended, memory_order_relaxed))
+        (void)hed_lock_wait(&c->lock, &c->came, hed_now_ns() + LOOK_NS);
+    hed_unlock(&c->lock);
 }
 
 static int
@@ -115,14 +157,21 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
 
 /* The piece has arrived. The number is noted last: a thread that waits for it sees the bytes. */
 static int
-finish_copy(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
+finish_copy(struct hed_remote_copies *c, struct hed_remote_deferred *p)
 {
+    struct hed_remote_deferred **link = &c->first;
+
     hed_lock(&c->lock);
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
+    if (!*link)
+        c->last = link;
     c->bytes -= hed_box_bytes(&p->box);
     /* Relaxed: as where it was added. */
     atomic_fetch_sub_explicit(&c->count, 1, memory_order_relaxed);
 
-    const int err = note_locked(c, number);
+    const int err = note_locked(c, p->number);
 
     (void)pthread_cond_broadcast(&c->came);
     hed_unlock(&c->lock);
@@ -139,20 +188,18 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
 
     if (d->to.pitch == 0)
         return hed_remote_mirror_data(channel, d);
-    p = take_piece(c, d);
-    if (!p || (d->head.bulk != 0 && d->head.bulk != hed_box_bytes(&p->box))) {
-        free(p);
+    p = d->head.number ? open_piece(c, d) : NULL;
+    if (!p || (d->head.bulk != 0 && d->head.bulk != hed_box_bytes(&p->box)))
         return HED_EFORMAT;
-    }
-    const uint64_t number = d->head.number; /* the message is overwritten when its bytes are read */
-
-    if (d->head.bulk)
+    if (d->head.bulk) {
+        wait_for_turn(channel->remote, p);
         err = read_rows(channel->channel, p);
+    }
     /* This comes before other threads, which wait for these bytes, are told to stop waiting. */
     if (err)
         hed_remote_lose_channel(channel->remote, channel->channel, err);
 
-    const int noted = finish_copy(c, p, number);
+    const int noted = finish_copy(c, p);
 
     return err ? err : noted;
 }
@@ -183,12 +230,8 @@ hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size)
     if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
         return false;
     hed_lock(&c->lock);
-    for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next) {
-        uint64_t n = 0;
-
-        (void)hed_side_span(&p->to, &p->box, &n); /* cannot fail: checked with the copy */
-        touches = at < p->to.at + n && p->to.at < at + size;
-    }
+    for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next)
+        touches = is_in_range(p, at, size);
     hed_unlock(&c->lock);
     return touches;
 }

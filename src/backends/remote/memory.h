@@ -43,6 +43,7 @@ struct hed_remote_deferred {
     struct hed_remote_deferred *next;
     struct hed_copy_side to; /* where the bytes go */
     struct hed_box box;
+    uint64_t number; /* of the bytes, if a thread is reading them; else 0 */
 };
 
 /* Pieces arrive on many channels. The number of one may be this far ahead of another that has yet

@@ -9,6 +9,7 @@
  *    have been counted in `delivered`, and the client waits until that many have arrived, on
  *    whatever channels.
  * 2. A copy that failed is delivered too, without its bytes.
+ * 3. A copy is not delivered before one that it comes after: the client writes them in that order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -213,10 +214,12 @@ is_ready_to_send(struct hed_worker *w, struct piece *q)
     return true;
 }
 
-/* Takes the list, so that one thread can go through it. NULL if it is empty. */
+/* Takes the list, the newest first, so that one thread can go through it. NULL if it is empty. */
 static struct piece *
 take_pieces(struct hed_deferred_copies *t)
 {
+    struct piece *newest = NULL, *next;
+
     hed_lock(&t->lock);
     while (t->looking)
         (void)hed_lock_wait(&t->lock, &t->looked, UINT64_MAX);
@@ -229,7 +232,12 @@ take_pieces(struct hed_deferred_copies *t)
         t->last = &t->first;
     }
     hed_unlock(&t->lock);
-    return all;
+    for (; all; all = next) {
+        next = all->next;
+        all->next = newest;
+        newest = all;
+    }
+    return newest;
 }
 
 /* Puts the unfinished pieces back, before those added meanwhile, and counts the others as sent. */
@@ -295,26 +303,26 @@ hed_copies_deliver(struct hed_worker_channel *ch)
     struct hed_worker *w = ch->worker;
     struct hed_deferred_copies *t = w->memory ? w->memory->deferred : NULL;
     struct piece *left = NULL, **last = &left;
-    struct piece *go = NULL, **end = &go;
+    struct piece *go = NULL;
     struct piece *next;
     uint32_t sent = 0;
     int err = 0;
 
     if (!t || !hed_copies_are_deferred(w))
         return 0;
+    /* The newest is asked first: when it has been copied, so have those before it, even if they had
+     * not a moment ago. */
     for (struct piece *q = take_pieces(t); q; q = next) {
+        struct piece **to = is_ready_to_send(w, q) ? &go : &left;
+
         next = q->next;
-        if (is_ready_to_send(w, q)) {
-            *end = q;
-            end = &q->next;
+        q->next = *to;
+        *to = q;
+        if (to == &go)
             sent++;
-        } else {
-            *last = q;
+        else if (!q->next)
             last = &q->next;
-        }
     }
-    *end = NULL;
-    *last = NULL;
     if (sent || left)
         return_pieces(t, left, last, go, sent);
     for (struct piece *q = go; q; q = next) {

@@ -491,14 +491,42 @@ storm(void *arg)
 }
 
 static void
-threads_do_not_meet(void)
+run_threads(void *(*body)(void *))
 {
     pthread_t threads[THREADS];
 
     for (int i = 0; i < THREADS; i++)
-        CHECK_IS(pthread_create(&threads[i], NULL, storm, (void *)(uintptr_t)(i + 1)), 0);
+        CHECK_IS(pthread_create(&threads[i], NULL, body, (void *)(uintptr_t)(i + 1)), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_IS(pthread_join(threads[i], NULL), 0);
+}
+
+/* The bytes of its copies also come while other threads wait for answers. */
+static void *
+overwrite(void *arg)
+{
+    unsigned char *host;
+    CUdeviceptr p;
+    CUstream s;
+
+    (void)arg;
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuMemAlloc_v2)(&p, MIB));
+    OK(CU(cuMemAllocHost_v2)((void **)&host, MIB));
+    for (int round = 0; round < 8; round++) {
+        for (unsigned char i = 1; i <= 20; i++) {
+            OK(CU(cuMemsetD8Async)(p, i, MIB, s));
+            OK(CU(cuMemcpyDtoHAsync_v2)(host, p, MIB, s));
+        }
+        OK(CU(cuStreamSynchronize)(s));
+        for (size_t i = 0; i < MIB && !no_memory; i++)
+            CHECK(host[i] == 20, "byte %zu is that of copy %d", i, host[i]);
+    }
+    OK(CU(cuMemFreeHost)(host));
+    OK(CU(cuMemFree_v2)(p));
+    OK(CU(cuStreamDestroy_v2)(s));
+    return NULL;
 }
 
 int
@@ -525,7 +553,8 @@ main(int argc, char **argv)
     mapped_memory_is_alike(false);
     mapped_memory_is_alike(true);
     virtual_memory_works();
-    threads_do_not_meet();
+    run_threads(storm);
+    run_threads(overwrite);
     memory_ends_where_it_says();
     clients_share_the_memory(); /* last: the server takes a moment to notice their end */
     return 0;
