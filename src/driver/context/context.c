@@ -41,6 +41,13 @@ hed_context_unref(struct hed_context *c)
         hed_object_put(&c->object);
 }
 
+/* How well it serves those who take any. */
+static int
+rank_of(const struct hed_context *c)
+{
+    return 2 * (hed_context_error(c) == CUDA_SUCCESS) + (c->primary ? 1 : 0);
+}
+
 struct hed_context *
 hed_context_living(struct hed_driver *d, int device)
 {
@@ -49,7 +56,7 @@ hed_context_living(struct hed_driver *d, int device)
     hed_lock(&d->contexts_lock);
     for (struct hed_context *c = d->contexts; c; c = c->next)
         if (hed_context_alive(c) && (device < 0 || c->device->ordinal == device) &&
-            (!found || (c->primary && !found->primary)))
+            (!found || rank_of(c) > rank_of(found)))
             found = c;
     if (found)
         hed_context_ref(found);

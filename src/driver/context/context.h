@@ -61,8 +61,8 @@ struct hed_context {
 void hed_context_ref(struct hed_context *c);
 void hed_context_unref(struct hed_context *c);
 
-/* A living context on a device, or on any if that is negative, with a reference: a primary one if
- * there is one. NULL if there is none. */
+/* A living context on a device, or on any if that is negative, with a reference: one that has
+ * not failed, and a primary one, if there is one. NULL if there is none. */
 struct hed_context *hed_context_living(struct hed_driver *d, int device);
 
 /* The same without a reference, valid for the length of the call. For calls that need no context of

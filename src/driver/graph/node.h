@@ -200,9 +200,11 @@ void hed_graph_users_free(struct hed_graph_user **list);
 
 /* ---- node_params.c: work out of what a program says about a node, and back ------------------- */
 
-/* The context in which a node's work runs: the one that is named, or else the current one; without
- * either, any. */
-CUresult hed_node_context(struct hed_layer *self, CUcontext handle, struct hed_context **out);
+/* The context of a node whose work can run in any: the one that is named, or else the current one;
+ * without either, one of the device (-1: any). Kernels and waits belong to a context of their own.
+ */
+CUresult hed_node_context(struct hed_layer *self, CUcontext handle, int device,
+                          struct hed_context **out);
 /* Checks the parameters of a node and makes its work; NULL for empty and child graph nodes. */
 CUresult hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_work **out);
 

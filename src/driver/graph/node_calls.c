@@ -60,7 +60,7 @@ give_node_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE
     r = hed_device_get(self, p->poolProps.location.id, &dev);
     if (r != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_VALUE;
-    r = hed_node_context(self, NULL, &c);
+    r = hed_node_context(self, NULL, dev->ordinal, &c);
     if (r != CUDA_SUCCESS)
         return r;
 

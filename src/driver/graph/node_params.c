@@ -8,15 +8,24 @@
 #include "driver/module/module.h"
 #include "driver/stream/stream.h"
 
-CUresult
-hed_node_context(struct hed_layer *self, CUcontext handle, struct hed_context **out)
+/* The context in which a node's work runs: the one that is named, or else the current one. */
+static CUresult
+context_of(struct hed_layer *self, CUcontext handle, struct hed_context **out)
 {
-    struct hed_driver *d = hed_driver_of(self);
-    const CUresult r = handle ? CUDA_ERROR_INVALID_CONTEXT : hed_current(self, out);
+    if (!handle)
+        return hed_current(self, out);
+    *out = hed_context_find(hed_driver_of(self), handle);
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
 
-    if (r != CUDA_ERROR_INVALID_CONTEXT)
+CUresult
+hed_node_context(struct hed_layer *self, CUcontext handle, int device, struct hed_context **out)
+{
+    const CUresult r = context_of(self, handle, out);
+
+    if (handle || r != CUDA_ERROR_INVALID_CONTEXT)
         return r;
-    *out = handle ? hed_context_find(d, handle) : hed_context_any(d, -1);
+    *out = hed_context_any(hed_driver_of(self), device);
     return *out ? CUDA_SUCCESS : r;
 }
 
@@ -33,7 +42,7 @@ kernel_work(struct hed_layer *self, const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct 
         .sharedMemBytes = p->sharedMemBytes,
     };
     struct hed_context *c;
-    CUresult r = hed_node_context(self, p->ctx, &c);
+    CUresult r = context_of(self, p->ctx, &c);
 
     /* "func: Kernel to launch, or NULL and kern is used" */
     if (r == CUDA_SUCCESS)
@@ -50,7 +59,8 @@ copy_work(struct hed_layer *self, const CUDA_MEMCPY_NODE_PARAMS *p, struct hed_w
 {
     struct hed_context *c;
     struct hed_copy copy;
-    CUresult r = p->flags != 0 ? CUDA_ERROR_INVALID_VALUE : hed_node_context(self, p->copyCtx, &c);
+    CUresult r =
+        p->flags != 0 ? CUDA_ERROR_INVALID_VALUE : hed_node_context(self, p->copyCtx, -1, &c);
 
     if (r == CUDA_SUCCESS)
         r = hed_copy_resolve(c, &p->copyParams, &copy);
@@ -66,7 +76,7 @@ fill_work(struct hed_layer *self, const CUDA_MEMSET_NODE_PARAMS_v2 *p, struct he
 {
     struct hed_context *c;
     struct hed_fill fill;
-    CUresult r = hed_node_context(self, p->ctx, &c);
+    CUresult r = hed_node_context(self, p->ctx, -1, &c);
 
     if (r == CUDA_SUCCESS)
         r = hed_fill_resolve(c, p->dst, p->pitch, p->value, p->elementSize, p->width, p->height,
@@ -84,7 +94,7 @@ static CUresult
 host_work(struct hed_layer *self, const CUDA_HOST_NODE_PARAMS_v2 *p, struct hed_work **out)
 {
     struct hed_context *c;
-    const CUresult r = p->fn ? hed_node_context(self, NULL, &c) : CUDA_ERROR_INVALID_VALUE;
+    const CUresult r = p->fn ? hed_node_context(self, NULL, -1, &c) : CUDA_ERROR_INVALID_VALUE;
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -116,7 +126,7 @@ static CUresult
 memop_work(struct hed_layer *self, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p, struct hed_work **out)
 {
     struct hed_context *c;
-    CUresult r = hed_node_context(self, p->ctx, &c);
+    CUresult r = context_of(self, p->ctx, &c);
 
     if (r == CUDA_SUCCESS)
         r = p->flags ? CUDA_ERROR_INVALID_VALUE

@@ -55,7 +55,8 @@ hed_memory_quiesce(struct hed_context *c, const struct hed_allocation *a)
     return ours != CUDA_SUCCESS ? ours : theirs;
 }
 
-/* The same, with a context or without. */
+/* The same, with a context or without. Other contexts than the owner's are not waited for then: a
+ * kernel there may wait for this thread. */
 static CUresult
 wait_for_users(struct hed_driver *d, struct hed_context *c, const struct hed_allocation *a)
 {
@@ -164,9 +165,10 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
     struct hed_driver *d = hed_driver_of(self);
     struct hed_allocation m;
     struct hed_context *c;
-    CUresult r = hed_memory_begin_free(self, &c);
+    CUresult r = a->dptr ? hed_memory_begin_free(self, &c) : hed_memory_begin(self, &c);
 
-    if (a->dptr == 0 && r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    /* NVIDIA's driver needs no context for this, but one that has failed says so. */
+    if (a->dptr == 0 && (r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED))
         return CUDA_SUCCESS;
     if (r != CUDA_SUCCESS || a->dptr == 0)
         return r;

@@ -90,6 +90,8 @@ take_new(struct hed_pool *p, struct hed_context *c, uint64_t size, bool graph, u
         return r;
     hed_memory_mark(&a, c);
     a.device = p->device;
+    if (graph)
+        a.ctx = NULL; /* the graph owns it, and may outlive the context */
     hed_pool_ref(p);
     r = hed_memory_add(p->driver, &a);
     if (r != CUDA_SUCCESS) {

@@ -390,6 +390,44 @@ bad_mappings_are_refused(void **state)
     fake_free(f);
 }
 
+/* ---- without a context ----------------------------------------------------------------------- */
+
+/* Else its address is given to somebody else, whose memory the graph then writes to and frees. */
+static void
+memory_of_a_graph_outlives_its_context(void **state)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS_v1 take = {
+        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+        .bytesize = 100};
+    struct fake *f = ready(1);
+    CUcontext c = NULL, none = NULL;
+    CUgraphNode n = NULL;
+    CUgraph g = NULL;
+    CUdeviceptr p = 0;
+
+    ok(fake_call(f, cuGraphCreate, &g, 0));
+    ok(fake_call(f, cuCtxCreate_v2, &c, 0, 0));
+    ok(fake_call(f, cuGraphAddMemAllocNode, &n, g, NULL, 0, &take));
+    ok(fake_call(f, cuCtxDestroy_v2, c));
+    for (int i = 0; i < 4; i++) {
+        ok(fake_call(f, cuMemAllocAsync, &p, 100, NULL));
+        assert_int_not_equal(p, take.dptr);
+    }
+    ok(fake_call(f, cuGraphDestroy, g));
+    memset(host(p), 1, 100);
+    /* The node can be added in a thread that has no context. */
+    ok(fake_call(f, cuGraphCreate, &g, 0));
+    ok(fake_call(f, cuCtxGetCurrent, &c));
+    ok(fake_call(f, cuCtxSetCurrent, none));
+    ok(fake_call(f, cuGraphAddMemAllocNode, &n, g, NULL, 0, &take));
+    memset(host(take.dptr), 1, 100);
+    ok(fake_call(f, cuMemFree_v2, p));
+    ok(fake_call(f, cuGraphDestroy, g));
+    ok(fake_call(f, cuCtxSetCurrent, c));
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pools_count_what_they_have),
     cmocka_unit_test(a_pool_keeps_up_to_its_threshold),
@@ -401,6 +439,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(captured_memory_lives_with_its_graph),
     cmocka_unit_test(physical_memory_is_mapped_twice),
     cmocka_unit_test(bad_mappings_are_refused),
+    cmocka_unit_test(memory_of_a_graph_outlives_its_context),
 };
 
 HED_UNIT_MAIN(tests)
