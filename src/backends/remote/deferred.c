@@ -9,9 +9,9 @@
  *    of those have been written. So a thread that waited for a stream finds its bytes, even if they
  *    came on another thread's channel. That thread is reading at this moment, so the wait is short.
  *    Counting pieces would not be enough: later ones may overtake on channels of their own.
- * 3. Of two pieces for the same memory, the later one is written last: before it is read, its thread
- *    waits for all lower numbers. They are being read on their channels, so no two threads wait for
- *    each other.
+ * 3. Of two pieces for the same memory, the later one is written last: before it is read, its
+ *    thread waits for all lower numbers. They are being read on their channels, so no two threads
+ *    wait for each other.
  */
 #include <stdlib.h>
 #include <string.h>
