@@ -150,15 +150,13 @@ hed_rt_is_others_context(CUcontext context, int device)
 
 #define HAS_CONTEXT (-1)
 
-/* Which device the thread should enter after a call has failed with `r`. */
+/* Which device the thread, whose context is `current`, should enter after a call has failed with
+ * `r`. */
 static int
-device_to_enter(cudaError_t r)
+device_to_enter(cudaError_t r, CUcontext current)
 {
-    CUcontext current = NULL;
     CUdevice device;
 
-    if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
-        return HAS_CONTEXT;
     if (!current)
         return hed_rt_thread.device;
     if (r == cudaErrorInvalidResourceHandle)
@@ -184,6 +182,7 @@ device_to_enter(cudaError_t r)
 bool
 hed_rt_enter(cudaError_t *r)
 {
+    CUcontext current = NULL;
     CUresult entered;
     int device;
 
@@ -191,7 +190,9 @@ hed_rt_enter(cudaError_t *r)
     if (*r != cudaErrorDeviceUninitialized && *r != cudaErrorContextIsDestroyed &&
         *r != cudaErrorInvalidResourceHandle)
         return false;
-    device = device_to_enter(*r);
+    if (cuda->cuCtxGetCurrent(&current) != CUDA_SUCCESS)
+        return false;
+    device = device_to_enter(*r, current);
     if (device == HAS_CONTEXT)
         return false;
     entered = enter_primary(device);
@@ -214,17 +215,15 @@ hed_rt_arrive(void)
     if (r != CUDA_SUCCESS)
         return (cudaError_t)r;
     /* It may have a context that somebody else made current, or one that is gone. */
-    device = device_to_enter(cudaErrorContextIsDestroyed);
-    if (device != HAS_CONTEXT)
-        r = enter_primary(device);
-    else
-        hed_rt_init_modules();
-    /* Other threads reset it again and again: the call itself will try again. */
-    if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        return cudaSuccess;
-    if (r == CUDA_SUCCESS)
+    device = device_to_enter(cudaErrorContextIsDestroyed, current);
+    if (device == HAS_CONTEXT) {
         hed_rt_thread.arrived = age;
-    return (cudaError_t)r;
+        hed_rt_init_modules();
+        return cudaSuccess;
+    }
+    r = enter_primary(device);
+    /* Other threads reset it again and again: the call itself will try again. */
+    return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? cudaSuccess : (cudaError_t)r;
 }
 
 cudaError_t

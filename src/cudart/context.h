@@ -12,7 +12,7 @@
 #include "gen/cudart_abi.h"
 #include "gen/cudart_driver.h"
 
-/* Gives the thread a context if it has none, or one that was reset. */
+/* Gives the thread a context if it has none, or if the one that it has was reset. */
 cudaError_t hed_rt_arrive(void);
 
 /* Never 0, and another number after each cudaDeviceReset(). */

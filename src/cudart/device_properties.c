@@ -136,7 +136,7 @@ ask_properties(const struct hed_rt_driver *cu, const struct hed_rt_layout *layou
     if (r != CUDA_SUCCESS)
         return r;
     put_property(p + layout->memory, sizeof total, total);
-    /* What is about LUIDs stays 0: only Windows has them. */
+    /* LUIDs stay 0: only Windows has them. */
     if (layout->ids)
         (void)cu->cuDeviceGetUuid_v2((CUuuid *)(p + offsetof(cudaDeviceProp, uuid)), device);
     for (size_t i = 0; i < layout->count; i++) {

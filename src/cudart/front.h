@@ -19,8 +19,8 @@ extern const int hed_rt_version; /* of the edition, as cudaRuntimeGetVersion() t
 #define HED_RT_RESULT(r) (r)
 #endif
 
-/* A thread takes a context with its first call that is not about devices, and looks after it when
- * a device was reset. */
+/* A thread takes a context with its first call that is not about devices, and looks whether it is
+ * still there after a reset of any device. */
 #define HED_RT_ARRIVE()                                                                   \
     do {                                                                                  \
         if (__builtin_expect(hed_rt_thread.arrived !=                                     \

@@ -31,7 +31,7 @@ ours_for(void *theirs, const char *symbol, const struct hed_proc *own)
  * form, which then leaves *pfn alone (measured on 580). */
 static CUresult
 answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags,
-            CUdriverProcAddressQueryResult *status, CUresult missing)
+            CUdriverProcAddressQueryResult *status, bool older)
 {
     CUdriverProcAddressQueryResult found;
 
@@ -43,15 +43,15 @@ answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t 
 
     if (soft) {
         /* NVIDIA's runtime asks for "" first and expects success; the older form finds nothing. */
-        if (*symbol == 0 && missing == CUDA_SUCCESS)
+        if (*symbol == 0 && !older)
             found = CU_GET_PROC_ADDRESS_SUCCESS;
         if (status)
             *status = found;
-        if (found != CU_GET_PROC_ADDRESS_SUCCESS) {
-            if (missing == CUDA_SUCCESS)
-                *pfn = NULL;
-            return missing;
-        }
+        if (found != CU_GET_PROC_ADDRESS_SUCCESS && older)
+            return CUDA_ERROR_NOT_FOUND;
+        *pfn = NULL;
+        if (found != CU_GET_PROC_ADDRESS_SUCCESS)
+            return CUDA_SUCCESS;
     } else if (!*pfn) {
         return r;
     }
@@ -66,7 +66,7 @@ cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t fla
     struct hed_layer *top = hed_top();
 
     return answer_proc(top->cuda->cuGetProcAddress(top, &a), symbol, pfn, cudaVersion, flags, NULL,
-                       CUDA_ERROR_NOT_FOUND);
+                       true);
 }
 
 HED_EXPORT CUresult
@@ -77,5 +77,5 @@ cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t 
     struct hed_layer *top = hed_top();
 
     return answer_proc(top->cuda->cuGetProcAddress_v2(top, &a), symbol, pfn, cudaVersion, flags,
-                       symbolStatus, CUDA_SUCCESS);
+                       symbolStatus, false);
 }

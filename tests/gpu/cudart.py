@@ -73,7 +73,9 @@ class Runtimes(Check):
                 {**self.drivers["driver"], "HED_TABLE_REAL": "1", "CUDA_LOG_FILE": str(file)})
             text = file.read_text() if file.exists() else ""
             vain[name] = set(re.findall(r"Returning 201 .* from (\w+)", text))
-            self.expect(f"log of {name}", status == 0, (out + err)[-600:])
+            # NVIDIA's makes some in vain, so an empty log is that of a driver that writes none.
+            self.expect(f"log of {name}", status == 0 and (name == "ours" or vain[name]),
+                        (out + err)[-600:])
         self.expect("log", not vain["ours"] - vain["theirs"], f"{vain}")
 
     def programs(self):

@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 #define LOOK_NS (50 * HED_NS_PER_MS) /* how often to check whether the session is lost */
-#define COMPARED_MOST 256            /* pieces; among more of them, none is looked for */
+#define COMPARED_MOST 256            /* pieces; with more, all lower numbers are waited for */
 
 bool
 hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
@@ -77,7 +77,7 @@ open_piece(struct hed_remote_copies *c, const struct hed_data *d)
 }
 
 static bool
-is_in_range(const struct hed_remote_deferred *p, uint64_t at, uint64_t size)
+piece_overlaps(const struct hed_remote_deferred *p, uint64_t at, uint64_t size)
 {
     uint64_t n = 0;
 
@@ -85,21 +85,33 @@ is_in_range(const struct hed_remote_deferred *p, uint64_t at, uint64_t size)
     return at < p->to.at + n && p->to.at < at + size;
 }
 
-/* Have all bytes come that an earlier piece may still write to the memory of this one? */
+/* Is no earlier piece left that may write to the memory of this one? */
 static bool
 is_next_locked(const struct hed_remote_copies *c, const struct hed_remote_deferred *p)
 {
     uint64_t n = 0;
 
-    /* Relaxed: both change under the lock only. */
+    /* Relaxed: it changes under the lock only. */
     if (atomic_load_explicit(&c->received, memory_order_relaxed) >= p->number - 1)
         return true;
+    /* Relaxed: about how many there are will do. */
     if (atomic_load_explicit(&c->count, memory_order_relaxed) > COMPARED_MOST)
         return false;
     (void)hed_side_span(&p->to, &p->box, &n);
     for (const struct hed_remote_deferred *q = c->first; q; q = q->next)
-        if (q != p && q->number <= p->number && is_in_range(q, p->to.at, n))
+        if (q != p && q->number <= p->number && piece_overlaps(q, p->to.at, n))
             return false;
+    return true;
+}
+
+/* Waits for a moment until a piece has come. False if the session is over, so that none will. */
+static bool
+await_piece_locked(struct hed_remote *r)
+{
+    if (atomic_load_explicit(&r->lost, memory_order_relaxed) ||
+        atomic_load_explicit(&r->ended, memory_order_relaxed))
+        return false;
+    (void)hed_lock_wait(&r->copies->lock, &r->copies->came, hed_now_ns() + LOOK_NS);
     return true;
 }
 
@@ -107,13 +119,10 @@ is_next_locked(const struct hed_remote_copies *c, const struct hed_remote_deferr
 static void
 wait_for_turn(struct hed_remote *r, const struct hed_remote_deferred *p)
 {
-    struct hed_remote_copies *c = r->copies;
-
-    hed_lock(&c->lock);
-    while (!is_next_locked(c, p) && !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
-           !atomic_load_explicit(&r->ended, memory_order_relaxed))
-        (void)hed_lock_wait(&c->lock, &c->came, hed_now_ns() + LOOK_NS);
-    hed_unlock(&c->lock);
+    hed_lock(&r->copies->lock);
+    while (!is_next_locked(r->copies, p) && await_piece_locked(r))
+        continue;
+    hed_unlock(&r->copies->lock);
 }
 
 static int
@@ -214,9 +223,8 @@ hed_remote_received(struct hed_remote *r, uint64_t pieces)
         return;
     hed_lock(&c->lock);
     while (atomic_load_explicit(&c->received, memory_order_acquire) < pieces &&
-           !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
-           !atomic_load_explicit(&r->ended, memory_order_relaxed))
-        (void)hed_lock_wait(&c->lock, &c->came, hed_now_ns() + LOOK_NS);
+           await_piece_locked(r))
+        continue;
     hed_unlock(&c->lock);
 }
 
@@ -231,7 +239,7 @@ hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size)
         return false;
     hed_lock(&c->lock);
     for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next)
-        touches = is_in_range(p, at, size);
+        touches = piece_overlaps(p, at, size);
     hed_unlock(&c->lock);
     return touches;
 }

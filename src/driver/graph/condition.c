@@ -95,20 +95,15 @@ find_handle_locked(struct hed_graph *g, uint64_t handle)
 }
 
 bool
-hed_graph_has_handles(struct hed_graph *g, bool *used)
+hed_graph_has_idle_handle(struct hed_graph *g)
 {
-    struct hed_graph_handle *h;
+    const struct hed_graph_handle *h;
 
-    *used = true;
     hed_lock(&hed_graphs_lock);
-    h = g->handles;
-
-    const bool has = h != NULL;
-
-    for (; h && *used; h = h->next)
-        *used = h->used;
+    for (h = g->handles; h && h->used; h = h->next)
+        continue;
     hed_unlock(&hed_graphs_lock);
-    return has;
+    return h != NULL;
 }
 
 void

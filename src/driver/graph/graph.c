@@ -423,6 +423,8 @@ hed_graph_clone(struct hed_graph *g, struct hed_graph **out)
     CUresult r = c && copies ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     size_t count = 0;
 
+    if (r == CUDA_SUCCESS && g->handles) /* they belong to the original */
+        r = CUDA_ERROR_NOT_SUPPORTED;
     for (struct hed_node *n = g->first; n && r == CUDA_SUCCESS; n = n->next) {
         n->mark = count;
         r = copy_node(c, n, &copies[count]);

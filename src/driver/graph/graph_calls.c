@@ -58,9 +58,7 @@ soft_cuGraphClone(struct hed_layer *self, struct hed_cuGraphClone *a)
         return CUDA_ERROR_INVALID_VALUE;
     }
 
-    bool used;
-    const CUresult r =
-        hed_graph_has_handles(g, &used) ? CUDA_ERROR_NOT_SUPPORTED : hed_graph_clone(g, &c);
+    const CUresult r = hed_graph_clone(g, &c);
 
     hed_object_put(&g->object);
     if (r == CUDA_SUCCESS)

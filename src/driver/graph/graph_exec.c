@@ -213,14 +213,13 @@ instantiate_graph(struct hed_layer *self, CUgraph handle, unsigned long long fla
     struct hed_exec *e = NULL;
     CUresult r = CUDA_ERROR_INVALID_VALUE;
     struct hed_context *c;
-    bool used;
 
     if (!g)
         return r;
     if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS))
         goto done;
     r = hed_current(self, &c);
-    if (r == CUDA_SUCCESS && hed_graph_has_handles(g, &used) && !used)
+    if (r == CUDA_SUCCESS && hed_graph_has_idle_handle(g))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r != CUDA_SUCCESS)
         goto done;

@@ -186,8 +186,8 @@ void hed_graph_memory_unref(struct hed_graph_memory *m);
 CUresult hed_node_give_condition(struct hed_node *n, CUDA_CONDITIONAL_NODE_PARAMS *p);
 /* The node is being destroyed, and its branches with it. */
 void hed_node_take_condition(struct hed_node *n);
-/* Whether the graph has conditional handles, and whether each of them is a node's. */
-bool hed_graph_has_handles(struct hed_graph *g, bool *used);
+/* Whether the graph has a conditional handle that no node uses. */
+bool hed_graph_has_idle_handle(struct hed_graph *g);
 /* The graph is being destroyed, and its handles with it. */
 void hed_graph_handles_free(struct hed_graph *g);
 

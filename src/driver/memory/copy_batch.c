@@ -30,7 +30,7 @@ begin_batch(struct hed_layer *self, CUstream stream, bool ptds, struct hed_conte
 {
     const CUresult r = hed_current(self, c);
 
-    /* Without a context, it is not the context that NVIDIA's driver misses. */
+    /* What NVIDIA's driver 580 answers without a context. */
     if (r == CUDA_ERROR_INVALID_CONTEXT)
         return CUDA_ERROR_INVALID_VALUE;
     return r == CUDA_SUCCESS && is_legacy(stream, ptds) ? CUDA_ERROR_INVALID_VALUE : r;

@@ -254,9 +254,8 @@ hed_soft_cuMemAdvise(struct hed_layer *self, struct hed_cuMemAdvise *a)
 static CUresult
 check_stream(struct hed_layer *self, CUstream handle, bool ptds)
 {
-    struct hed_context *c;
     struct hed_stream *s;
-    const CUresult r = hed_stream_begin(self, handle, ptds, &s, &c);
+    const CUresult r = hed_stream_begin(self, handle, ptds, &s, NULL);
 
     if (r != CUDA_SUCCESS)
         return r;

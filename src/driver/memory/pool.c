@@ -432,10 +432,9 @@ alloc_in_stream_order(struct hed_layer *self, CUdeviceptr *out, size_t size, str
                       CUstream stream, bool ptds)
 {
     struct hed_driver *d = hed_driver_of(self);
-    struct hed_context *c;
     struct hed_stream *s;
     uint64_t at = 0;
-    CUresult r = hed_stream_begin(self, stream, ptds, &s, &c);
+    CUresult r = hed_stream_begin(self, stream, ptds, &s, NULL);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -531,9 +530,8 @@ take_back_free(struct hed_driver *d, uint64_t at)
 CUresult
 hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
-    struct hed_context *c;
     struct hed_stream *s;
-    CUresult r = hed_stream_begin(self, a->hStream, a->ptds, &s, &c);
+    CUresult r = hed_stream_begin(self, a->hStream, a->ptds, &s, NULL);
 
     if (r != CUDA_SUCCESS)
         return r;

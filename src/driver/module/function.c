@@ -320,9 +320,10 @@ blocks_that_fit(const struct hed_function *f, uint32_t threads, uint64_t dynamic
     return hed_occupancy_blocks(p, &need);
 }
 
-/* These calls need a context, although the function has one. */
+/* The function that a call about occupancy names. Such calls need a current context, although the
+ * function has one. */
 static CUresult
-occupying_function(struct hed_layer *self, CUfunction handle, struct hed_function **out)
+occupancy_function(struct hed_layer *self, CUfunction handle, struct hed_function **out)
 {
     struct hed_context *c;
     const CUresult r = hed_current(self, &c);
@@ -339,7 +340,7 @@ max_active(struct hed_layer *self, int *out, CUfunction handle, int threads, siz
     if (!out || threads <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = occupying_function(self, handle, &f);
+    const CUresult r = occupancy_function(self, handle, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -373,7 +374,7 @@ best_block(struct hed_layer *self, struct hed_cuOccupancyMaxPotentialBlockSizeWi
         a->flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = occupying_function(self, a->func, &f);
+    const CUresult r = occupancy_function(self, a->func, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -427,7 +428,7 @@ soft_cuOccupancyAvailableDynamicSMemPerBlock(struct hed_layer *self,
     if (!a->dynamicSmemSize || a->numBlocks <= 0 || a->blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = occupying_function(self, a->func, &f);
+    CUresult r = occupancy_function(self, a->func, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -505,7 +506,7 @@ soft_cuOccupancyMaxPotentialClusterSize(struct hed_layer *self,
     if (!a->clusterSize || !a->config)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = occupying_function(self, a->func, &f);
+    CUresult r = occupancy_function(self, a->func, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -535,7 +536,7 @@ soft_cuOccupancyMaxActiveClusters(struct hed_layer *self,
     if (!a->numClusters || !a->config)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = occupying_function(self, a->func, &f);
+    CUresult r = occupancy_function(self, a->func, &f);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -335,13 +335,13 @@ CUresult
 hed_stream_begin(struct hed_layer *self, CUstream handle, bool ptds, struct hed_stream **out,
                  struct hed_context **c)
 {
-    CUresult r = hed_current(self, c);
-    const bool none = r == CUDA_ERROR_INVALID_CONTEXT;
+    struct hed_context *current = NULL;
+    CUresult r = hed_current(self, &current);
 
-    if (r == CUDA_SUCCESS || none)
+    if (r == CUDA_SUCCESS || r == CUDA_ERROR_INVALID_CONTEXT)
         r = hed_stream_find(self, handle, ptds, out);
-    if (r == CUDA_SUCCESS && none)
-        *c = (*out)->ctx;
+    if (r == CUDA_SUCCESS && c)
+        *c = current ? current : (*out)->ctx;
     return r;
 }
 

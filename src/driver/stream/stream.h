@@ -97,8 +97,8 @@ struct hed_event {
  * caller gives the reference back by hed_stream_put(). */
 CUresult hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds,
                          struct hed_stream **out);
-/* The same for a call that works in a context, too: the current one, or else the stream's, which is
- * valid for as long as the stream. */
+/* The same for a call that works in a context, too: *c, unless `c` is NULL, is the current one, or
+ * else the stream's, which is valid for as long as the stream. */
 CUresult hed_stream_begin(struct hed_layer *self, CUstream handle, bool ptds,
                           struct hed_stream **out, struct hed_context **c);
 void hed_stream_put(struct hed_stream *s);

@@ -231,6 +231,29 @@ a_thread_without_a_context_resets_nothing(void **state)
     assert_int_equal(retained[0], 0);
 }
 
+/* The next calls must fail, too, and not run on the device before. */
+static void
+a_device_that_cannot_be_entered_is_chosen_all_the_same(void **state)
+{
+    int device = -1;
+
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 0), cudaSuccess);
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
+    assert_ptr_equal(current, PRIMARY(0));
+    resets = 1;
+    cu->cuDevicePrimaryCtxRetain = play_busy;
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaErrorDevicesUnavailable);
+    assert_null(current);
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
+    assert_int_equal(hed_rt_arrive(), cudaErrorDevicesUnavailable);
+    hed_rt_thread.device = 0;
+    assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+    retained[1] = 0;
+}
+
 static void
 why_there_is_no_context_is_told(void **state)
 {
@@ -360,6 +383,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_newcomer_with_a_context_keeps_it, play_driver),
     cmocka_unit_test_setup(a_reset_makes_threads_look_after_their_context, play_driver),
     cmocka_unit_test_setup(a_thread_without_a_context_resets_nothing, play_driver),
+    cmocka_unit_test_setup(a_device_that_cannot_be_entered_is_chosen_all_the_same, play_driver),
     cmocka_unit_test_setup(a_context_of_the_programs_own_is_left_alone, play_driver),
     cmocka_unit_test_setup(after_a_reset_the_context_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_reset_by_others_is_noticed, play_driver),
