@@ -129,8 +129,14 @@ play_driver(void **state)
     current = below = NULL;
     has_driver = true;
     alive = refused = resets = 0;
-    hed_rt_thread.device = 0;
     hed_rt_thread.arrived = 0;
+    /* No test finds the contexts of another. */
+    for (int i = DEVICES - 1; i >= 0; i--) {
+        hed_rt_thread.device = i;
+        hed_rt_thread.chosen = true;
+        assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+        retained[i] = 0;
+    }
     hed_rt_thread.chosen = false;
     return 0;
 }
