@@ -281,7 +281,8 @@ bool hed_record_start(struct hed_record_queue *q);
 void hed_record_wake_issuer(struct hed_record_queue *q);
 void hed_record_stop(struct hed_record_queue *q);
 
-/* At exit: issues the queued calls. False: some are left at the time `end`. */
+/* At exit: issues the queued calls, and waits until no thread issues any. False: some calls are
+ * left at the time `end`. */
 bool hed_record_settle(struct hed_record_queue *q, uint64_t end);
 
 /* ---- order.c --------------------------------------------------------------------------------- */

@@ -116,8 +116,7 @@ class Ranges(unittest.TestCase):
         self.end(low)
         self.check_balance()
 
-    @unittest.skipIf(not CPU, "without the CPU GPU: where kernels are made up, none is recorded")
-    def test_recorded_work_is_submitted(self):
+    def check_recorded_work(self):
         a = self.start(",mode=record", FOR_EVER, "0", "4", gpu="cpu")
         self.sched("pause")
         until(lambda: self.paused(a))
@@ -126,6 +125,15 @@ class Ranges(unittest.TestCase):
         texts = self.check_balance()[a.pid]
         for text in ("heddle: submit", "heddle: wait for queued work", PAUSED):
             self.assertTrue(text in texts, text)
+
+    @unittest.skipIf(not CPU, "without the CPU GPU: where kernels are made up, none is recorded")
+    def test_recorded_work_is_submitted(self):
+        self.check_recorded_work()
+
+    @unittest.skipIf(not CPU, "without the CPU GPU: where kernels are made up, none is recorded")
+    def test_the_end_of_the_process_cuts_no_range(self):
+        self.env["HED_NVTX_MODE"] = "lag"
+        self.check_recorded_work()
 
     def test_a_program_alone_does_not_wait(self):
         p = self.start("", "0.2", "0", "4")

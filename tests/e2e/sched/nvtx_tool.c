@@ -3,8 +3,8 @@
  *     PID TID + DOMAIN: TEXT      PID TID - DOMAIN
  *
  * $HED_NVTX_MODE: "plain" knows no domains, "none" sets no functions, "refuse" fails to start,
- * "ask" calls back while it starts, "slow" takes a while to start. Uses heddle's files only for
- * "ask". */
+ * "ask" calls back while it starts, "slow" takes a while to start, "lag" takes a while to end the
+ * ranges of all threads but the first. Uses heddle's files only for "ask". */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -81,6 +81,10 @@ domain_push(void *domain, const struct event *e)
 static int
 domain_pop(void *domain)
 {
+    const char *mode = getenv("HED_NVTX_MODE");
+
+    if (mode && strcmp(mode, "lag") == 0 && syscall(SYS_gettid) != getpid())
+        (void)usleep(50000);
     write_line("-", domain, "");
     return 0;
 }
