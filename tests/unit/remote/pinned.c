@@ -12,6 +12,7 @@
 static struct hed_remote program;
 static struct hed_remote_twin twin;
 static unsigned mapped, unmapped;
+static unsigned pending; /* what the twin was told, without an answer */
 static bool refuses;
 
 /* ---- stand-ins for memory.c ------------------------------------------------------------------ */
@@ -30,7 +31,15 @@ hed_remote_unmap_at_twin(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     (void)size;
     unmapped++;
+    pending++;
     assert_true(hed_remote_mapping_remove(r, HED_MAP_HOST, at));
+}
+
+void
+hed_remote_look(struct hed_remote *r)
+{
+    (void)r;
+    pending = 0;
 }
 
 /* ---- the tests ------------------------------------------------------------------------------- */
@@ -51,7 +60,7 @@ setup(void **state)
     (void)state;
     program = (struct hed_remote){.heap = 3};
     twin = (struct hed_remote_twin){.of = &program, .offered = 100 * UNIT, .offered_size = UNIT};
-    mapped = unmapped = 0;
+    mapped = unmapped = pending = 0;
     refuses = false;
     return make_memory(&program) || make_memory(&twin.remote) ? -1 : 0;
 }
@@ -115,6 +124,7 @@ nothing_is_unmapped_while_the_program_runs(void **state)
     assert_int_equal(unmapped, 0);
     assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), 0);
     assert_int_equal(unmapped, 1);
+    assert_int_equal(pending, 0);
 }
 
 /* A device has the pages of the memory that was there before. */

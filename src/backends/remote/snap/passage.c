@@ -51,6 +51,7 @@ unpin_memory(struct hed_remote *r, uint64_t at, size_t size)
     hed_remote_unmap(r, at, size);
     if (entered)
         hed_thread_pop(d);
+    hed_remote_look(r); /* as at the end of a hold (pause.c): the worker frees the pages */
     give_addresses(d, at);
 }
 

@@ -210,6 +210,10 @@ settle_old_worker(struct hed_remote *r)
         leave_slot(r, c->legacy);
         keep_times(r, c);
     }
+    /* A worker frees the pages of pinned memory that it unmaps. By the time that a slow one does,
+     * another worker may have been given memory at the same place. So it is waited for. */
+    if (r->shares_heap)
+        hed_remote_look(r);
 }
 
 /* ---- hold and release ------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
  *
  * Invariants:
  * 1. While the program runs, the twin is never told to unmap pinned memory: the program may have
- *    new memory there by the time it does so.
+ *    new memory there by the time it does so. While it is held, the twin is waited for.
  * 2. A device keeps the pages that it was given first. So memory that the program has freed and
  *    made again at the same place (another serial) must not be used through the old registration.
  *    Then the twin is of no use: HED_EEXIST.
@@ -41,14 +41,22 @@ static int
 drop_stale_pinned(struct hed_remote_twin *t, const struct hed_remote_mappings *here,
                   const struct hed_remote_mappings *there)
 {
-    for (size_t i = 0; i < there->count; i++) {
+    bool dropped = false;
+    int err = 0;
+
+    for (size_t i = 0; i < there->count && !err; i++) {
         if (has_pinned(here, &there->all[i]))
             continue;
-        if (overlaps_any(&there->all[i], here))
-            return HED_EEXIST;
-        hed_remote_unmap_at_twin(&t->remote, there->all[i].at, there->all[i].size);
+        if (overlaps_any(&there->all[i], here)) {
+            err = HED_EEXIST;
+        } else {
+            hed_remote_unmap_at_twin(&t->remote, there->all[i].at, there->all[i].size);
+            dropped = true;
+        }
     }
-    return 0;
+    if (dropped)
+        hed_remote_look(&t->remote);
+    return err;
 }
 
 int
