@@ -95,7 +95,7 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
              struct hed_elf *out)
 {
     const size_t count = segment->p_filesz / sizeof(Elf64_Dyn);
-    uint64_t table = f->size;
+    uint64_t table = UINT64_MAX; /* an address that no file has anything at */
     Elf64_Dyn d;
 
     /* Two passes: names can be looked up only when the string table is known. */
@@ -103,8 +103,9 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
         if (!copy_out(f, segment->p_offset + i * sizeof d, &d, sizeof d) || d.d_tag == DT_NULL)
             break;
         if (d.d_tag == DT_STRTAB)
-            table = file_offset(f, head, d.d_un.d_ptr);
+            table = d.d_un.d_ptr;
     }
+    table = file_offset(f, head, table);
     for (size_t i = 0; i < count; i++) {
         if (!copy_out(f, segment->p_offset + i * sizeof d, &d, sizeof d) || d.d_tag == DT_NULL)
             break;
@@ -119,9 +120,11 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
     }
 }
 
+/* Only the first dynamic section counts: a file with thousands of them would take hours. */
 static void
 read_elf(const struct image *f, struct hed_elf *out)
 {
+    bool has_dynamic = false;
     Elf64_Ehdr head;
     Elf64_Phdr p;
 
@@ -139,9 +142,18 @@ read_elf(const struct image *f, struct hed_elf *out)
     for (size_t i = 0; i < head.e_phnum && segment_at(f, &head, i, &p); i++) {
         if (p.p_type == PT_INTERP)
             out->has_interp = true;
-        if (p.p_type == PT_DYNAMIC)
+        if (p.p_type == PT_DYNAMIC && !has_dynamic) {
+            has_dynamic = true;
             read_dynamic(f, &head, &p, out);
+        }
     }
+}
+
+void
+hed_elf_read_in(const void *data, size_t size, struct hed_elf *out)
+{
+    memset(out, 0, sizeof *out);
+    read_elf(&(struct image){data, size}, out);
 }
 
 int
@@ -165,7 +177,7 @@ hed_elf_read(const char *path, struct hed_elf *out)
         if (data == MAP_FAILED) {
             err = hed_err_from_errno(errno);
         } else {
-            read_elf(&(struct image){data, (size_t)st.st_size}, out);
+            hed_elf_read_in(data, (size_t)st.st_size, out);
             munmap(data, (size_t)st.st_size);
         }
     }

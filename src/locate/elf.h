@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HED_ELF_NAME_MAX 256
@@ -22,6 +23,9 @@ struct hed_elf {
 
 /* 0, or a negative HED_E... when the file cannot be read. A file that is not ELF is no error. */
 int hed_elf_read(const char *path, struct hed_elf *out);
+
+/* The same for a file in memory. */
+void hed_elf_read_in(const void *data, size_t size, struct hed_elf *out);
 
 /* Can this process (or one like it) load the file as far as class and machine go? */
 bool hed_elf_is_native(const struct hed_elf *e);
