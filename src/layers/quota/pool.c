@@ -235,27 +235,30 @@ is_capturing(struct hed_layer *self, uint64_t stream, bool ptds)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The device that a stream works on; the current one for the default streams. */
-static struct quota_device *
-device_of_stream(struct hed_layer *self, CUstream stream)
+/* Where a call on a stream allocates. The thread that makes it need not have a context. */
+struct stream_place {
+    CUcontext context;
+    struct quota_device *device; /* NULL: not known */
+};
+
+/* The stream's own, or the current one for the default streams. A stream that captures may be asked
+ * for its context, but not for its device, which would end the capture. */
+static struct stream_place
+place_of_stream(struct hed_layer *self, CUstream stream)
 {
-    CUdevice dev = 0;
-    CUcontext context = NULL;
+    struct stream_place p = {.context = quota_context(self)};
+    CUcontext context = p.context;
 
-    if ((uintptr_t)stream <= HED_STREAM_PER_THREAD)
-        return quota_current(self);
-    if (hed_call(self->next, cuStreamGetDevice, .hStream = stream, .device = &dev) == CUDA_SUCCESS)
-        return quota_device(self, dev);
-    /* The driver may be older than that call. */
-    if (hed_call(self->next, cuStreamGetCtx, .hStream = stream, .pctx = &context) != CUDA_SUCCESS ||
-        context == quota_context(self) ||
-        hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS)
-        return quota_current(self);
-
-    struct quota_device *d = quota_current(self);
-
+    if ((uintptr_t)stream > HED_STREAM_PER_THREAD)
+        (void)hed_call(self->next, cuStreamGetCtx, .hStream = stream, .pctx = &context);
+    if (context == p.context ||
+        hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS) {
+        p.device = quota_current(self);
+        return p;
+    }
+    p = (struct stream_place){.context = context, .device = quota_current(self)};
     (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &context);
-    return d;
+    return p;
 }
 
 static struct quota_pool *
@@ -293,14 +296,15 @@ undo_pool_alloc(struct hed_layer *self, const struct quota_call *c, struct quota
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* After an allocation of n bytes. */
+/* After an allocation of n bytes, which ends with the context. */
 static CUresult
-pool_allocated(struct hed_layer *self, const struct quota_call *c, struct quota_pool *p, uint64_t n)
+pool_allocated(struct hed_layer *self, const struct quota_call *c, struct quota_pool *p,
+               CUcontext context, uint64_t n)
 {
     const struct quota_charge charge = {.key = hed_place_get(c->out),
                                         .bytes = n,
                                         .device = p->device,
-                                        .context = quota_context(self),
+                                        .context = context,
                                         .thing = p,
                                         .kind = QUOTA_MEMORY};
 
@@ -363,11 +367,10 @@ quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
 {
     const bool capturing = is_capturing(self, c->stream, c->ptds);
     const uint64_t n = pool_round(c->bytes);
-    /* Asking a stream that captures for its device may end the capture, so the current device is
-     * taken. */
-    struct quota_device *d = !c->out.at || !c->bytes ? NULL
-                             : capturing             ? quota_current(self)
-                                                     : device_of_stream(self, (CUstream)c->stream);
+    const struct stream_place at = c->out.at && c->bytes
+                                       ? place_of_stream(self, (CUstream)c->stream)
+                                       : (struct stream_place){.device = NULL};
+    struct quota_device *d = at.device;
     struct quota_pool *p = d && (c->key || !capturing) ? pool_of_call(self, c, d) : NULL;
 
     if (capturing && c->key)
@@ -382,7 +385,7 @@ quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
     const CUresult r = quota_next(self, c);
 
     if (r == CUDA_SUCCESS)
-        return pool_allocated(self, c, p, n);
+        return pool_allocated(self, c, p, at.context, n);
     quota_pool_freed(self, p, n);
     return r;
 }

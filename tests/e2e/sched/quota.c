@@ -212,6 +212,33 @@ contexts_take_theirs_along(void)
     all_is_back("cuCtxDestroy", base);
 }
 
+/* A thread that has no context allocates in that of the stream that it names. */
+static void
+streams_bring_their_context(void)
+{
+    const size_t base = free_bytes();
+    CUstream theirs;
+    CUgraph graph;
+    CUdeviceptr p;
+    CUcontext c;
+
+    for (int i = 0; i < 4; i++) { /* together more than the limit */
+        OK(CU(cuCtxCreate_v2)(&c, 0, 0));
+        OK(CU(cuStreamCreate)(&theirs, CU_STREAM_NON_BLOCKING));
+        OK(CU(cuCtxSetCurrent)(NULL));
+        OK(CU(cuCtxSetCurrent)(NULL)); /* the primary one was below it */
+        OK(CU(cuMemAllocAsync)(&p, PART, theirs));
+        EXPECT_IS(CU(cuMemAllocAsync)(&p, base, theirs), CUDA_ERROR_OUT_OF_MEMORY);
+        OK(CU(cuStreamBeginCapture_v2)(theirs, CU_STREAM_CAPTURE_MODE_RELAXED));
+        EXPECT_IS(CU(cuMemAllocAsync)(&p, LIMIT + MIB, theirs), CUDA_ERROR_OUT_OF_MEMORY);
+        OK(CU(cuStreamEndCapture)(theirs, &graph));
+        OK(CU(cuGraphDestroy)(graph));
+        OK(CU(cuCtxDestroy_v2)(c));
+        OK(CU(cuCtxSetCurrent)(primary));
+        all_is_back("memory of a stream", base);
+    }
+}
+
 static void
 globals_count(void)
 {
@@ -443,6 +470,7 @@ static const struct {
     {"killed", killed_in_the_middle_nothing_is_lost, false, false},
     /* The null backend has one context, and it is NULL. */
     {"contexts", contexts_take_theirs_along, true, false},
+    {"streams", streams_bring_their_context, true, false},
     {"heaps", heaps_count, true, false},
     {"globals", globals_count, true, true},
     {"nvml", nvml_agrees, true, false},
