@@ -173,5 +173,8 @@ hed_device_graph_memory_locked(struct hed_device *dev, uint64_t more, uint64_t l
  * a context is not freed while a call uses it. Use hed_context_ref() to keep it longer. */
 CUresult hed_current(struct hed_layer *self, struct hed_context **out);
 
+/* The same for calls that need none: *out is NULL then, and INVALID_CONTEXT is no answer. */
+CUresult hed_current_if_any(struct hed_layer *self, struct hed_context **out);
+
 /* The same, but ignores a sticky error, for calls that destroy things or ask. */
 CUresult hed_current_even_failed(struct hed_layer *self, struct hed_context **out);

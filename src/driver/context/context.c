@@ -41,7 +41,7 @@ hed_context_unref(struct hed_context *c)
         hed_object_put(&c->object);
 }
 
-/* How well it serves those who take any. */
+/* The highest is taken where any context will do. */
 static int
 rank_of(const struct hed_context *c)
 {

@@ -180,3 +180,14 @@ hed_current(struct hed_layer *self, struct hed_context **out)
         *out = c;
     return r;
 }
+
+CUresult
+hed_current_if_any(struct hed_layer *self, struct hed_context **out)
+{
+    const CUresult r = hed_current(self, out);
+
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}

@@ -186,6 +186,15 @@ hed_node_give_condition(struct hed_node *n, CUDA_CONDITIONAL_NODE_PARAMS *p)
 }
 
 void
+hed_node_leave_handle_locked(struct hed_node *n)
+{
+    struct hed_graph_handle *h = find_handle_locked(n->graph, n->condition.handle);
+
+    if (h)
+        h->used = false;
+}
+
+void
 hed_node_take_condition(struct hed_node *n)
 {
     for (uint32_t i = 0; i < n->condition.count; i++)

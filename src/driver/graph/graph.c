@@ -164,6 +164,8 @@ hed_graph_remove_node_locked(struct hed_node *n)
     for (size_t i = 0; i < n->out.count; i++)
         (void)edges_drop(&n->out.at[i].node->in, n, NULL);
     n->in.count = n->out.count = 0;
+    if (n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        hed_node_leave_handle_locked(n);
     while (*at && *at != n)
         at = &(*at)->next;
     if (!*at)

@@ -184,6 +184,8 @@ void hed_graph_memory_unref(struct hed_graph_memory *m);
 /* Makes a new node conditional: makes its branches and sets p->phGraph_out. INVALID_VALUE: the
  * handle does not belong to this graph, or another node has it. */
 CUresult hed_node_give_condition(struct hed_node *n, CUDA_CONDITIONAL_NODE_PARAMS *p);
+/* The node is being taken out of its graph: another one may have its handle. */
+void hed_node_leave_handle_locked(struct hed_node *n);
 /* The node is being destroyed, and its branches with it. */
 void hed_node_take_condition(struct hed_node *n);
 /* Whether the graph has a conditional handle that no node uses. */

@@ -434,13 +434,13 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 static CUresult
 describe_array(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v2 *out)
 {
-    struct hed_driver *d = hed_driver_of(self);
-    const CUresult r = hed_driver_ready(d);
+    struct hed_context *c;
+    const CUresult r = hed_current_if_any(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_array *array = hed_array_find(d, handle);
+    struct hed_array *array = hed_array_find(hed_driver_of(self), handle);
 
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;

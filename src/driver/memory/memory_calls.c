@@ -24,12 +24,9 @@ hed_memory_begin(struct hed_layer *self, struct hed_context **out)
 CUresult
 hed_memory_begin_free(struct hed_layer *self, struct hed_context **out)
 {
-    const CUresult r = hed_memory_begin(self, out);
+    const CUresult r = hed_current_if_any(self, out);
 
-    if (r != CUDA_ERROR_INVALID_CONTEXT)
-        return r;
-    *out = NULL;
-    return hed_capture_unsafe(self);
+    return r == CUDA_SUCCESS ? hed_capture_unsafe(self) : r;
 }
 
 struct hed_context *

@@ -130,13 +130,13 @@ hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedAr
 CUresult
 hed_soft_cuMipmappedArrayGetLevel(struct hed_layer *self, struct hed_cuMipmappedArrayGetLevel *a)
 {
-    struct hed_driver *d = hed_driver_of(self);
-    CUresult r = hed_driver_ready(d);
+    struct hed_context *c;
+    CUresult r = hed_current_if_any(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_mipmap *m = hed_mipmap_find(d, a->hMipmappedArray);
+    struct hed_mipmap *m = hed_mipmap_find(hed_driver_of(self), a->hMipmappedArray);
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -171,13 +171,13 @@ hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedA
 static CUresult
 not_sparse_mipmap(struct hed_layer *self, CUmipmappedArray handle)
 {
-    struct hed_driver *d = hed_driver_of(self);
-    const CUresult r = hed_driver_ready(d);
+    struct hed_context *c;
+    const CUresult r = hed_current_if_any(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_mipmap *m = hed_mipmap_find(d, handle);
+    struct hed_mipmap *m = hed_mipmap_find(hed_driver_of(self), handle);
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;

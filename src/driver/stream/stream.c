@@ -335,10 +335,10 @@ CUresult
 hed_stream_begin(struct hed_layer *self, CUstream handle, bool ptds, struct hed_stream **out,
                  struct hed_context **c)
 {
-    struct hed_context *current = NULL;
-    CUresult r = hed_current(self, &current);
+    struct hed_context *current;
+    CUresult r = hed_current_if_any(self, &current);
 
-    if (r == CUDA_SUCCESS || r == CUDA_ERROR_INVALID_CONTEXT)
+    if (r == CUDA_SUCCESS)
         r = hed_stream_find(self, handle, ptds, out);
     if (r == CUDA_SUCCESS && c)
         *c = current ? current : (*out)->ctx;

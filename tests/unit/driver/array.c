@@ -403,6 +403,44 @@ numbers_that_were_not_given_have_nothing(void **state)
     free(t);
 }
 
+struct array_asker {
+    struct fake *f;
+    CUarray array;
+    CUmipmappedArray mipmap;
+    CUresult descriptor, level;
+};
+
+static void
+ask_about_arrays(void *arg)
+{
+    struct array_asker *a = arg;
+
+    a->descriptor =
+        fake_call(a->f, cuArray3DGetDescriptor_v2, &(CUDA_ARRAY3D_DESCRIPTOR_v2){0}, a->array);
+    a->level = fake_call(a->f, cuMipmappedArrayGetLevel, &(CUarray){0}, a->mipmap, 0);
+}
+
+/* They belong to themselves, so a thread without a context may ask; but not a callback. */
+static void
+questions_about_arrays_need_no_context(void **state)
+{
+    struct fake *f = ready(1);
+    struct array_asker a = {.f = f, .array = made(f, 16, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0)};
+    const CUDA_ARRAY3D_DESCRIPTOR_v2 like = {16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+    CUcontext c;
+
+    ok(fake_call(f, cuMipmappedArrayCreate, &a.mipmap, &like, 2));
+    ok(fake_call(f, cuLaunchHostFunc, NULL, ask_about_arrays, &a));
+    ok(fake_call(f, cuCtxSynchronize));
+    assert_int_equal(a.descriptor, CUDA_ERROR_NOT_PERMITTED);
+    assert_int_equal(a.level, CUDA_ERROR_NOT_PERMITTED);
+    ok(fake_call(f, cuCtxPopCurrent_v2, &c));
+    ask_about_arrays(&a);
+    ok(a.descriptor);
+    ok(a.level);
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(objects_are_small_numbers),
     cmocka_unit_test(numbers_that_were_not_given_have_nothing),
@@ -415,6 +453,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_textures_are_refused),
     cmocka_unit_test(views_and_mipmaps_are_described),
     cmocka_unit_test(surfaces_are_of_arrays),
+    cmocka_unit_test(questions_about_arrays_need_no_context),
 };
 
 HED_UNIT_MAIN(tests)

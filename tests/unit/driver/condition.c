@@ -160,7 +160,33 @@ handles_need_nodes_and_keep_graphs_from_being_cloned(void **state)
     busy_fake_free(f);
 }
 
+static void
+handle_of_a_destroyed_node_is_free_again(void **state)
+{
+    CUstream s;
+    struct fake *f = busy_fake_create(&s);
+    CUgraph g, body;
+    CUgraphExec e;
+    CUgraphNode node;
+    size_t one = 1;
+    CUgraphNodeParams p = {
+        .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        .conditional = {.handle = make_choice(f, CU_GRAPH_COND_TYPE_IF, 1, 1, 0, &g, &body),
+                        .type = CU_GRAPH_COND_TYPE_IF,
+                        .size = 1}};
+
+    assert_int_equal(fake_call(f, cuGraphAddNode_v2, &node, g, NULL, NULL, 0, &p),
+                     CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuGraphGetNodes, g, &node, &one));
+    OK(fake_call(f, cuGraphDestroyNode, node));
+    assert_int_equal(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuGraphAddNode_v2, &node, g, NULL, NULL, 0, &p));
+    OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
+    busy_fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(handle_of_a_destroyed_node_is_free_again),
     cmocka_unit_test(handles_need_nodes_and_keep_graphs_from_being_cloned),
     cmocka_unit_test(conditions_choose_branches),
     cmocka_unit_test(loops_begin_with_their_first_value),
