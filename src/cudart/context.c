@@ -113,17 +113,24 @@ enter_primary(int device)
 
 /* Leaves the thread without a context until it needs one. There may be another one below a context
  * that the program has pushed, which must not take its place: cuCtxSetCurrent(NULL) only
- * takes away the topmost one. */
+ * takes away the topmost one. Then the device's is entered at once. If there cannot be one, the
+ * program's stack stays as it was. */
 static CUresult
 enter_later(int device)
 {
-    CUcontext below = NULL;
-    CUresult r = cuda->cuCtxSetCurrent(NULL);
+    CUcontext top = NULL, below = NULL;
+    CUresult r = cuda->cuCtxGetCurrent(&top);
 
     if (r == CUDA_SUCCESS)
+        r = cuda->cuCtxSetCurrent(NULL);
+    if (r == CUDA_SUCCESS)
         r = cuda->cuCtxGetCurrent(&below);
-    if (r == CUDA_SUCCESS && below)
-        return enter_primary_by(device, cuda->cuCtxPushCurrent_v2);
+    if (r == CUDA_SUCCESS && below) {
+        r = enter_primary_by(device, cuda->cuCtxPushCurrent_v2);
+        if (r != CUDA_SUCCESS)
+            (void)cuda->cuCtxPushCurrent_v2(top);
+        return r;
+    }
     if (r == CUDA_SUCCESS) {
         hed_rt_thread.device = device;
         hed_rt_thread.arrived = 0;
@@ -321,7 +328,8 @@ hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
         !(device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
         return (cudaError_t)enter_later(device);
     r = (cudaError_t)enter_primary(device);
-    /* What comes next must not run on the device that the thread had before. */
+    /* What comes next must not run on the device that the thread had before, unless the program
+     * has contexts of its own. */
     if (r != cudaSuccess)
         (void)enter_later(device);
     return r;

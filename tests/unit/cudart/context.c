@@ -316,6 +316,16 @@ a_chosen_device_hides_contexts_below(void **state)
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
 }
 
+static void
+a_device_that_cannot_be_entered_leaves_the_stack_alone(void **state)
+{
+    assert_int_equal(play_push(PRIMARY(0)) | play_push(OWN), 0);
+    cu->cuDevicePrimaryCtxRetain = play_busy;
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaErrorDevicesUnavailable);
+    assert_ptr_equal(current, OWN);
+    assert_ptr_equal(below, PRIMARY(0));
+}
+
 /* By the program itself, or by another runtime of the process. */
 static void
 a_peer_that_others_have_reset_is_taken_again(void **state)
@@ -396,6 +406,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(resets_that_come_in_between_cost_another_try, play_driver),
     cmocka_unit_test_setup(a_lost_context_of_others_is_followed_by_one_of_its_device, play_driver),
     cmocka_unit_test_setup(a_chosen_device_hides_contexts_below, play_driver),
+    cmocka_unit_test_setup(a_device_that_cannot_be_entered_leaves_the_stack_alone, play_driver),
     cmocka_unit_test_setup(a_peer_that_others_have_reset_is_taken_again, play_driver),
     cmocka_unit_test_setup(a_forked_child_still_knows_the_count, play_driver),
     cmocka_unit_test_setup(devices_that_are_not_there_are_refused, play_driver),
