@@ -362,7 +362,7 @@ hed_record_settle(struct hed_record_queue *q, uint64_t end)
     while (!hed_record_is_issued(q, in) && hed_now_ns() < end)
         if (!issue_here(q, in, false))
             hed_record_wait(q, in, (int64_t)HED_NS_PER_MS);
-    /* A thread that has issued the last call may still be on its way out of its range. */
+    /* A thread that has issued the last call may have yet to end its NVTX range. */
     while (atomic_load_explicit(&q->role, memory_order_acquire) != 0 && hed_now_ns() < end)
         hed_sleep_ns(HED_NS_PER_MS / 100);
     return hed_record_is_issued(q, in);

@@ -9,8 +9,9 @@
  *    of those have been written. So a thread that waited for a stream finds its bytes, even if they
  *    came on another thread's channel. That thread is reading at this moment, so the wait is short.
  *    Counting pieces would not be enough: later ones may overtake on channels of their own.
- * 3. Of two pieces for the same memory, the later one is written last: before it is read, its
- *    thread waits for all lower numbers. They are being read on their channels, so no two threads
+ * 3. Of two pieces for the same memory, the one with the higher number is written last: before it
+ *    is read, its thread waits until no other piece for that memory is left that has a lower number
+ *    or none yet. Pieces with lower numbers are being read on their channels, so no two threads
  *    wait for each other.
  */
 #include <stdlib.h>
@@ -31,7 +32,11 @@ hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
 
     hed_lock(&c->lock);
 
-    const bool room = bytes <= HED_DEFERRED_MAX && c->bytes <= HED_DEFERRED_MAX - bytes;
+    /* Relaxed: other threads may each add the pieces of one copy meanwhile, for which there is
+     * room. */
+    const bool room =
+        bytes <= HED_DEFERRED_MAX && c->bytes <= HED_DEFERRED_MAX - bytes &&
+        atomic_load_explicit(&c->count, memory_order_relaxed) <= HED_DEFERRED_PIECES_MAX;
 
     if (room)
         c->bytes += bytes;
@@ -94,7 +99,7 @@ is_next_locked(const struct hed_remote_copies *c, const struct hed_remote_deferr
     /* Relaxed: it changes under the lock only. */
     if (atomic_load_explicit(&c->received, memory_order_relaxed) >= p->number - 1)
         return true;
-    /* Relaxed: about how many there are will do. */
+    /* Relaxed: whether there are a few more or less does not matter. */
     if (atomic_load_explicit(&c->count, memory_order_relaxed) > COMPARED_MOST)
         return false;
     (void)hed_side_span(&p->to, &p->box, &n);

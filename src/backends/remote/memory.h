@@ -63,6 +63,7 @@ struct hed_remote_copies {
 };
 
 #define HED_DEFERRED_MAX (UINT64_C(64) << 20) /* bytes; the worker accepts a little more */
+#define HED_DEFERRED_PIECES_MAX 32768u        /* before a copy; the worker accepts twice as many */
 
 /* Where the host's share begins; the calling thread's context as messages name it, or 0. */
 uint64_t hed_remote_host_base(const struct hed_remote *r);

@@ -9,7 +9,10 @@
  *    have been counted in `delivered`, and the client waits until that many have arrived, on
  *    whatever channels.
  * 2. A copy that failed is delivered too, without its bytes.
- * 3. A copy is not delivered before one that it comes after: the client writes them in that order.
+ * 3. A copy is not delivered before one that was requested earlier and is done earlier: the client
+ *    writes them in that order. Copies to one place on two streams can be done in the other order,
+ *    if the first stream waits for the second through memory. When both are found done at the same
+ *    time, they are delivered in the order in which they were requested, so the older bytes stay.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +71,9 @@ hed_deferred_copies_create(void)
 bool
 hed_copies_are_deferred(struct hed_worker *w)
 {
-    /* Relaxed: what this client's thread has sent before is visible, because of ticket order. */
-    return atomic_load_explicit(&w->memory->deferred->waiting, memory_order_relaxed) > 0;
+    /* What this client's thread has sent before is visible, because of ticket order. Acquire: pairs
+     * with return_pieces(), so that a thread that finds none knows how many were delivered. */
+    return atomic_load_explicit(&w->memory->deferred->waiting, memory_order_acquire) > 0;
 }
 
 uint64_t
@@ -258,7 +262,8 @@ return_pieces(struct hed_deferred_copies *t, struct piece *left, struct piece **
     number = atomic_fetch_add_explicit(&t->delivered, sent, memory_order_relaxed);
     for (; go; go = go->next)
         go->number = ++number;
-    atomic_fetch_sub_explicit(&t->waiting, sent, memory_order_relaxed);
+    /* Release: pairs with hed_copies_are_deferred(). */
+    atomic_fetch_sub_explicit(&t->waiting, sent, memory_order_release);
     (void)pthread_cond_broadcast(&t->looked);
     hed_unlock(&t->lock);
 }

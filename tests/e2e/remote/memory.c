@@ -529,6 +529,54 @@ overwrite(void *arg)
     return NULL;
 }
 
+/* More copies than a worker keeps in mind. */
+static void
+many_copies_come_back(void)
+{
+    const unsigned count = 70000;
+    CUdeviceptr p;
+    CUstream s;
+    unsigned *host;
+
+    OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuMemAlloc_v2)(&p, sizeof *host));
+    OK(CU(cuMemAllocHost_v2)((void **)&host, count * sizeof *host));
+    for (unsigned i = 0; i < count; i++) {
+        if (i % 1000 == 0)
+            OK(CU(cuMemsetD32Async)(p, i, 1, s));
+        OK(CU(cuMemcpyDtoHAsync_v2)(host + i, p, sizeof *host, s));
+    }
+    OK(CU(cuStreamSynchronize)(s));
+    for (unsigned i = 0; i < count && !no_memory; i++)
+        CHECK(host[i] == i - i % 1000, "copy %u has brought %u", i, host[i]);
+    OK(CU(cuMemFreeHost)(host));
+    OK(CU(cuMemFree_v2)(p));
+    OK(CU(cuStreamDestroy_v2)(s));
+}
+
+/* The stream that a call names says where it works. */
+static void
+work_needs_no_current_context(void)
+{
+    unsigned char from[256], to[256];
+    CUdeviceptr p;
+    CUstream s;
+
+    memset(from, 7, sizeof from);
+    OK(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuMemAlloc_v2)(&p, sizeof to));
+    OK(CU(cuCtxSetCurrent)(NULL));
+    OK(CU(cuMemcpyHtoDAsync_v2)(p, from, sizeof from, s));
+    OK(CU(cuMemsetD8Async)(p, 9, sizeof to / 2, s));
+    OK(CU(cuMemcpyDtoHAsync_v2)(to, p, sizeof to, s));
+    OK(CU(cuStreamSynchronize)(s));
+    for (size_t i = 0; i < sizeof to && !no_memory; i++)
+        CHECK_IS(to[i], i < sizeof to / 2 ? 9 : 7);
+    OK(CU(cuMemFree_v2)(p));
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuStreamDestroy_v2)(s));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -555,6 +603,8 @@ main(int argc, char **argv)
     virtual_memory_works();
     run_threads(storm);
     run_threads(overwrite);
+    many_copies_come_back();
+    work_needs_no_current_context();
     memory_ends_where_it_says();
     clients_share_the_memory(); /* last: the server takes a moment to notice their end */
     return 0;

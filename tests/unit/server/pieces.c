@@ -1,7 +1,6 @@
 /* Tests of the pieces of a guest's window: whoever asks for what, a worker has only its own. */
 #include "harness/unit.h"
 
-#include "base/clock.h"
 #include "server/listener/pieces.h"
 #include "wire/window.h"
 
@@ -138,12 +137,12 @@ what_nobody_has_is_cleared(void **state)
     clear_left(&p, 16 * UNIT, 0);
 }
 
-/* A guest can make its window as full of holes as it likes. */
+/* A guest can make its window as full of holes as it likes. If each range were searched for from
+ * the beginning, these would take longer than a test may. */
 static void
-clearing_many_ranges_takes_no_time(void **state)
+many_ranges_are_cleared(void **state)
 {
     const uint32_t units = 1u << 18; /* 16 GiB */
-    const uint64_t begin = hed_now_ns();
     struct hed_pieces p;
 
     assert_int_equal(hed_pieces_init(&p, units * UNIT), 0);
@@ -151,7 +150,6 @@ clearing_many_ranges_takes_no_time(void **state)
         p.owner[i] = (uint16_t)(1 + i % 2);
     hed_pieces_leave(&p, 0);
     clear_left(&p, 64 * UNIT, (units / 2 - 1) * UNIT);
-    assert_true(hed_now_ns() - begin < 5 * HED_NS_PER_S); /* not 10^10 steps */
     hed_pieces_fini(&p);
 }
 
@@ -177,7 +175,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(worker_that_is_gone_leaves_nothing),
     cmocka_unit_test(pieces_that_are_left_can_be_taken),
     cmocka_unit_test(what_nobody_has_is_cleared),
-    cmocka_unit_test(clearing_many_ranges_takes_no_time),
+    cmocka_unit_test(many_ranges_are_cleared),
     cmocka_unit_test(guest_without_a_window_has_no_pieces),
 };
 HED_UNIT_MAIN(tests)
