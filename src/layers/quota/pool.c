@@ -236,17 +236,17 @@ is_capturing(struct hed_layer *self, uint64_t stream, bool ptds)
 }
 
 /* Where a call on a stream allocates. The thread that makes it need not have a context. */
-struct stream_place {
+struct charge_place {
     CUcontext context;
     struct quota_device *device; /* NULL: not known */
 };
 
 /* The stream's own, or the current one for the default streams. A stream that captures may be asked
  * for its context, but not for its device, which would end the capture. */
-static struct stream_place
-place_of_stream(struct hed_layer *self, CUstream stream)
+static struct charge_place
+place_to_charge(struct hed_layer *self, CUstream stream)
 {
-    struct stream_place p = {.context = quota_context(self)};
+    struct charge_place p = {.context = quota_context(self)};
     CUcontext context = p.context;
 
     if ((uintptr_t)stream > HED_STREAM_PER_THREAD)
@@ -256,7 +256,7 @@ place_of_stream(struct hed_layer *self, CUstream stream)
         p.device = quota_current(self);
         return p;
     }
-    p = (struct stream_place){.context = context, .device = quota_current(self)};
+    p = (struct charge_place){.context = context, .device = quota_current(self)};
     (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &context);
     return p;
 }
@@ -367,9 +367,9 @@ quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
 {
     const bool capturing = is_capturing(self, c->stream, c->ptds);
     const uint64_t n = pool_round(c->bytes);
-    const struct stream_place at = c->out.at && c->bytes
-                                       ? place_of_stream(self, (CUstream)c->stream)
-                                       : (struct stream_place){.device = NULL};
+    const struct charge_place at = c->out.at && c->bytes
+                                       ? place_to_charge(self, (CUstream)c->stream)
+                                       : (struct charge_place){.device = NULL};
     struct quota_device *d = at.device;
     struct quota_pool *p = d && (c->key || !capturing) ? pool_of_call(self, c, d) : NULL;
 
