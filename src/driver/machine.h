@@ -178,8 +178,10 @@ struct hed_machine {
 
     bool clusters;   /* launches with clusters are possible; otherwise they are refused */
     bool registered; /* kernels can reach memory that the program registered (cuMemHostRegister) */
-    bool alone;      /* the devices belong to another computer, so other processes of this one
-                      * are not told how they are used (driver/shared.h) */
+    bool keeps_variables; /* an open program's variables keep their values when the primary context
+                           * is reset: it is opened again for the next one */
+    bool alone;           /* the devices belong to another computer, so other processes of this one
+                           * are not told how they are used (driver/shared.h) */
 
     /* Bytes that the machine wants for itself in every struct hed_context, struct hed_stream and
      * struct hed_exec (`own`). They are zeroed when the object is made. */

@@ -361,13 +361,32 @@ load_library_code(struct hed_library *l, struct hed_context *c, struct hed_progr
     return r;
 }
 
+/* Whether a program for one context is needed, because in the library's own one the variables are
+ * as they were before a reset. */
+static bool
+needs_fresh_program(struct hed_library *l, const struct hed_context *c)
+{
+    hed_lock(&l->lock);
+
+    const bool spent = c->primary && l->spent[c->device->ordinal];
+
+    hed_unlock(&l->lock);
+    return spent && l->driver->machine->keeps_variables;
+}
+
 static CUresult
 load_and_keep(struct hed_library *l, struct hed_context *c, struct hed_program *p)
 {
     struct hed_library_in_context *entry = calloc(1, sizeof *entry);
+    struct hed_program *fresh = NULL;
     struct hed_module *m;
-    const CUresult r = entry ? load_library_code(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = entry ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
+    if (r == CUDA_SUCCESS && needs_fresh_program(l, c))
+        r = hed_program_open(c->device, &l->image, &l->how, &fresh);
+    if (r == CUDA_SUCCESS)
+        r = load_library_code(l, c, fresh ? fresh : p, &m);
+    hed_program_unref(fresh); /* the module has it */
     if (r != CUDA_SUCCESS) {
         free(entry);
         return r;
@@ -433,6 +452,8 @@ hed_library_context_gone(struct hed_library *l, struct hed_context *c)
             break;
         }
     }
+    if (gone && c->primary)
+        l->spent[c->device->ordinal] = true;
     hed_unlock(&l->lock);
     if (gone)
         hed_object_put(&gone->module->object);

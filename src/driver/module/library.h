@@ -55,7 +55,8 @@ struct hed_library {
     pthread_cond_t changed;
     bool busy, unloaded;
     struct hed_program *programs[HED_PROFILE_DEVICES_MAX]; /* references, by device */
-    struct hed_kernel **kernels;                           /* buckets by name */
+    bool spent[HED_PROFILE_DEVICES_MAX]; /* loaded in the primary context before it was reset */
+    struct hed_kernel **kernels;         /* buckets by name */
     uint32_t bucket_mask;
     struct hed_library_in_context *contexts;
     struct hed_managed *managed;
