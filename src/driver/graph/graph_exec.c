@@ -132,11 +132,15 @@ make_node(const struct hed_node *n, struct hed_exec_node *to)
     return CUDA_SUCCESS;
 }
 
-/* Makes the bodies of the graphs inside a node. */
+/* Makes the bodies of the graphs inside a node, and checks what was captured without a check. */
 static CUresult
 make_inner(const struct hed_node *n, struct hed_exec_node *to)
 {
     CUresult r = n->child ? hed_exec_body(n->child, &to->child) : CUDA_SUCCESS;
+
+    if (to->work && to->work->kind == HED_WORK_FILL && to->work->fill.unplaced &&
+        !hed_fill_fits(to->work->ctx->device->driver, &to->work->fill))
+        return CUDA_ERROR_INVALID_VALUE;
 
     if (r != CUDA_SUCCESS || !n->condition.count)
         return r;

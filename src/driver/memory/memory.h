@@ -110,6 +110,8 @@ CUresult hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given,
                           struct hed_copy *out);
 /* Resolves it and puts it on a stream, as cuMemcpy3DAsync does. */
 CUresult hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given);
+/* Is there memory that may be written, for all of a fill? */
+bool hed_fill_fits(struct hed_driver *d, const struct hed_fill *f);
 CUresult hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t value,
                           unsigned element, size_t width, size_t height, struct hed_fill *out);
 /* ---- pools: pool.c --------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct hed_fill {
     uint32_t value;
     unsigned size;        /* bytes per element: 1, 2 or 4 */
     size_t width, height; /* elements, rows */
+    bool unplaced;        /* captured although there was no memory: hed_fill_fits() */
 };
 
 /* Operations of cuStreamBatchMemOp, or a single one. */

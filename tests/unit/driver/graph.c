@@ -270,6 +270,33 @@ captured_streams_fork_and_join(void **state)
     busy_fake_free(f);
 }
 
+/* As cuDNN does, to look at the nodes. */
+static void
+fills_are_captured_without_their_memory(void **state)
+{
+    CUstream s;
+    struct fake *f = busy_fake_create(&s);
+    CUDA_MEMSET_NODE_PARAMS_v1 p;
+    CUgraphExec e;
+    CUgraph g;
+    CUgraphNode n;
+    size_t one = 1;
+
+    assert_int_equal(fake_call(f, cuMemsetD8Async, 0x80, 0, 16, s), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(fake_call(f, cuMemsetD8Async, 0x80, 0, 16, s));
+    assert_int_equal(fake_call(f, cuMemsetD16Async, 0x81, 0, 16, s), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuStreamEndCapture, s, &g));
+    OK(fake_call(f, cuGraphGetNodes, g, &n, &one));
+    OK(fake_call(f, cuGraphMemsetNodeGetParams, n, &p));
+    assert_int_equal(p.dst, 0x80);
+    assert_int_equal(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuMemAlloc_v2, &p.dst, 16));
+    OK(fake_call(f, cuGraphMemsetNodeSetParams, n, &p));
+    OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
+    busy_fake_free(f);
+}
+
 static void
 a_stream_that_does_not_come_back_spoils_the_capture(void **state)
 {
@@ -574,6 +601,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(launches_of_one_graph_come_one_behind_the_other),
     cmocka_unit_test(an_update_takes_the_same_shape_only),
     cmocka_unit_test(captured_streams_fork_and_join),
+    cmocka_unit_test(fills_are_captured_without_their_memory),
     cmocka_unit_test(a_stream_that_does_not_come_back_spoils_the_capture),
     cmocka_unit_test(a_capture_outlives_the_streams_that_joined_it),
     cmocka_unit_test(a_capture_into_a_given_graph_need_not_hand_it_out),
