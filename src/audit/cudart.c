@@ -48,8 +48,14 @@ static char
     library_path[LIBRARY_PATH_MAX]; /* as it was when the process began, like the loader's */
 static bool library_path_cut;       /* it was too long */
 
-/* Our answer to the loader, which copies it before it asks again. The loader's lock guards it. */
+/* Our answer to the loader, which copies it before it asks again. The loader's lock guards it, and
+ * what follows. */
 static char answer[PATH_MAX];
+
+/* The name that is being looked for, if it is another name of a runtime that is loaded already, and
+ * that runtime's soname; "": none. See answer_alias(). */
+static char alias[NAME_MAX + 1];
+static char alias_soname[SONAME_MAX];
 
 /* Copies two texts, one after the other. False if they do not fit. */
 static bool
@@ -65,8 +71,8 @@ join_texts(char *out, size_t size, const char *a, const char *b)
     return true;
 }
 
-/* Is it the soname of a runtime? out becomes its usual form: wheels that were repaired by
- * auditwheel have libcudart-e409450e.so.11.0 instead of libcudart.so.11.0. */
+/* Is it the soname of a runtime? out becomes its usual form: repaired wheels have
+ * libcudart-e409450e.so.11.0 or libcudart.3eda8113.so.13 instead of libcudart.so.11.0. */
 static bool
 take_soname(const char *name, char *out)
 {
@@ -74,7 +80,7 @@ take_soname(const char *name, char *out)
 
     if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0)
         return false;
-    if (*rest == '-')
+    if (*rest == '-' || (*rest == '.' && strncmp(rest, ".so.", 4) != 0))
         rest += 1 + strspn(rest + 1, "0123456789abcdef");
     if (strncmp(rest, ".so.", 4) != 0 || rest[4] == '\0' ||
         rest[4 + strspn(rest + 4, "0123456789.")] != '\0')
@@ -167,6 +173,38 @@ choose_instead(const char *name, const struct link_map *by)
     return take_soname(elf.soname, soname) ? choose_own(soname) : NULL;
 }
 
+/* ---- other names ----------------------------------------------------------------------------- */
+
+/* Is the file loaded already, in the namespace of the library that asks? */
+static bool
+is_loaded(const struct link_map *by, const char *path)
+{
+    const struct link_map *m = by;
+
+    while (m && m->l_prev)
+        m = m->l_prev;
+    while (m && strcmp(m->l_name, path) != 0)
+        m = m->l_next;
+    return m != NULL;
+}
+
+/* A file that is loaded already gets the name with which the loader opens it as one of its names,
+ * and the loader must find it by the name that the program's library has for it. If we gave the
+ * path of our runtime instead of that name, the program would end in a failed assertion. So the
+ * name stays, and our path is given instead of the first path that the loader tries. */
+static char *
+answer_alias(const char *name, const struct link_map *by, char *chosen)
+{
+    const char *soname = chosen + strlen(folder);
+
+    if (strchr(name, '/') || strcmp(name, soname) == 0 || strlen(name) >= sizeof alias ||
+        !is_loaded(by, chosen))
+        return chosen;
+    memcpy(alias, name, strlen(name) + 1);
+    memcpy(alias_soname, soname, strlen(soname) + 1); /* it came from take_soname() */
+    return NULL;
+}
+
 /* ---- what the loader calls ------------------------------------------------------------------- */
 
 /* If `list`, a value of LD_AUDIT, has this library in it: the folder of our runtimes. */
@@ -240,9 +278,18 @@ la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 {
     const struct link_map *by = (const struct link_map *)*cookie; /* see la_objopen */
     const char *slash = strrchr(name, '/');
+    const char *file = slash ? slash + 1 : name;
     char *chosen = NULL;
 
-    if (flag == LA_SER_ORIG && strncmp(slash ? slash + 1 : name, LIBRARY, strlen(LIBRARY)) == 0)
+    if (flag != LA_SER_ORIG) {
+        if (*alias && strcmp(file, alias) == 0)
+            chosen = own_runtime(alias_soname);
+        return chosen ? chosen : (char *)(uintptr_t)name;
+    }
+    *alias = '\0';
+    if (strncmp(file, LIBRARY, strlen(LIBRARY)) == 0)
         chosen = replaces ? choose_instead(name, by) : choose_missing(name, by);
+    if (chosen)
+        chosen = answer_alias(name, by, chosen);
     return chosen ? chosen : (char *)(uintptr_t)name;
 }

@@ -69,6 +69,17 @@ cudaStandIn(void)
 }
 """
 
+# A library that needs a runtime.
+NEEDS = r"""
+const char *cudaStandIn(void);
+
+const char *
+NAME(void)
+{
+    return cudaStandIn();
+}
+"""
+
 # A library with static thread-local storage.
 ROOM = r"""
 __thread __attribute__((tls_model("initial-exec"))) char room[1024];
@@ -128,12 +139,23 @@ class Runtime(Case):
             make_runtime(cls.at("nvidia"), "nvidia", edition)
         os.symlink("libcudart.so.93", cls.at("nvidia", "libcudart.so"))
         make_runtime(cls.at("wheel"), "nvidia", "91.0", "libcudart-e409450e.so.91.0")
+        make_runtime(cls.at("wheel"), "nvidia", "91.0", "libcudart.3eda8113.so.91.0")
+        make_runtime(cls.at("wheel"), "nvidia", "91.0")
         compile_c(cls.at("plain"), PROGRAM)
         cls.link("none", "92")
         cls.link("runpath", "92", "-Wl,--enable-new-dtags,-rpath," + cls.at("nvidia"))
         cls.link("rpath", "92", "-Wl,--disable-new-dtags,-rpath," + cls.at("nvidia"))
         compile_c(cls.at("renamed"), PROGRAM, "-DLINKED",
                   cls.at("wheel", "libcudart-e409450e.so.91.0"), "-Wl,-rpath," + cls.at("wheel"))
+        # Two libraries that need one runtime under three names.
+        for name, runtime in (("first", "libcudart-e409450e.so.91.0"),
+                              ("second", "libcudart.3eda8113.so.91.0")):
+            compile_c(cls.at(f"lib{name}.so"), NEEDS, "-shared", "-fPIC", f"-DNAME={name}",
+                      cls.at("wheel", runtime), "-Wl,-rpath," + cls.at("wheel"))
+        compile_c(cls.at("names"), PROGRAM, "-DLINKED", "-Wl,--no-as-needed",
+                  cls.at("wheel", "libcudart.so.91.0"), cls.at("libfirst.so"),
+                  cls.at("libsecond.so"), "-Wl,-rpath," + cls.at("wheel"),
+                  "-Wl,-rpath," + cls.root)
         for name, folder in (("near", "nvidia"), ("far", "nowhere")):
             compile_c(cls.at(f"lib{name}.so"), OPENER, "-shared", "-fPIC",
                       '-DNAME="libcudart.so.93"', "-Wl,-rpath," + cls.at(folder))
@@ -229,6 +251,25 @@ class Own(Runtime):
     def test_a_renamed_runtime_of_a_wheel(self):
         self.check(["nvidia 91.0"], self.at("renamed"))
         self.check(["heddle 91.0"], "--cudart", "own", self.at("renamed"))
+
+    def test_one_runtime_under_several_names(self):
+        self.check(["nvidia 91.0"], self.at("names"))
+        self.check(["heddle 91.0"], "--cudart", "own", self.at("names"))
+        self.check(["heddle 91.0", "heddle 91.0", "heddle 91.0"], "--cudart", "own",
+                   self.at("names"), "libcudart.3eda8113.so.91.0", self.at("libsecond.so"))
+        self.check(["heddle 91.0"] * 3, "--cudart", "own", self.at("plain"), "libcudart.so.91.0",
+                   self.at("libfirst.so"), self.at("libsecond.so"))
+
+    def test_one_runtime_under_several_names_that_are_missing(self):
+        folder = self.path("bare")
+        os.mkdir(folder)
+        for name in ("libfirst.so", "libsecond.so", "names"):
+            shutil.copy(self.at(name), folder)
+        os.rename(self.at("wheel"), self.at("gone"))
+        try:
+            self.check(["heddle 91.0"], os.path.join(folder, "names"), LD_LIBRARY_PATH=folder)
+        finally:
+            os.rename(self.at("gone"), self.at("wheel"))
 
     def test_names_and_paths_that_are_opened_later(self):
         self.check(["heddle 93"] * 4, "--cudart", "own", self.at("plain"),
