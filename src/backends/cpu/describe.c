@@ -38,12 +38,15 @@ thread_count(const uint32_t v[3])
     return n * (v[2] ? v[2] : 1) > UINT32_MAX ? 0 : (uint32_t)(n * (v[2] ? v[2] : 1));
 }
 
+/* As few as a compiler gives a kernel, so that a block of its threads fits on a multiprocessor:
+ * CUB does not launch kernels that do not. Warps come in fours, and registers in eights per thread
+ * (driver/module/occupancy.c). */
 static uint32_t
 estimate_registers(const struct hed_ptx_func *f, uint32_t max_threads)
 {
     const uint32_t threads =
         max_threads && max_threads < BLOCK_THREADS ? max_threads : BLOCK_THREADS;
-    uint32_t most = FILE_REGISTERS / threads;
+    uint32_t most = FILE_REGISTERS / (uint32_t)hed_round_up(threads, 4 * 32) / 8 * 8;
     /* PTX has a register for nearly every value; most are short-lived. */
     uint32_t n = REGISTERS_LEAST + f->nregs / 8;
 

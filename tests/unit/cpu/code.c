@@ -111,6 +111,31 @@ modules_are_described(void **state)
     hed_cpu_close(&cpu, code);
 }
 
+/* However many registers its text has. */
+static void
+a_block_of_a_kernel_fits_on_a_multiprocessor(void **state)
+{
+    static char text[65536];
+
+    for (uint32_t threads = 1; threads <= 1024; threads += threads < 32 ? 31 : 32) {
+        struct hed_code *code;
+        int n = snprintf(text, sizeof text, HEAD ".entry f() .maxntid %u {\n.reg .b32 %%r<2000>;\n",
+                         threads);
+
+        for (int i = 0; i < 2000; i++)
+            n += snprintf(text + n, sizeof text - (size_t)n, "mov.b32 %%r%d, %d;\n", i, i);
+        snprintf(text + n, sizeof text - (size_t)n, "ret;\n}\n");
+        code = open_text(text);
+
+        const uint32_t warps = (threads + 127) / 128 * 4;
+        const uint32_t registers = (code->kernels[0].registers + 7) / 8 * 8;
+
+        assert_in_range(registers, threads > 512 ? 64 : 80, 256);
+        assert_in_range(32 * warps * registers, 1, 65536);
+        hed_cpu_close(&cpu, code);
+    }
+}
+
 static void
 bad_ptx_is_refused_with_a_log(void **state)
 {
@@ -393,6 +418,8 @@ a_kernel_is_compiled_once(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(modules_are_described, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(a_block_of_a_kernel_fits_on_a_multiprocessor, setup_cpu,
+                                    teardown_cpu),
     cmocka_unit_test_setup_teardown(bad_ptx_is_refused_with_a_log, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup_cpu, teardown_cpu),
