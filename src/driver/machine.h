@@ -279,8 +279,10 @@ struct hed_machine {
      * name is read. Several threads may call it at once. */
     CUresult (*describe)(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel);
 
-    /* Writes the initial values of the listed variables, whose addresses in a context are given. */
-    void (*fill_vars)(void *m, struct hed_program *p, const uint64_t *addresses);
+    /* Writes the initial values of the listed variables, whose addresses in a context are given, to
+     * `where`: usually to the variable itself; 0: nowhere. */
+    void (*fill_vars)(void *m, struct hed_program *p, const uint64_t *addresses,
+                      const uint64_t *where);
 
     /* Finds a variable that is not listed: its address and size in a context or, for a managed
      * variable, in no context (c is NULL). The memory belongs to the machine. NOT_FOUND if there is

@@ -99,7 +99,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     variables = calloc((size_t)code->var_count + 1, sizeof *variables);
     if (variables && place_variables(code, variables)) {
-        hed_cpu_fill_vars(&cpu, code, variables);
+        hed_cpu_fill_vars(&cpu, code, variables, variables);
         for (uint32_t i = 0; i < code->kernel_count && i < KERNELS_MAX; i++)
             run_kernel(code, i, variables);
     }

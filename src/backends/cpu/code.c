@@ -205,13 +205,13 @@ relocated_address(const struct hed_cpu_code *code, const struct hed_ptx_reloc *r
 }
 
 void
-hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
+hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses, const uint64_t *where)
 {
     struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
 
     for (uint32_t i = 0; i < pub->var_count; i++) {
         const struct hed_code_var *v = &pub->vars[i];
-        unsigned char *at = (unsigned char *)(uintptr_t)addresses[i];
+        unsigned char *at = (unsigned char *)(uintptr_t)where[i];
 
         if (!at || v->part_of)
             continue;
@@ -233,7 +233,7 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
         }
     }
     if (code->sass)
-        hed_code_fill_pointers(code, addresses);
+        hed_code_fill_pointers(code, addresses, where);
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */

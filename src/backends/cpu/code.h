@@ -140,5 +140,6 @@ int hed_code_lift(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_k
  * struct hed_cpu_kernel that calls it. */
 const struct hed_interp *hed_code_find_function(void *arg, uint64_t address);
 /* Writes the addresses in the initial values of variables. */
-void hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses);
+void hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses,
+                            const uint64_t *where);
 void hed_code_free_lifted(struct hed_cpu_code *code);

@@ -93,7 +93,8 @@ void hed_cpu_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t c
 int hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **out,
                  struct hed_buf *log, struct hed_why *why);
 void hed_cpu_close(void *m, struct hed_code *code);
-void hed_cpu_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses);
+void hed_cpu_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses,
+                       const uint64_t *where);
 CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, const uint32_t *block,
                          struct hed_why *why);
 

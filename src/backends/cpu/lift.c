@@ -156,7 +156,8 @@ hed_code_read_cubin(struct hed_cpu *c, struct hed_cpu_code *code,
 }
 
 void
-hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses)
+hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresses,
+                       const uint64_t *where)
 {
     const struct hed_sass_program *p = code->sass;
 
@@ -165,8 +166,8 @@ hed_code_fill_pointers(const struct hed_cpu_code *code, const uint64_t *addresse
         const uint64_t to = x->to == HED_SASS_NUMBER ? 0 : addresses[x->to];
         const uint64_t value = to + (uint64_t)x->addend;
 
-        if (addresses[x->var] && hed_range_fits(x->at, sizeof value, p->vars[x->var].size))
-            memcpy((unsigned char *)(uintptr_t)addresses[x->var] + x->at, &value, sizeof value);
+        if (where[x->var] && hed_range_fits(x->at, sizeof value, p->vars[x->var].size))
+            memcpy((unsigned char *)(uintptr_t)where[x->var] + x->at, &value, sizeof value);
     }
 }
 

@@ -35,7 +35,8 @@ hed_remote_module_load(void *m, struct hed_module *mod)
 
 /* The worker fills in its variables, none of which is listed here. */
 void
-hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
+hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses,
+                     const uint64_t *where)
 {
 }
 

@@ -127,7 +127,8 @@ CUresult hed_remote_program_open(void *m, struct hed_device *dev, struct hed_pro
                                  struct hed_why *why);
 void hed_remote_program_close(void *m, struct hed_program *p);
 void hed_remote_module_load(void *m, struct hed_module *mod);
-void hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses);
+void hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses,
+                          const uint64_t *where);
 CUresult hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes);
 CUresult hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm,
                                 uint64_t bytes);

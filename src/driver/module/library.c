@@ -235,15 +235,6 @@ have_managed(struct hed_library *l, struct hed_program *p, uint64_t *addresses)
     return CUDA_SUCCESS;
 }
 
-static bool
-has_managed(const struct hed_program *p)
-{
-    for (uint32_t i = 0; i < p->code->var_count; i++)
-        if (p->code->vars[i].managed)
-            return true;
-    return false;
-}
-
 CUresult
 hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *name, uint64_t *at,
                     uint64_t *size)
@@ -295,24 +286,6 @@ hed_library_module_in_locked(struct hed_library *l, const struct hed_context *c)
     return NULL;
 }
 
-/* Filling in a module's variables would also reset managed ones, to which the program may have
- * written. So their contents are saved before, and restored afterwards. */
-static unsigned char *
-save_managed(struct hed_library *l)
-{
-    size_t size = 1, at = 0;
-
-    for (struct hed_managed *v = l->managed; v; v = v->next)
-        size += v->var->size;
-
-    unsigned char *saved = malloc(size);
-
-    for (struct hed_managed *v = l->managed; v && saved; at += v->var->size, v = v->next)
-        l->driver->machine->memory.copy(l->driver->machine_state, (uint64_t)(uintptr_t)(saved + at),
-                                        v->at, v->var->size);
-    return saved;
-}
-
 /* Is this the variable's initial value, as it was before addresses were filled in? */
 static bool
 is_first_value(const struct hed_code_var *var, const unsigned char *value)
@@ -325,17 +298,45 @@ is_first_value(const struct hed_code_var *var, const unsigned char *value)
     return true;
 }
 
-static void
-restore_managed(struct hed_library *l, const unsigned char *saved)
+/* Fills in the addresses that a managed variable begins with, unless the program has written to it
+ * before. No kernel has, since the library is being loaded for the first time. */
+static CUresult
+place_managed(const struct hed_module *m, uint32_t index, struct hed_managed *v)
 {
-    size_t at = 0;
+    const struct hed_machine *machine = m->driver->machine;
+    void *state = m->driver->machine_state;
+    const uint64_t size = v->var->size;
+    unsigned char *now = malloc(2 * size), *first = now ? now + size : NULL;
+    uint64_t *where = calloc(m->code->var_count, sizeof *where);
+    const CUresult r = now && where ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-    for (struct hed_managed *v = l->managed; v; v = v->next) {
-        if (!is_first_value(v->var, saved + at))
-            l->driver->machine->memory.copy(l->driver->machine_state, v->at,
-                                            (uint64_t)(uintptr_t)(saved + at), v->var->size);
-        at += v->var->size;
+    if (r == CUDA_SUCCESS) {
+        where[index] = (uint64_t)(uintptr_t)first;
+        machine->fill_vars(state, m->program, m->variables, where);
+        machine->memory.copy(state, (uint64_t)(uintptr_t)now, v->at, size);
+        if (is_first_value(v->var, now) && memcmp(now, first, size) != 0)
+            machine->memory.copy(state, v->at, (uint64_t)(uintptr_t)first, size);
+        v->placed = true;
     }
+    free(where);
+    free(now);
+    return r;
+}
+
+static CUresult
+place_all_managed(struct hed_library *l, const struct hed_module *m)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < m->code->var_count && r == CUDA_SUCCESS; i++) {
+        const struct hed_code_var *var = &m->code->vars[i];
+        struct hed_managed *v = var->managed ? managed_by_name(l, var->name) : NULL;
+
+        /* Without an initial value there are no addresses in it. */
+        if (v && !v->placed && v->var->init_size && v->var->size == var->size)
+            r = place_managed(m, i, v);
+    }
+    return r;
 }
 
 /* Loads the library into a context. The caller is busy and holds no lock. */
@@ -344,19 +345,19 @@ load_library_code(struct hed_library *l, struct hed_context *c, struct hed_progr
                   struct hed_module **out)
 {
     uint64_t *addresses = calloc(p->code->var_count + (size_t)1, sizeof *addresses);
-    unsigned char *saved = NULL;
     CUresult r = addresses ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-    if (r == CUDA_SUCCESS && has_managed(p)) {
+    if (r == CUDA_SUCCESS)
         r = have_managed(l, p, addresses);
-        if (r == CUDA_SUCCESS && !(saved = save_managed(l)))
-            r = CUDA_ERROR_OUT_OF_MEMORY;
-    }
     if (r == CUDA_SUCCESS)
         r = hed_module_create(c, p, l, addresses, out);
-    if (saved)
-        restore_managed(l, saved);
-    free(saved);
+    if (r == CUDA_SUCCESS) {
+        r = place_all_managed(l, *out);
+        if (r != CUDA_SUCCESS) {
+            hed_module_unload(*out);
+            hed_object_put(&(*out)->object);
+        }
+    }
     free(addresses);
     return r;
 }

@@ -41,6 +41,7 @@ struct hed_managed {
     struct hed_managed *next;
     const struct hed_code_var *var; /* in the program that was opened first */
     uint64_t at;
+    bool placed; /* addresses in its initial value have been filled in */
 };
 
 struct hed_library {

@@ -392,6 +392,22 @@ leave_context(struct hed_module *m)
     hed_unlock(&c->lock);
 }
 
+/* Managed variables of a library have their values already, which the program may have changed. */
+static CUresult
+fill_variables(struct hed_module *m, bool with_managed)
+{
+    const uint32_t count = m->code->var_count;
+    uint64_t *where = calloc(count + (size_t)1, sizeof *where);
+
+    if (!where)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        where[i] = m->code->vars[i].managed && !with_managed ? 0 : m->variables[i];
+    m->driver->machine->fill_vars(m->driver->machine_state, m->program, m->variables, where);
+    free(where);
+    return CUDA_SUCCESS;
+}
+
 CUresult
 hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_library *library,
                   const uint64_t *managed, struct hed_module **out)
@@ -418,6 +434,8 @@ hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_libra
 
     if (r == CUDA_SUCCESS)
         r = take_variable_memory(m, managed);
+    if (r == CUDA_SUCCESS)
+        r = fill_variables(m, managed == NULL);
     if (r == CUDA_SUCCESS && hed_handles_add(m->driver->handles, HED_KIND_MODULE, &m->object) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r != CUDA_SUCCESS) {
@@ -425,7 +443,6 @@ hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_libra
         return r;
     }
     hed_object_ref(&m->object);
-    m->driver->machine->fill_vars(m->driver->machine_state, p, m->variables);
     r = enter_context(m);
     if (r != CUDA_SUCCESS) {
         hed_module_unload(m);

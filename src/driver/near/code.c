@@ -394,22 +394,22 @@ hed_near_close(void *m, struct hed_program *p)
 }
 
 void
-hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
+hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses, const uint64_t *where)
 {
     const struct hed_near *n = m;
 
     if (!p->described) {
-        n->executor->fill_vars(m, p->code, addresses);
+        n->executor->fill_vars(m, p->code, addresses, where);
         return;
     }
     for (uint32_t i = 0; i < p->code->var_count; i++) {
         const struct hed_code_var *v = &p->code->vars[i];
 
-        if (!addresses[i])
+        if (!where[i])
             continue;
-        n->executor->memory.fill(m, addresses[i], 0, 1, v->size);
+        n->executor->memory.fill(m, where[i], 0, 1, v->size);
         if (v->init_size)
-            n->executor->memory.copy(m, addresses[i], (uint64_t)(uintptr_t)v->init, v->init_size);
+            n->executor->memory.copy(m, where[i], (uint64_t)(uintptr_t)v->init, v->init_size);
     }
 }
 

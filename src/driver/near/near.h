@@ -46,10 +46,11 @@ struct hed_executor {
                 struct hed_buf *log, struct hed_why *why);
     void (*close)(void *m, struct hed_code *code);
 
-    /* Writes the variables' initial values, and the addresses inside them. Called once for each
-     * context that the code is loaded in, when all variables have memory. addresses[i] belongs to
-     * vars[i]. */
-    void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
+    /* Writes the variables' initial values, and the addresses inside them. Called for each context
+     * that the code is loaded in, when all variables have memory. addresses[i] belongs to vars[i],
+     * whose value is written to where[i], unless that is 0. */
+    void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses,
+                      const uint64_t *where);
 
     /* Compiles the kernel if that has not been done yet: at the first launch, by cuFuncLoad, or
      * when modules are loaded eagerly. `block` has the three dimensions of the blocks that will be
@@ -171,7 +172,8 @@ CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,
                        const struct hed_image *image, const struct hed_jit_how *how,
                        struct hed_why *why);
 void hed_near_close(void *m, struct hed_program *p);
-void hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses);
+void hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses,
+                        const uint64_t *where);
 CUresult hed_near_function_load(void *m, struct hed_function *f, const uint32_t *block,
                                 struct hed_why *why);
 void hed_near_module_load(void *m, struct hed_module *mod);

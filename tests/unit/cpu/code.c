@@ -79,7 +79,7 @@ run_add(struct hed_code *code)
         b[i] = 2 * i;
         c[i] = 0;
     }
-    hed_cpu_fill_vars(&cpu, code, addresses);
+    hed_cpu_fill_vars(&cpu, code, addresses, addresses);
     assert_int_equal(bias, 7);
     assert_int_equal(where, addresses[0]);
 
@@ -374,7 +374,7 @@ each_thread_that_fails_an_assertion_is_named(void **state)
     int told = 0;
 
     assert_non_null(kept);
-    hed_cpu_fill_vars(&cpu, code, addresses);
+    hed_cpu_fill_vars(&cpu, code, addresses, addresses);
     dup2(fileno(kept), STDERR_FILENO);
 
     const CUresult r = prepare_and_launch(&l, &why);

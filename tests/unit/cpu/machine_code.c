@@ -58,7 +58,7 @@ load_vars(struct hed_code *code, uint64_t addresses[VARS_MAX])
         addresses[i] =
             v->part_of ? addresses[v->part_of - 1] + v->at : (uint64_t)(uintptr_t)memory[i];
     }
-    hed_cpu_fill_vars(&cpu, code, addresses);
+    hed_cpu_fill_vars(&cpu, code, addresses, addresses);
 }
 
 static void *

@@ -307,7 +307,7 @@ launch_code(const char *code, uint64_t target, bool in_baseline)
     cpu.baseline = in_baseline;
     l.code = open_source(&source);
     variables[0] = device + 65536;
-    hed_cpu_fill_vars(&cpu, l.code, variables);
+    hed_cpu_fill_vars(&cpu, l.code, variables, variables);
     reason.text[0] = 0;
     r = prepare_and_launch(&l, &reason);
     was_compiled = hed_cpu_kernel_of(&cpu, l.code, 0, l.block)->program == NULL;
@@ -412,7 +412,7 @@ launch_machine_code(uint64_t to, bool in_baseline)
         variables[i] = l.code->vars[i].part_of
                            ? variables[l.code->vars[i].part_of - 1] + l.code->vars[i].at
                            : device + 65536 + i * UINT64_C(4096);
-    hed_cpu_fill_vars(&cpu, l.code, variables);
+    hed_cpu_fill_vars(&cpu, l.code, variables, variables);
     while (strcmp(l.code->kernels[l.kernel].name, "sum") != 0)
         l.kernel++;
     r = prepare_and_launch(&l, &reason);

@@ -278,13 +278,16 @@ fake_close(void *m, struct hed_code *code)
 }
 
 static void
-fake_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses)
+fake_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses, const uint64_t *where)
 {
     (void)m;
+    (void)addresses;
     for (uint32_t i = 0; i < code->var_count; i++) {
-        memset(pointer(addresses[i]), 0, code->vars[i].size);
+        if (!where[i])
+            continue;
+        memset(pointer(where[i]), 0, code->vars[i].size);
         if (code->vars[i].init_size)
-            memcpy(pointer(addresses[i]), code->vars[i].init, code->vars[i].init_size);
+            memcpy(pointer(where[i]), code->vars[i].init, code->vars[i].init_size);
     }
 }
 

@@ -26,6 +26,7 @@ struct text_code {
 };
 
 static unsigned text_opens, text_closes; /* tests of loading use one thread */
+static unsigned text_overwrites;         /* of managed variables */
 static char text_last[4096];             /* the beginning of the last text that was opened */
 static enum hed_code_kind text_kind;     /* of what was opened last */
 static uint32_t text_arch;
@@ -129,13 +130,15 @@ text_close(void *m, struct hed_code *code)
 }
 
 static void
-text_fill(void *m, struct hed_code *code, const uint64_t *addresses)
+text_fill(void *m, struct hed_code *code, const uint64_t *addresses, const uint64_t *where)
 {
     for (uint32_t i = 0; i < code->var_count; i++) {
-        if (!addresses[i] || code->vars[i].part_of)
+        if (!where[i] || code->vars[i].part_of)
             continue;
-        memset((void *)(uintptr_t)addresses[i], 0, code->vars[i].size);
-        memcpy((void *)(uintptr_t)addresses[i], code->vars[i].init, code->vars[i].init_size);
+        if (code->vars[i].managed && where[i] == addresses[i])
+            text_overwrites++;
+        memset((void *)(uintptr_t)where[i], 0, code->vars[i].size);
+        memcpy((void *)(uintptr_t)where[i], code->vars[i].init, code->vars[i].init_size);
     }
 }
 
@@ -171,7 +174,7 @@ text_started(int devices)
     executor.prepare = text_prepare;
     hed_near_init(&f->near, &executor);
     f->launch = text_launch;
-    text_opens = text_closes = 0;
+    text_opens = text_closes = text_overwrites = 0;
     text_last[0] = '\0';
     ok(fake_call(f, cuInit, 0));
     return f;
