@@ -301,7 +301,7 @@ is_first_value(const struct hed_code_var *var, const unsigned char *value)
 /* Fills in the addresses that a managed variable begins with, unless the program has written to it
  * before. No kernel has, since the library is being loaded for the first time. */
 static CUresult
-place_managed(const struct hed_module *m, uint32_t index, struct hed_managed *v)
+place_managed_addresses(const struct hed_module *m, uint32_t index, struct hed_managed *v)
 {
     const struct hed_machine *machine = m->driver->machine;
     void *state = m->driver->machine_state;
@@ -334,7 +334,7 @@ place_all_managed(struct hed_library *l, const struct hed_module *m)
 
         /* Without an initial value there are no addresses in it. */
         if (v && !v->placed && v->var->init_size && v->var->size == var->size)
-            r = place_managed(m, i, v);
+            r = place_managed_addresses(m, i, v);
     }
     return r;
 }
