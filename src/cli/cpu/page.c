@@ -168,7 +168,9 @@ print_shape(const struct hed_cpu_subject *s)
         snprintf(text, sizeof text, "not compiled: %s", m->why.text);
     } else if (!m->is_known) {
         snprintf(text, sizeof text, "%s%s",
-                 s->explained.why ? "warps with a machine of lanes: " : "warps under masks",
+                 s->explained.is_baseline_only ? "not compiled: "
+                 : s->explained.why            ? "warps with a machine of lanes: "
+                                               : "warps under masks",
                  s->explained.why ? s->explained.why : "");
     } else {
         static const char *const shapes[] = {
@@ -367,9 +369,10 @@ hed_cpu_print_row(const struct hed_cpu_subject *s)
 {
     const struct hed_explain *e = &s->explained;
     char name[HED_DEMANGLED_MAX], launches[24] = "-", compile[24] = "-";
-    const char *shape = s->made.is_known ? hed_cpu_shape_word(s->made.info.made)
-                        : e->why         ? "machine"
-                                         : "masks";
+    const char *shape = s->made.is_known      ? hed_cpu_shape_word(s->made.info.made)
+                        : e->is_baseline_only ? "-"
+                        : e->why              ? "machine"
+                                              : "masks";
 
     if (s->shown)
         snprintf(launches, sizeof launches, "%" PRIu64, (uint64_t)s->shown->launches);

@@ -3,6 +3,7 @@
  *   program.c   makes a program: functions, constants, sizes
  *   decode.c    a function's body becomes steps; operand.c: operands, constants, memory operands
  *   machine.c   runs steps: which lanes run next, frames of functions
+ *   join.c      lanes that meet at different steps
  *   branch.c    guards, labels, branches, ends
  *   call.c      calls and returns
  *   family/     instructions, one file for each family of opcodes.def

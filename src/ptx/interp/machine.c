@@ -3,6 +3,8 @@
  *   running --branch: some lanes go elsewhere--> those further ahead wait, the others go on
  *   running --at a label where others wait, or after it--> wait, next
  *   running --at an operation for several lanes--> meet: go on, or be parked until they come
+ *   all are parked--> join.c: those at the same operation at different steps go on; or else the
+ *                     first go on without those that they wait for
  *   running --too long in a loop that may wait for another lane--> rotate
  *   running --call--> a new frame, in which they run alone
  *   running --return--> wait after the call, in the frame of the caller
@@ -14,6 +16,7 @@
 #include "base/number.h"
 #include "ptx/interp/inside.h"
 #include "ptx/interp/interp.h"
+#include "ptx/interp/join.h"
 #include "ptx/interp/lanes.h"
 
 #define ALIGN 64u
@@ -179,8 +182,9 @@ lowest_parked(const struct interp_frame *f)
     return low;
 }
 
-const struct interp_step *
-hed_interp_next(struct interp_warp *w)
+/* The lanes at the lowest pc of the latest frame that has any run. */
+static const struct interp_step *
+resume_first(struct interp_warp *w, uint32_t (*lowest)(const struct interp_frame *f))
 {
     for (struct interp_block *b = w->top; b; b = b->below) {
         struct interp_frame *f = (struct interp_frame *)b;
@@ -188,24 +192,23 @@ hed_interp_next(struct interp_warp *w)
         if (!b->is_frame || b->ended)
             continue;
 
-        const uint32_t pc = lowest_waiting(f);
-
-        if (pc != INTERP_NONE)
-            return resume_lanes(w, f, pc);
-    }
-    /* All lanes are parked: those that they wait for cannot come. */
-    for (struct interp_block *b = w->top; b; b = b->below) {
-        struct interp_frame *f = (struct interp_frame *)b;
-
-        if (!b->is_frame || b->ended)
-            continue;
-
-        const uint32_t pc = lowest_parked(f);
+        const uint32_t pc = lowest(f);
 
         if (pc != INTERP_NONE)
             return resume_lanes(w, f, pc);
     }
     return NULL;
+}
+
+const struct interp_step *
+hed_interp_next(struct interp_warp *w)
+{
+    const struct interp_step *s = resume_first(w, lowest_waiting);
+
+    if (!s && hed_interp_join(w))
+        s = resume_first(w, lowest_waiting);
+    /* Those that the parked lanes wait for cannot come. */
+    return s ? s : resume_first(w, lowest_parked);
 }
 
 const struct interp_step *
@@ -262,6 +265,8 @@ hed_interp_rotate(struct interp_warp *w, uint32_t pc)
 
     hed_interp_wait(w, w->active, pc);
     f = find_other_lanes(w, pc, &behind);
+    if (!f && hed_interp_join(w))
+        f = find_other_lanes(w, pc, &behind);
     if (!f)
         return hed_interp_next(w);
     s = resume_lanes(w, f, behind);

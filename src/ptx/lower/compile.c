@@ -233,7 +233,8 @@ compile_module_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct
 static int
 compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
            const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
-           const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why)
+           const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why,
+           bool *is_hopeless)
 {
     struct hed_lower l = {
         .ptx = m, .kernel = kernel, .options = o, .shape = shape, .unit = unit, .why = why};
@@ -250,6 +251,7 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     make_types(&l);
     gave_up[0] = 0;
     err = compile_module_guarded(&l, machine, object);
+    *is_hopeless = l.is_hopeless;
     if (err == 0 && o->info)
         *o->info = l.info;
     if (gave_up[0])
@@ -278,9 +280,11 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
              const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
              struct hed_buf *object, struct hed_why *why)
 {
-    const int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
-    return is_worth_another_shape(err)
-               ? compile_as(&hed_lower_warp, unit, m, kernel, o, object, why)
+    bool is_hopeless = false;
+    const int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why, &is_hopeless);
+
+    return is_worth_another_shape(err) && !is_hopeless
+               ? compile_as(&hed_lower_warp, unit, m, kernel, o, object, why, &is_hopeless)
                : err;
 }
 

@@ -55,6 +55,7 @@ struct hed_lower {
 
     int err; /* sticky: the first failure; `why` has the reason */
     struct hed_why *why;
+    bool is_hopeless; /* no other shape can do what this one refuses */
 };
 
 /* The function whose code is being made. */

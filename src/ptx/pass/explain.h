@@ -62,6 +62,7 @@ struct hed_explain {
     struct hed_uniforms uniforms;
     struct hed_live live;
     const char *why; /* why a warp cannot run under masks; NULL if it can. There may be no lines */
+    bool is_baseline_only; /* for that reason it is not compiled at all */
     struct hed_explain_line *lines;
     uint32_t nlines;
     struct hed_explain_loop *loops;

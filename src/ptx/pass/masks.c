@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "ptx/pass/apart.h"
 #include "ptx/pass/pass.h"
 
 #define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
@@ -99,7 +100,11 @@ hed_masks_init(struct hed_masks *m, struct hed_flow *f, const struct hed_uniform
     int err;
 
     *m = (struct hed_masks){0};
-    err = find_waiting_loops(m, f, u, unit);
+    err = hed_apart_find(f, u, &m->apart);
+    if (err == 0)
+        err = find_waiting_loops(m, f, u, unit);
+    if (m->apart)
+        m->why = "an operation that lanes may come to at different places";
     if (err == 0 && !m->why)
         m->why = why_not_blocks(u);
     return err;

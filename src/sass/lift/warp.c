@@ -103,13 +103,20 @@ guard_pred(struct lift *l)
     return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
 }
 
+/* Are the lanes that run this instruction those of %members? */
+static bool
+runs_as_members(const struct lift *l)
+{
+    return l->in_group || (l->met && l->met == l->index);
+}
+
 /* The lanes that run this instruction. */
 static const char *
 running_lanes(struct lift *l)
 {
-    const char *all = l->in_group ? "%members" : hed_lift_temp(l, 't'), *t;
+    const char *all = runs_as_members(l) ? "%members" : hed_lift_temp(l, 't'), *t;
 
-    if (!l->in_group)
+    if (!runs_as_members(l))
         hed_lift_calc(l, "activemask.b32 %s", all);
     if (!l->guarded)
         return all;
@@ -126,7 +133,7 @@ struct members {
 static struct members
 find_members(struct lift *l)
 {
-    if (l->use == HED_SASS_FOR_CPU && !l->guarded && !l->in_group)
+    if (l->use == HED_SASS_FOR_CPU && !l->guarded && !runs_as_members(l))
         return (struct members){"", ""};
     return (struct members){".sync", hed_lift_text(l, ", %s", running_lanes(l))};
 }
@@ -267,7 +274,11 @@ hed_lift_elect(struct lift *l)
 }
 
 /* WARPSYNC. Since sm_90 .COLLECTIVE and .EXCLUSIVE begin code that the lanes of one mask run
- * together while others, with other masks, do not; ENDCOLLECTIVE or BSYNC ends it. */
+ * together while others, with other masks, do not; ENDCOLLECTIVE or BSYNC ends it.
+ *
+ * Compilers make functions of WARPSYNC R, one instruction on lanes, and RET, for lanes that may
+ * come from several places. Such a function is copied to all of them, so the instruction must meet
+ * again, with the same mask. */
 void
 hed_lift_meet(struct lift *l)
 {
@@ -285,12 +296,13 @@ hed_lift_meet(struct lift *l)
         hed_lift_refuse(l, "a meeting with a predicate");
     mask = hed_lift_word(l, hed_lift_operand(l, 0));
     hed_lift_put(l, "bar.warp.sync %s", mask);
-    if (!groups)
+    if (!groups && (l->guarded || hed_lift_operand(l, 0)->kind != HED_SASS_REG))
         return;
     if (l->guarded)
         hed_lift_refuse(l, "a meeting with a predicate");
     hed_lift_put(l, "mov.b32 %%members, %s", mask);
-    l->in_group = true;
+    l->in_group = groups;
+    l->met = l->index + 1;
 }
 
 void

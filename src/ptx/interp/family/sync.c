@@ -1,9 +1,12 @@
 /* Barriers of a block, and operations among the lanes of a warp.
  *
  * All of them meet first: the running lanes wait for the others that take part. The values of the
- * lanes are in their registers, so nothing else has to be kept while they wait.
+ * lanes are in their registers, so nothing else has to be kept while they wait. What they do then
+ * is a function of its own (act_on_...), which join.c calls too, for lanes that come to the
+ * operation at different steps.
  */
 #include "ptx/interp/family.h"
+#include "ptx/interp/join.h"
 #include "ptx/interp/lanes.h"
 #include "ptx/run/warp.h"
 
@@ -49,6 +52,39 @@ write_words(const struct interp_warp *w, uint32_t place, const uint32_t *words)
     interp_merge(interp_at(w, place), words, w->write, 4);
 }
 
+#define WARP_STEP(name, act)           \
+    static INTERP_STEP(name)           \
+    {                                  \
+        if (!meet_members(w, s))       \
+            return hed_interp_next(w); \
+        act(w, s);                     \
+        return s + 1;                  \
+    }
+
+#define BARRIER_STEP(name, act)                 \
+    static INTERP_STEP(name)                    \
+    {                                           \
+        if (!hed_interp_meet(w, s, UINT32_MAX)) \
+            return hed_interp_next(w);          \
+        act(w, s);                              \
+        return s + 1;                           \
+    }
+
+/* Of `more`: the result is a predicate and not a word. */
+static const char predicate_result;
+
+static void
+set_result(struct interp_step *s, enum hed_ptx_type t)
+{
+    s->more = t == HED_PTX_TYPE_PRED ? &predicate_result : NULL;
+}
+
+static bool
+gives_predicate(const struct interp_step *s)
+{
+    return s->more == &predicate_result;
+}
+
 /* ---- barriers -------------------------------------------------------------------------------- */
 
 /* a is the place of the id, b that of the number of threads. */
@@ -60,47 +96,45 @@ first_word(const struct interp_warp *w, uint32_t place)
     return v[__builtin_ctz(w->active)];
 }
 
-static INTERP_STEP(barrier_lanes)
+static void
+act_on_barrier(struct interp_warp *w, const struct interp_step *s)
 {
-    if (!hed_interp_meet(w, s, UINT32_MAX))
-        return hed_interp_next(w);
     w->strand->line = s->line;
     hed_rt_barrier(w->strand, first_word(w, s->a), first_word(w, s->b),
                    (uint32_t)__builtin_popcount(w->active));
-    return s + 1;
 }
 
-static INTERP_STEP(arrive_lanes)
+static void
+act_on_arrival(struct interp_warp *w, const struct interp_step *s)
 {
-    if (!hed_interp_meet(w, s, UINT32_MAX))
-        return hed_interp_next(w);
     w->strand->line = s->line;
     hed_rt_barrier_arrive(w->strand, first_word(w, s->a), first_word(w, s->b),
                           (uint32_t)__builtin_popcount(w->active));
-    return s + 1;
 }
 
-/* c is the predicate, e the reduction; imm says that the result is a predicate. */
-static INTERP_STEP(barrier_reduce_lanes)
+/* c is the predicate, e the reduction. */
+static void
+act_on_barrier_reduction(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t r, words[HED_PTX_LANES];
 
-    if (!hed_interp_meet(w, s, UINT32_MAX))
-        return hed_interp_next(w);
     w->strand->line = s->line;
     r = hed_rt_barrier_reduce(w->strand, first_word(w, s->a), first_word(w, s->b),
                               (uint32_t)__builtin_popcount(w->active),
                               (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)),
                               s->e);
-    if (s->imm) {
+    if (gives_predicate(s)) {
         interp_set_predicate(w, s->d, r ? UINT32_MAX : 0);
     } else {
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
             words[i] = r;
         write_words(w, s->d, words);
     }
-    return s + 1;
 }
+
+BARRIER_STEP(barrier_lanes, act_on_barrier)
+BARRIER_STEP(arrive_lanes, act_on_arrival)
+BARRIER_STEP(barrier_reduce_lanes, act_on_barrier_reduction)
 
 static uint32_t
 sync_word(struct interp_decoder *d, unsigned n)
@@ -167,7 +201,7 @@ hed_interp_op_barrier_red(struct interp_decoder *d)
     s->e = oper == HED_PTX_OPER_AND  ? HED_RT_AND
            : oper == HED_PTX_OPER_OR ? HED_RT_OR
                                      : HED_RT_POPC;
-    s->imm = i->form->types[0] == HED_PTX_TYPE_PRED;
+    set_result(s, i->form->types[0]);
 }
 
 /* ---- warps ----------------------------------------------------------------------------------- */
@@ -180,10 +214,14 @@ set_mask(struct interp_step *s, bool there, uint32_t mask)
     s->e |= there ? HAS_MASK : 0;
 }
 
-static INTERP_STEP(sync_lanes)
+static void
+act_on_nothing(struct interp_warp *w, const struct interp_step *s)
 {
-    return meet_members(w, s) ? s + 1 : hed_interp_next(w);
+    (void)w;
+    (void)s;
 }
+
+WARP_STEP(sync_lanes, act_on_nothing)
 
 void
 hed_interp_op_warp_sync(struct interp_decoder *d)
@@ -216,19 +254,19 @@ second_dest(const struct interp_step *s)
     return (uint32_t)(uintptr_t)s->more;
 }
 
-static INTERP_STEP(shfl_lanes)
+static void
+act_on_shuffle(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t out[HED_PTX_LANES];
     uint32_t inside;
 
-    if (!meet_members(w, s))
-        return hed_interp_next(w);
     inside =
         hed_warp_shfl(s->e & 255, interp_at(w, s->a), interp_at(w, s->b), interp_at(w, s->c), out);
     write_words(w, s->d, out);
     interp_set_predicate(w, second_dest(s), inside);
-    return s + 1;
 }
+
+WARP_STEP(shfl_lanes, act_on_shuffle)
 
 void
 hed_interp_op_shfl(struct interp_decoder *d)
@@ -260,15 +298,13 @@ hed_interp_op_shfl(struct interp_decoder *d)
     set_mask(s, masked, mask);
 }
 
-/* c says that the result is a predicate. */
-static INTERP_STEP(vote_lanes)
+static void
+act_on_vote(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
     uint32_t yes, bits = 0;
     const uint32_t *members;
 
-    if (!meet_members(w, s))
-        return hed_interp_next(w);
     members = member_masks(w, s, room);
     yes = w->active & interp_predicate(w, s->a);
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
@@ -282,12 +318,13 @@ static INTERP_STEP(vote_lanes)
                                             : said == here || said == 0;
         bits |= out[i] ? hed_interp_bits[i] : 0;
     }
-    if (s->c)
+    if (gives_predicate(s))
         interp_set_predicate(w, s->d, bits);
     else
         write_words(w, s->d, out);
-    return s + 1;
 }
+
+WARP_STEP(vote_lanes, act_on_vote)
 
 void
 hed_interp_op_vote(struct interp_decoder *d)
@@ -303,7 +340,8 @@ hed_interp_op_vote(struct interp_decoder *d)
         hed_interp_refuse(d, "this mode is not supported");
         return;
     }
-    s = hed_interp_emit3(d, vote_lanes, to, p, 0, f->types[0] == HED_PTX_TYPE_PRED);
+    s = hed_interp_emit3(d, vote_lanes, to, p, 0, 0);
+    set_result(s, f->types[0]);
     s->e = f->mode == HED_PTX_MODE_ALL   ? HED_RT_VOTE_ALL
            : f->mode == HED_PTX_MODE_ANY ? HED_RT_VOTE_ANY
            : f->mode == HED_PTX_MODE_UNI ? HED_RT_VOTE_UNI
@@ -312,21 +350,21 @@ hed_interp_op_vote(struct interp_decoder *d)
 }
 
 /* e: all lanes must be the same. */
-static INTERP_STEP(match_lanes)
+static void
+act_on_match(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
     uint32_t same = 0;
 
-    if (!meet_members(w, s))
-        return hed_interp_next(w);
     if (s->e & 1)
         same = hed_warp_match_all(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
     else
         hed_warp_match_any(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
     write_words(w, s->d, out);
     interp_set_predicate(w, second_dest(s), same);
-    return s + 1;
 }
+
+WARP_STEP(match_lanes, act_on_match)
 
 void
 hed_interp_op_match(struct interp_decoder *d)
@@ -350,16 +388,16 @@ hed_interp_op_match(struct interp_decoder *d)
     set_mask(s, true, mask);
 }
 
-static INTERP_STEP(redux_lanes)
+static void
+act_on_reduction(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES] = {0};
 
-    if (!meet_members(w, s))
-        return hed_interp_next(w);
     hed_warp_redux(s->e & 255, interp_at(w, s->a), member_masks(w, s, room), w->active, out);
     write_words(w, s->d, out);
-    return s + 1;
 }
+
+WARP_STEP(redux_lanes, act_on_reduction)
 
 /* -1 if the reduction is not supported. */
 static int
@@ -411,14 +449,13 @@ hed_interp_op_redux(struct interp_decoder *d)
     set_mask(s, true, mask);
 }
 
-static INTERP_STEP(elect_lanes)
+static void
+act_on_election(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
     const uint32_t *members;
     uint32_t elected = 0;
 
-    if (!meet_members(w, s))
-        return hed_interp_next(w);
     members = member_masks(w, s, room);
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
         const uint32_t here = members[i] & w->active;
@@ -428,8 +465,9 @@ static INTERP_STEP(elect_lanes)
     }
     write_words(w, s->d, out);
     interp_set_predicate(w, second_dest(s), elected);
-    return s + 1;
 }
+
+WARP_STEP(elect_lanes, act_on_election)
 
 void
 hed_interp_op_elect(struct interp_decoder *d)
@@ -440,4 +478,27 @@ hed_interp_op_elect(struct interp_decoder *d)
 
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, true, mask);
+}
+
+/* ---- lanes at different steps ---------------------------------------------------------------- */
+
+static const struct interp_joint joints[] = {
+    {sync_lanes, act_on_nothing, {0}, INTERP_NO_RESULT, false},
+    {shfl_lanes, act_on_shuffle, {4, 4, 4}, INTERP_WORD_AND_BIT, false},
+    {vote_lanes, act_on_vote, {INTERP_BIT}, INTERP_WORD_OR_BIT, false},
+    {match_lanes, act_on_match, {8}, INTERP_WORD_AND_BIT, false},
+    {redux_lanes, act_on_reduction, {4}, INTERP_WORD_OR_BIT, false},
+    {elect_lanes, act_on_election, {0}, INTERP_WORD_AND_BIT, false},
+    {barrier_lanes, act_on_barrier, {4, 4}, INTERP_NO_RESULT, true},
+    {arrive_lanes, act_on_arrival, {4, 4}, INTERP_NO_RESULT, true},
+    {barrier_reduce_lanes, act_on_barrier_reduction, {4, 4, INTERP_BIT}, INTERP_WORD_OR_BIT, true},
+};
+
+const struct interp_joint *
+hed_interp_joint(const struct interp_step *s)
+{
+    for (unsigned i = 0; i < sizeof(joints) / sizeof(joints[0]); i++)
+        if (joints[i].run == s->run)
+            return &joints[i];
+    return NULL;
 }

@@ -1,0 +1,17 @@
+/* Do lanes that part come to the same operation among lanes at different places?
+ *
+ *      if (lane == 0) { ...; v = shfl.sync(all, v); }
+ *      else           { v = shfl.sync(all, v); ... }
+ *
+ * The two wait for each other (interp/join.h). Compiled code does not: under masks one side runs
+ * before the other, and the machine of lanes (run/warp.h) knows nothing of values. So such kernels
+ * are left to the baseline tier.
+ */
+#pragma once
+
+#include "ptx/pass/uniform.h"
+
+/* Sets *first to an operation that lanes may also come to elsewhere, or NULL. u belongs to f, whose
+ * memory is used: HED_ENOMEM. */
+int hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u,
+                   const struct hed_ptx_inst **first);
