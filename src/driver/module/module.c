@@ -278,7 +278,7 @@ advice_for(const struct hed_function *f, CUresult r)
     case CUDA_ERROR_NOT_SUPPORTED:
         if (hed_function_profile(f)->major >= HED_CLUSTERS_FROM)
             return " Choose an older device (--gpu cpu:a100), or run it on a GPU.";
-        return " Build the program for an older architecture, or run it on a GPU.";
+        return " Run it on a GPU.";
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
         return " Install heddle with its compiler, compiler-llvm.so.";
     default:
