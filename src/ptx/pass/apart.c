@@ -9,9 +9,9 @@
 
 #include "base/err.h"
 
-#define NO_MASK UINT32_MAX  /* instead of the index of an operand */
-#define COPIES_MAX 16       /* of a mask that are followed */
-#define PAIRS_MAX 10000000u /* that are looked at in a kernel; with more it is taken to be apart */
+#define NO_MASK UINT32_MAX   /* instead of the index of an operand */
+#define COPIES_MAX 16        /* of a mask that are followed */
+#define LOOKS_MAX 100000000u /* at pairs of sites; a kernel that needs more is taken to be apart */
 
 /* An operation that waits for other lanes. */
 struct site {
@@ -27,7 +27,7 @@ struct search {
     uint32_t nsites;
     uint8_t *reached; /* by block: 1 and 2 for the two sides of a branch */
     uint32_t *stack;
-    uint32_t pairs; /* looked at */
+    uint64_t looks; /* so far */
 };
 
 /* Does an instruction wait for other lanes, wherever they come from? Sets *mask to the operand that
@@ -153,13 +153,17 @@ find_like(struct search *s)
 {
     for (uint32_t i = 0; i < s->nsites; i++) {
         const struct site *a = &s->sites[i];
+        const bool awaits = awaits_other_side(s, a, 1);
 
-        for (uint32_t k = 0; awaits_other_side(s, a, 1) && k < s->nsites; k++) {
+        s->looks += awaits ? s->nsites : 1;
+        if (s->looks > LOOKS_MAX)
+            return a->inst;
+        for (uint32_t k = 0; awaits && k < s->nsites; k++) {
             const struct site *b = &s->sites[k];
 
             /* Where both sides come to both, they have met in between. */
             if (awaits_other_side(s, b, 2) && (s->reached[a->block] & s->reached[b->block]) != 3 &&
-                (is_like(a, b) || s->pairs++ == PAIRS_MAX))
+                is_like(a, b))
                 return a->inst;
         }
     }
