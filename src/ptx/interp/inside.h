@@ -79,6 +79,7 @@ struct hed_interp {
     struct interp_func **by_index; /* by position in the module; NULL if not reached */
     uint32_t nmodule;
     unsigned char *constants; /* aligned to 64 */
+    bool joins;               /* lanes may meet at different steps: join.h */
     hed_interp_find_fn find;  /* functions of other programs; may be NULL */
     void *find_arg;
 };

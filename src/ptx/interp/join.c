@@ -163,9 +163,12 @@ act_together(struct interp_warp *w, const struct parked *parked, uint32_t lanes)
 bool
 hed_interp_join(struct interp_warp *w)
 {
+    const struct hed_interp *program = w->strand->grid->program;
     struct parked parked[HED_PTX_LANES];
     uint32_t left = 0;
 
+    if (!program->joins)
+        return false;
     find_parked(w, parked);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         left |= parked[i].joint ? hed_interp_bits[i] : 0;

@@ -6,6 +6,7 @@
 #include "ptx/interp/inside.h"
 #include "ptx/interp/interp.h"
 #include "ptx/interp/lanes.h"
+#include "ptx/pass/apart.h"
 
 #define PROGRAM_MAX ((size_t)1 << 30) /* bytes of steps and what belongs to them */
 #define FOUND_BYTES (8u << 20)        /* of a strand's memory, for functions of other programs */
@@ -63,6 +64,24 @@ local_estimate(const struct hed_interp *p)
     return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
+/* Finds out whether lanes that are parked at different steps may be joined. They are only where
+ * they must be, in kernels that are not compiled (pass/apart.h): programs whose loops run out lane
+ * by lane often give shuffles in them the mask of the whole warp, and those are not to meet one
+ * behind the loop. */
+static void
+find_joins(struct interp_decoder *d)
+{
+    int err;
+
+    for (uint32_t i = 1; i < d->unit->nfuncs; i++)
+        d->program->joins |= hed_apart_awaits(d->unit->funcs[i]);
+    if (d->program->joins)
+        return;
+    err = hed_apart_in(d->unit->funcs[0], &d->program->joins);
+    if (err != 0)
+        d->err = err;
+}
+
 static void
 fill_info(struct interp_decoder *d)
 {
@@ -106,6 +125,7 @@ decode_unit(struct interp_decoder *d)
     else if (d->pooled)
         memcpy(p->constants, d->pool, d->pooled);
     fill_info(d);
+    find_joins(d);
 }
 
 int
@@ -154,6 +174,7 @@ hed_interp_set_finder(struct hed_interp *p, hed_interp_find_fn find, void *arg)
     p->find_arg = arg;
     p->info.flags |= HED_PTX_WAITS | HED_PTX_GRID | HED_PTX_RECURSES;
     p->info.stack += FOUND_BYTES;
+    p->joins = true;
 }
 
 const struct hed_ptx_info *

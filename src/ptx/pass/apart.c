@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/number.h"
 
 #define NO_MASK UINT32_MAX   /* instead of the index of an operand */
 #define COPIES_MAX 16        /* of a mask that are followed */
@@ -199,4 +200,52 @@ hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, const struct he
         *first = find_like(&s);
     }
     return 0;
+}
+
+/* ---- a function ------------------------------------------------------------------------------ */
+
+/* How many instructions wait for other lanes; of the kind that is there most often. */
+static uint32_t
+most_alike(const struct hed_ptx_func *f)
+{
+    uint32_t counts[HED_PTX_OPS] = {0}, most = 0, mask;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_INST && awaits_lanes(i, &mask))
+            most = (uint32_t)hed_max(most, ++counts[i->form->op]);
+    }
+    return most;
+}
+
+bool
+hed_apart_awaits(const struct hed_ptx_func *f)
+{
+    return most_alike(f) > 0;
+}
+
+int
+hed_apart_in(const struct hed_ptx_func *func, bool *apart)
+{
+    const struct hed_ptx_inst *first = NULL;
+    const char *why;
+    struct hed_flow f;
+    struct hed_ssa ssa;
+    struct hed_uniforms u;
+    int err;
+
+    *apart = false;
+    if (most_alike(func) < 2)
+        return 0;
+    err = hed_flow_init(&f, func, &why);
+    if (err == 0)
+        err = hed_ssa_init(&ssa, &f, &why);
+    if (err == 0)
+        err = hed_uniforms_init(&u, &f, &ssa, HED_ROWS_ANY);
+    if (err == 0)
+        err = hed_apart_find(&f, &u, &first);
+    hed_flow_fini(&f);
+    *apart = first != NULL;
+    return err == HED_ENOTSUP ? 0 : err;
 }

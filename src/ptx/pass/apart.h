@@ -11,6 +11,14 @@
 
 #include "ptx/pass/uniform.h"
 
+struct hed_ptx_func;
+
+/* Whether they do in a function, whatever its block looks like. False if its blocks have no order.
+ * HED_ENOMEM. */
+int hed_apart_in(const struct hed_ptx_func *f, bool *apart);
+/* Does any instruction of a function wait for other lanes of the warp? */
+bool hed_apart_awaits(const struct hed_ptx_func *f);
+
 /* Sets *first to an operation that lanes may also come to elsewhere, or NULL. u belongs to f, whose
  * memory is used: HED_ENOMEM. */
 int hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u,

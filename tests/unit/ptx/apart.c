@@ -25,7 +25,7 @@ static const char kernel[] =
     "shl.b32 %%r3, %%r2, 2; mov.u32 %%r4, sh; add.u32 %%r4, %%r4, %%r3;\n"
     "st.shared.u32 [%%r4], 0;\n"
     "setp.lt.u32 %%p1, %%r1, 5;\n"
-    "@%%p1 bra LOW;\n%s\nbra END;\nLOW:\n%s\nEND:\n"
+    "@%%p1 bra LOW;\n%s\nbra DONE;\nLOW:\n%s\nDONE:\n"
     "ld.param.u64 %%d1, [out]; cvt.u64.u32 %%d2, %%r3; add.u64 %%d1, %%d1, %%d2;\n"
     "st.global.u32 [%%d1], %%r9; ret; }\n";
 
@@ -298,13 +298,40 @@ lanes_meet_while_another_spins(void **state)
     (void)state;
     expect_both("setp.eq.u32 %p2, %r1, 31; @%p2 bra SPIN;\n"
                 "mul.lo.u32 %r5, %r1, 100; mov.u32 %r8, 1; setp.eq.u32 %p3, %r1, 30;\n"
-                "@%p3 mov.u32 %r8, 0; shfl.sync.bfly.b32 %r9, %r5, %r8, 31, 0x7fffffff; bra END;\n"
+                "@%p3 mov.u32 %r8, 0; shfl.sync.bfly.b32 %r9, %r5, %r8, 31, 0x7fffffff; bra DONE;\n"
                 "SPIN: and.b32 %r7, %r2, 32; shl.b32 %r7, %r7, 2; mov.u32 %r8, sh;\n"
                 "add.u32 %r7, %r7, %r8;\n"
                 "S: ld.volatile.shared.u32 %r9, [%r7]; setp.eq.u32 %p4, %r9, 0; @%p4 bra S;",
                 "mul.lo.u32 %r6, %r1, 10; shfl.sync.bfly.b32 %r9, %r6, 1, 31, 0x7fffffff;\n"
                 "setp.eq.u32 %p5, %r1, 0; @%p5 st.volatile.shared.u32 [%r4], 7;",
                 value_beside_a_spinner);
+}
+
+/* Pairs of lanes leave the loop one after the other. Their shuffles have the mask of the whole
+ * warp, as such loops often do, and so has the one behind the loop. That is another meeting, for
+ * which all lanes wait. */
+static uint32_t
+rounds_of_pair(unsigned lane)
+{
+    return (lane ^ 1) * (lane / 2 + 1);
+}
+
+static uint32_t
+rounds_of_others(unsigned lane)
+{
+    return rounds_of_pair(lane ^ 8);
+}
+
+static void
+a_loop_that_runs_out_is_not_joined(void **state)
+{
+    (void)state;
+    expect_both("bra JOINED;",
+                "mov.u32 %r6, 0;\nJOINED: shr.u32 %r5, %r1, 1;\n"
+                "L: shfl.sync.bfly.b32 %r7, %r1, 1, 31, -1; add.u32 %r9, %r9, %r7;\n"
+                "setp.ne.u32 %p2, %r5, 0; sub.u32 %r5, %r5, 1; @%p2 bra L;\n"
+                "shfl.sync.bfly.b32 %r9, %r9, 8, 31, -1;",
+                rounds_of_others);
 }
 
 /* ---- what is compiled ------------------------------------------------------------------------ */
@@ -369,6 +396,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_meet),
     cmocka_unit_test(nobody_waits_for_the_dead),
     cmocka_unit_test(lanes_meet_while_another_spins),
+    cmocka_unit_test(a_loop_that_runs_out_is_not_joined),
     cmocka_unit_test(kernels_with_such_lanes_are_not_compiled),
     cmocka_unit_test(others_are_compiled),
 };
