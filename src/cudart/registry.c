@@ -25,6 +25,7 @@
 
 #define GONE ((const void *)1) /* the key of a slot whose symbol was removed */
 #define FIRST_SLOTS 256
+#define FAILURES 8 /* that a module remembers, each of another device */
 
 struct slot {
     const void *_Atomic key; /* NULL: free */
@@ -41,9 +42,10 @@ struct table {
 struct hed_rt_module {
     const void *_Atomic wrapper; /* the program's; NULL once it was taken back */
     CUlibrary _Atomic library;
-    struct hed_rt_symbol *symbols; /* under the lock */
-    bool waits;                    /* is in `waiting`; under the lock */
-    struct hed_rt_module *next;    /* of those that wait, or of those that are not in use */
+    _Atomic uint64_t failures[FAILURES]; /* see failure_of() */
+    struct hed_rt_symbol *symbols;       /* under the lock */
+    bool waits;                          /* is in `waiting`; under the lock */
+    struct hed_rt_module *next;          /* of those that wait, or of those that are not in use */
 };
 
 static struct hed_lock registry_lock = HED_LOCK_INIT(HED_RANK_RUNTIME); /* changes of all below */
@@ -166,6 +168,67 @@ hed_rt_find(const void *host)
     return table_find(&symbols, host);
 }
 
+/* Does the error say that a device has no use for the code? Then another try would end in the same
+ * way. Others pass, as the lack of memory may. */
+static bool
+is_about_code(cudaError_t r)
+{
+    switch ((int)r) {
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidPtx:
+    case cudaErrorJitCompilerNotFound:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorJitCompilationDisabled:
+    case cudaErrorInvalidSource:
+    case cudaErrorNotSupported:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What a module remembers about a failure: until a reset, the code is not loaded again for this
+ * device. A program may try it a thousand times, and the driver logs each time. */
+static uint64_t
+failure_of(int device, cudaError_t r)
+{
+    const uint64_t age = atomic_load_explicit(&hed_rt_age, memory_order_relaxed);
+
+    return age << 32 | (uint64_t)(uint16_t)device << 16 | (uint16_t)r;
+}
+
+/* Remembers the result `r` of a call about the code of a module, which it passes on. `wrapper` is
+ * the code. */
+static cudaError_t
+remember_failure(struct hed_rt_module *m, const void *wrapper, cudaError_t r)
+{
+    int device;
+
+    if (__builtin_expect(r != cudaSuccess, 0) && is_about_code(r) &&
+        atomic_load_explicit(&m->wrapper, memory_order_relaxed) == wrapper &&
+        hed_rt_device(&device) == cudaSuccess)
+        atomic_store_explicit(&m->failures[device % FAILURES], failure_of(device, r),
+                              memory_order_relaxed);
+    return r;
+}
+
+static cudaError_t
+remembered_failure(const struct hed_rt_module *m)
+{
+    uint64_t failure = 0;
+    cudaError_t r;
+    int device;
+
+    for (int i = 0; i < FAILURES && !failure; i++)
+        failure = atomic_load_explicit(&m->failures[i], memory_order_relaxed);
+    if (__builtin_expect(!failure, 1) || hed_rt_device(&device) != cudaSuccess)
+        return cudaSuccess;
+    failure = atomic_load_explicit(&m->failures[device % FAILURES], memory_order_relaxed);
+    r = (cudaError_t)(failure & UINT16_MAX);
+    return failure == failure_of(device, r) ? r : cudaSuccess;
+}
+
 cudaError_t
 hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out)
 {
@@ -174,16 +237,18 @@ hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrar
     void *value = (void *)1;
     CUlibrary none = NULL;
     CUlibrary loaded = atomic_load_explicit(&m->library, memory_order_acquire);
-    CUresult r;
+    cudaError_t r = remembered_failure(m);
 
+    if (r != cudaSuccess)
+        return r;
     if (!loaded) {
         const void *wrapper = atomic_load_explicit(&m->wrapper, memory_order_relaxed);
 
         if (!wrapper)
             return cudaErrorInvalidDeviceFunction;
-        r = cu->cuLibraryLoadData(&loaded, wrapper, NULL, NULL, 0, &option, &value, 1);
-        if (r != CUDA_SUCCESS)
-            return (cudaError_t)r;
+        r = (cudaError_t)cu->cuLibraryLoadData(&loaded, wrapper, NULL, NULL, 0, &option, &value, 1);
+        if (r != cudaSuccess)
+            return remember_failure(m, wrapper, r);
         /* No lock is held while the driver works, so two threads may load it. One wins. */
         if (!atomic_compare_exchange_strong_explicit(&m->library, &none, loaded,
                                                      memory_order_acq_rel, memory_order_acquire)) {
@@ -198,6 +263,7 @@ hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrar
 static cudaError_t
 load_kernel(const struct hed_rt_driver *cu, struct hed_rt_symbol *s, CUkernel *out)
 {
+    const void *wrapper = atomic_load_explicit(&s->module->wrapper, memory_order_relaxed);
     CUlibrary library;
     cudaError_t r = hed_rt_library(cu, s->module, &library);
 
@@ -205,7 +271,7 @@ load_kernel(const struct hed_rt_driver *cu, struct hed_rt_symbol *s, CUkernel *o
         return r;
     r = (cudaError_t)cu->cuLibraryGetKernel(out, library, s->name);
     if (r != cudaSuccess)
-        return r;
+        return remember_failure(s->module, wrapper, r);
     atomic_store_explicit(&s->kernel, *out, memory_order_relaxed);
     hed_lock(&registry_lock);
     if (table_reserve_locked(&kernels))
@@ -234,6 +300,7 @@ cudaError_t
 hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr *at, size_t *size)
 {
     struct hed_rt_symbol *s = hed_rt_find(symbol);
+    const void *wrapper;
     CUlibrary library;
     cudaError_t r;
 
@@ -244,9 +311,11 @@ hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr 
         *size = s->size;
         return cudaSuccess;
     }
+    wrapper = atomic_load_explicit(&s->module->wrapper, memory_order_relaxed);
     r = hed_rt_library(cu, s->module, &library);
     if (r == cudaSuccess)
-        r = (cudaError_t)cu->cuLibraryGetGlobal(at, size, library, s->name);
+        r = remember_failure(s->module, wrapper,
+                             (cudaError_t)cu->cuLibraryGetGlobal(at, size, library, s->name));
     return r == cudaErrorSymbolNotFound && hed_rt_version < 13000 ? cudaErrorInvalidSymbol : r;
 }
 
@@ -275,6 +344,8 @@ hed_rt_add_module(const void *wrapper)
     if (m) {
         /* Whoever loaded the code of the module's last life too late must not leave it here. */
         atomic_store_explicit(&m->library, NULL, memory_order_relaxed);
+        for (int i = 0; i < FAILURES; i++)
+            atomic_store_explicit(&m->failures[i], 0, memory_order_relaxed);
         atomic_store_explicit(&m->wrapper, wrapper, memory_order_relaxed);
     }
     return m;
@@ -371,13 +442,14 @@ place_managed(const struct hed_rt_driver *cu, CUlibrary library, struct hed_rt_s
 {
     struct hed_rt_module *m = pointer->module;
     void **where = (void **)(uintptr_t)pointer->host;
+    const void *wrapper = atomic_load_explicit(&m->wrapper, memory_order_relaxed);
     CUdeviceptr at;
     size_t size;
     const CUresult r = cu->cuLibraryGetManaged(&at, &size, library, pointer->name);
     bool is_there;
 
     if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+        return remember_failure(m, wrapper, (cudaError_t)r);
     hed_lock(&registry_lock);
     is_there = atomic_load_explicit(&m->library, memory_order_relaxed) == library;
     if (is_there && *where != (void *)(uintptr_t)at)

@@ -53,7 +53,8 @@ cudaError_t hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUke
 cudaError_t hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr *at,
                             size_t *size);
 
-/* The library of a module, loaded if need be. */
+/* The library of a module, loaded if need be. If the device had no use for its code, it is told so
+ * again, and not loaded again before a reset. */
 cudaError_t hed_rt_library(const struct hed_rt_driver *cu, struct hed_rt_module *m, CUlibrary *out);
 
 /* The stub of a kernel, or the kernel itself if it has none. */

@@ -1,7 +1,7 @@
 /* Beginnings and ends: a runtime that is used before main() and after it, by several threads at
  * once, in a forked child, by plug-ins that come and go, and beside other runtimes.
  *
- *     HEDDLE_LOG=warn cudart_lives order|threads|exit|fork|missing
+ *     HEDDLE_LOG=warn cudart_lives order|threads|exit|fork|missing|unusable
  *     cudart_lives plugins PLUGIN
  *     cudart_lives runtimes LIBRARY...
  *
@@ -230,26 +230,70 @@ check_fork(void)
 
 /* ---- calls that are not there ---------------------------------------------------------------- */
 
+/* What the runtime and the driver log while `act` runs; true if all fits into the text. */
+static bool
+read_log(void (*act)(void), char *text, size_t size)
+{
+    const int log = dup(STDERR_FILENO);
+    ssize_t n;
+    int ends[2];
+
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0)
+        return false;
+    act();
+    (void)dup2(log, STDERR_FILENO);
+    (void)close(ends[1]);
+    n = read(ends[0], text, size - 1);
+    text[n > 0 ? n : 0] = '\0';
+    return n >= 0 && (size_t)n < size - 1;
+}
+
+static void
+call_missing(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (cudaVDPAUSetVDPAUDevice() != cudaErrorNotSupported)
+            atomic_fetch_add(&failures, 1);
+}
+
 /* They fail each time, and are named in the log the first time. */
 static void
 check_missing(void)
 {
-    const int log = dup(STDERR_FILENO);
-    char text[512] = "";
+    char text[512];
     const char *first;
-    int ends[2];
 
-    expect(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0, "a pipe for the log");
-    for (int i = 0; i < 2; i++)
-        if (cudaVDPAUSetVDPAUDevice() != cudaErrorNotSupported)
-            atomic_fetch_add(&failures, 1);
-    (void)dup2(log, STDERR_FILENO);
-    (void)close(ends[1]);
-    expect(read(ends[0], text, sizeof text - 1) >= 0, "the log");
+    expect(read_log(call_missing, text, sizeof text), "the log");
     first = strstr(text, "cudaVDPAUSetVDPAUDevice is not supported: ");
     expect(first != NULL, "the name of the call in the log");
     expect(first && !strstr(first + 1, "cudaVDPAUSetVDPAUDevice"), "only once");
     expect(cudaGetLastError() == cudaErrorNotSupported, "the last error");
+}
+
+static void
+launch_unusable(void)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        if (launch_count(early) != cudaErrorNoKernelImageForDevice)
+            atomic_fetch_add(&failures, 1);
+}
+
+/* Code for later devices only: each launch fails, and the log says why once. */
+static void
+check_unusable(void)
+{
+    char text[512];
+    const char *first;
+
+    unregister();
+    handle = __cudaRegisterFatBinary(image_wrap_as(ptx, 9, 0, 9999));
+    image_kernel(handle, &stub, "count");
+    __cudaRegisterFatBinaryEnd(handle);
+    expect(read_log(launch_unusable, text, sizeof text), "the log");
+    first = strstr(text, "an image cannot be loaded");
+    expect(first != NULL, "the reason in the log");
+    expect(first && !strstr(first + 1, "an image cannot be loaded"), "only once");
+    expect(cudaGetLastError() == cudaErrorNoKernelImageForDevice, "the last error");
 }
 
 /* ---- plug-ins and other runtimes ------------------------------------------------------------- */
@@ -326,6 +370,8 @@ main(int argc, char **argv)
         check_fork();
     else if (strcmp(what, "missing") == 0)
         check_missing();
+    else if (strcmp(what, "unusable") == 0)
+        check_unusable();
     else if (strcmp(what, "plugins") == 0 && argc > 2)
         check_plugins(argv[2]);
     else if (strcmp(what, "runtimes") == 0)

@@ -168,10 +168,9 @@ a_stub_without_a_kernel_tries_again(void **state)
 {
     cudaKernel_t handle = NULL;
 
-    load_result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-    assert_int_equal(hed_rt___cudaGetKernel(cu, &handle, &stubs[5]),
-                     cudaErrorNoKernelImageForDevice);
-    assert_int_equal(launch_handle(handle), cudaErrorNoKernelImageForDevice);
+    load_result = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(hed_rt___cudaGetKernel(cu, &handle, &stubs[5]), cudaErrorMemoryAllocation);
+    assert_int_equal(launch_handle(handle), cudaErrorMemoryAllocation);
     load_result = CUDA_SUCCESS;
     assert_int_equal(launch_handle(handle), cudaSuccess);
     assert_ptr_equal(launched, (void *)(uintptr_t)0x10005);

@@ -18,6 +18,10 @@ const int hed_rt_version = 13000;
 
 static struct hed_rt_driver *const cu = &hed_rt_legacy;
 static _Atomic int loads, unloads;
+static int lookups;            /* of kernels and variables */
+static CUresult load_result;   /* of cuLibraryLoadData */
+static CUresult lookup_result; /* of those that look something up in a library */
+static CUdevice current_device;
 static char stubs[MANY]; /* addresses of the host */
 static const char image[] = "image";
 
@@ -27,7 +31,7 @@ play_load(CUlibrary *library, const void *code, CUjit_option *jitOptions, void *
           unsigned int numLibraryOptions)
 {
     *library = (CUlibrary)(uintptr_t)(0x1000 + atomic_fetch_add(&loads, 1));
-    return CUDA_SUCCESS;
+    return load_result;
 }
 
 static CUresult
@@ -43,6 +47,10 @@ play_get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
     unsigned number;
 
+    if (lookup_result != CUDA_SUCCESS) {
+        lookups++;
+        return lookup_result;
+    }
     if (sscanf(name, "k%u", &number) != 1)
         return CUDA_ERROR_NOT_FOUND;
     *kernel = (CUkernel)((uintptr_t)library << 32 | (number + 1));
@@ -52,6 +60,10 @@ play_get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
 static CUresult
 play_get_global(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
+    if (lookup_result != CUDA_SUCCESS) {
+        lookups++;
+        return lookup_result;
+    }
     *dptr = 0x7000;
     *bytes = 24;
     return strcmp(name, "x") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -73,15 +85,33 @@ play_get_managed(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char
     return strcmp(name, "m") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+static CUresult
+play_current(CUcontext *context)
+{
+    *context = (CUcontext)1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+play_device(CUdevice *device)
+{
+    *device = current_device;
+    return CUDA_SUCCESS;
+}
+
 static int
 play_driver(void **state)
 {
+    cu->cuCtxGetCurrent = play_current;
+    cu->cuCtxGetDevice = play_device;
     cu->cuLibraryLoadData = play_load;
     cu->cuLibraryUnload = play_unload;
     cu->cuLibraryGetKernel = play_get_kernel;
     cu->cuLibraryGetGlobal = play_get_global;
     cu->cuLibraryGetManaged = play_get_managed;
-    loads = unloads = 0;
+    loads = unloads = lookups = 0;
+    load_result = lookup_result = CUDA_SUCCESS;
+    current_device = 0;
     return 0;
 }
 
@@ -102,6 +132,65 @@ code_is_loaded_at_its_first_use(void **state)
     hed_rt_remove_module(m);
     assert_int_equal(unloads, 1);
     assert_ptr_equal(hed_rt_stub(a), a);
+}
+
+static void
+bad_code_is_loaded_once(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    CUkernel k;
+
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    load_result = CUDA_ERROR_INVALID_IMAGE;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaErrorInvalidKernelImage);
+    assert_int_equal(loads, 1);
+    /* What is registered at the same place later is other code. */
+    hed_rt_remove_module(m);
+    load_result = CUDA_SUCCESS;
+    m = hed_rt_add_module(image);
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaSuccess);
+    hed_rt_remove_module(m);
+}
+
+static void
+a_device_without_code_is_asked_once_until_a_reset(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    CUdeviceptr at;
+    size_t size;
+    CUkernel k;
+
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    hed_rt_add_symbol(m, HED_RT_VARIABLE, &stubs[1], "x", 24);
+    lookup_result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    for (int i = 0; i < 3; i++) {
+        current_device = i & 1;
+        assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaErrorNoKernelImageForDevice);
+        assert_int_equal(hed_rt_variable(cu, &stubs[1], &at, &size),
+                         cudaErrorNoKernelImageForDevice);
+    }
+    assert_int_equal(lookups, 2); /* one for each device */
+    atomic_fetch_add(&hed_rt_age, 1);
+    lookup_result = CUDA_SUCCESS;
+    assert_int_equal(hed_rt_variable(cu, &stubs[1], &at, &size), cudaSuccess);
+    assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaSuccess);
+    hed_rt_remove_module(m);
+}
+
+static void
+the_lack_of_memory_is_not_remembered(void **state)
+{
+    struct hed_rt_module *m = hed_rt_add_module(image);
+    CUkernel k;
+
+    hed_rt_add_symbol(m, HED_RT_KERNEL, &stubs[0], "k0", 0);
+    load_result = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaErrorMemoryAllocation);
+    load_result = CUDA_SUCCESS;
+    assert_int_equal(hed_rt_kernel(cu, &stubs[0], &k), cudaSuccess);
+    hed_rt_remove_module(m);
 }
 
 static void
@@ -347,6 +436,9 @@ managed_variables_are_found_by_their_addresses(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(code_is_loaded_at_its_first_use, play_driver),
+    cmocka_unit_test_setup(bad_code_is_loaded_once, play_driver),
+    cmocka_unit_test_setup(a_device_without_code_is_asked_once_until_a_reset, play_driver),
+    cmocka_unit_test_setup(the_lack_of_memory_is_not_remembered, play_driver),
     cmocka_unit_test_setup(a_module_that_was_not_used_is_not_unloaded, play_driver),
     cmocka_unit_test_setup(a_module_that_is_removed_twice_is_used_once, play_driver),
     cmocka_unit_test_setup(what_is_not_a_kernel_is_refused, play_driver),
