@@ -46,6 +46,7 @@ hed_rt_primary(int device, CUcontext *out)
         if (!atomic_compare_exchange_strong_explicit(&primary[device], &none, context,
                                                      memory_order_acq_rel, memory_order_acquire))
             (void)cuda->cuDevicePrimaryCtxRelease_v2(device);
+        hed_rt_know_devices(cuda);
     }
     *out = context;
     return cudaSuccess;
@@ -278,24 +279,6 @@ hed_rt_cudaGetDevice(const struct hed_rt_driver *cu, int *device)
     return device ? hed_rt_device(device) : cudaErrorInvalidValue;
 }
 
-/* How many devices there are. It does not change, and the child of a process that knows it may ask
- * for it, although it has no driver any more. */
-static cudaError_t
-known_devices(const struct hed_rt_driver *cu, int *out)
-{
-    static _Atomic int count;
-    int n = atomic_load_explicit(&count, memory_order_relaxed);
-    CUresult r = CUDA_SUCCESS;
-
-    if (!n)
-        r = cu->cuDeviceGetCount(&n);
-    if (r == CUDA_SUCCESS) {
-        atomic_store_explicit(&count, n, memory_order_relaxed);
-        *out = n;
-    }
-    return (cudaError_t)r;
-}
-
 cudaError_t
 hed_rt_cudaGetDeviceCount(const struct hed_rt_driver *cu, int *count)
 {
@@ -304,7 +287,7 @@ hed_rt_cudaGetDeviceCount(const struct hed_rt_driver *cu, int *count)
 
     if (!count)
         return cudaErrorInvalidValue;
-    r = known_devices(cu, &n);
+    r = hed_rt_count_devices(cu, &n);
     if (r != cudaSuccess)
         return r;
     if (!n)
@@ -318,7 +301,7 @@ cudaError_t
 hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
 {
     int count = 0;
-    cudaError_t r = known_devices(cu, &count);
+    cudaError_t r = hed_rt_count_devices(cu, &count);
 
     if (r != cudaSuccess)
         return r;
@@ -340,7 +323,7 @@ cudaError_t
 hed_rt_cudaSetValidDevices(const struct hed_rt_driver *cu, int *device_arr, int len)
 {
     int count = 0;
-    const cudaError_t r = known_devices(cu, &count);
+    const cudaError_t r = hed_rt_count_devices(cu, &count);
 
     if (r != cudaSuccess)
         return r;

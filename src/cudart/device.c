@@ -1,6 +1,7 @@
 /* Devices: flags, peers, versions. Which device a thread uses is in context.c. */
 #include "cudart/device.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "cudart/context.h"
@@ -8,6 +9,58 @@
 #include "cudart/front.h"
 #include "cudart/thread.h"
 #include "gen/cudart_calls.h"
+
+/* ---- what children may ask for --------------------------------------------------------------- */
+
+static _Atomic int known_count;   /* of devices; 0: not known yet, or none */
+static _Atomic int known_version; /* of the driver; 0: not known yet */
+
+static CUresult
+ask_version(const struct hed_rt_driver *cu, int *out)
+{
+    CUresult r = CUDA_SUCCESS;
+    int version = atomic_load_explicit(&known_version, memory_order_relaxed);
+
+    if (!version) {
+        r = cu->cuDriverGetVersion(&version);
+        if (r == CUDA_SUCCESS)
+            atomic_store_explicit(&known_version, version, memory_order_relaxed);
+    }
+    if (r == CUDA_SUCCESS)
+        *out = version;
+    return r;
+}
+
+void
+hed_rt_know_devices(const struct hed_rt_driver *cu)
+{
+    static _Atomic bool done;
+    int count, version;
+
+    if (atomic_load_explicit(&done, memory_order_relaxed) ||
+        atomic_exchange_explicit(&done, true, memory_order_relaxed))
+        return;
+    (void)ask_version(cu, &version);
+    if (hed_rt_count_devices(cu, &count) == cudaSuccess && hed_rt_version >= 13000)
+        hed_rt_know_properties(cu, count);
+}
+
+cudaError_t
+hed_rt_count_devices(const struct hed_rt_driver *cu, int *out)
+{
+    int n = atomic_load_explicit(&known_count, memory_order_relaxed);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!n) {
+        r = cu->cuDeviceGetCount(&n);
+        if (r != CUDA_SUCCESS)
+            return (cudaError_t)r;
+        atomic_store_explicit(&known_count, n, memory_order_relaxed);
+        hed_rt_know_devices(cu);
+    }
+    *out = n;
+    return cudaSuccess;
+}
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 
@@ -128,8 +181,9 @@ hed_rt_cudaProfilerStop(const struct hed_rt_driver *cu)
 
     if (r == CUDA_SUCCESS && current)
         r = cu->cuProfilerStop();
-    /* In a callback, or in the child of a process that used the driver. */
-    if (r == CUDA_ERROR_NOT_PERMITTED || r == CUDA_ERROR_NOT_INITIALIZED)
+    /* In a callback, or in the child of a process that used the driver, unless it had a context. */
+    if (r == CUDA_ERROR_NOT_PERMITTED ||
+        (r == CUDA_ERROR_NOT_INITIALIZED && !hed_rt_thread.arrived))
         r = CUDA_SUCCESS;
     return (cudaError_t)r;
 }
@@ -145,7 +199,7 @@ hed_rt_cudaDriverGetVersion(const struct hed_rt_driver *cu, int *driverVersion)
 
     if (!driverVersion)
         return cudaErrorInvalidValue;
-    r = cu->cuDriverGetVersion(driverVersion);
+    r = ask_version(cu, driverVersion);
     if (r == (CUresult)cudaErrorInsufficientDriver) {
         *driverVersion = 0;
         r = CUDA_SUCCESS;

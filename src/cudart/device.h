@@ -48,6 +48,18 @@ cudaError_t hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_
 cudaError_t hed_rt_choose(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout,
                           int *device, const void *prop);
 
+/* How many devices there are. It does not change, and the child of a process that knows it may ask
+ * for it, although it has no driver any more. */
+cudaError_t hed_rt_count_devices(const struct hed_rt_driver *cu, int *out);
+
+/* Asks the driver for everything that children may ask for: the number of devices, the driver's
+ * version, and since CUDA 13 the properties of all devices. Called when the process begins to use
+ * its devices; does it once. */
+void hed_rt_know_devices(const struct hed_rt_driver *cu);
+
+/* Remembers the properties of all devices as CUDA 13 has them. */
+void hed_rt_know_properties(const struct hed_rt_driver *cu, int count);
+
 /* Sets the flags of a device's primary context, given as cudaSetDeviceFlags() takes them. */
 cudaError_t hed_rt_set_flags(const struct hed_rt_driver *cu, int device, unsigned flags);
 

@@ -74,17 +74,6 @@ get_property(const char *at, size_t bytes)
     return value;
 }
 
-static CUresult
-check_device(const struct hed_rt_driver *cu, int device)
-{
-    int count = 0;
-    const CUresult r = cu->cuDeviceGetCount(&count);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 /* What does not change while the process runs is asked for once: that is a hundred calls. */
 struct description {
     const struct hed_rt_layout *layout;
@@ -127,10 +116,8 @@ ask_properties(const struct hed_rt_driver *cu, const struct hed_rt_layout *layou
                int device)
 {
     size_t total = 0;
-    CUresult r = check_device(cu, device);
+    CUresult r = cu->cuDeviceGetName(p, NAME_BYTES, device);
 
-    if (r == CUDA_SUCCESS)
-        r = cu->cuDeviceGetName(p, NAME_BYTES, device);
     if (r == CUDA_SUCCESS)
         r = cu->cuDeviceTotalMem_v2(&total, device);
     if (r != CUDA_SUCCESS)
@@ -157,10 +144,16 @@ hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layo
 {
     const struct description *known;
     _Alignas(8) char p[HED_RT_LAYOUT_MAX] = {0};
+    int count = 0;
     CUresult r;
 
     if (!prop)
         return cudaErrorInvalidValue;
+    r = (CUresult)hed_rt_count_devices(cu, &count);
+    if (r == CUDA_SUCCESS && (device < 0 || device >= count))
+        r = CUDA_ERROR_INVALID_DEVICE;
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
     known = find_description(layout, device);
     if (known) {
         memcpy(prop, known->prop, layout->bytes);
@@ -172,6 +165,15 @@ hed_rt_describe(const struct hed_rt_driver *cu, const struct hed_rt_layout *layo
     remember_description(layout, device, p);
     memcpy(prop, p, layout->bytes);
     return cudaSuccess;
+}
+
+void
+hed_rt_know_properties(const struct hed_rt_driver *cu, int count)
+{
+    cudaDeviceProp unused;
+
+    for (int i = 0; i < count; i++)
+        (void)hed_rt_describe(cu, &layout_13, &unused, i);
 }
 
 /* How many of the members that are asked for (those that are not 0) a device has. */
@@ -199,13 +201,13 @@ hed_rt_choose(const struct hed_rt_driver *cu, const struct hed_rt_layout *layout
     size_t best = 0;
     int count = 0;
     int found = 0;
-    CUresult r;
+    cudaError_t r;
 
     if (!device || !prop)
         return cudaErrorInvalidValue;
-    r = cu->cuDeviceGetCount(&count);
-    if (r != CUDA_SUCCESS)
-        return (cudaError_t)r;
+    r = hed_rt_count_devices(cu, &count);
+    if (r != cudaSuccess)
+        return r;
     if (!count)
         return cudaErrorNoDevice;
     for (int i = 0; i < count; i++) {

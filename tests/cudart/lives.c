@@ -19,6 +19,7 @@
 #include "gen/cudart_abi.h"
 
 cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaMalloc(void **p, size_t size);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, cudaMemcpyKind kind);
@@ -217,12 +218,13 @@ check_fork(void)
     int status = -1;
 
     if (child == 0) {
-        int count = 0;
+        int count = 0, version = 0;
         void *q;
 
-        /* CUDA is not there in a forked child; it says so. How many devices there are is known. */
+        /* CUDA is not there in a forked child; it says so. What was asked at first is known. */
         _exit(cudaMalloc(&q, 64) == cudaSuccess || launch_count(p) == cudaSuccess ||
-              cudaGetDeviceCount(&count) != cudaSuccess || count < 1);
+              cudaGetDeviceCount(&count) != cudaSuccess || count < 1 ||
+              cudaDriverGetVersion(&version) != cudaSuccess || version < 12000);
     }
     expect(waitpid(child, &status, 0) == child && status == 0, "the child is told");
     expect(launch_count(p) == cudaSuccess && read_count(p) == 1, "the parent goes on");

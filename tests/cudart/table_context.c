@@ -1,12 +1,11 @@
-/* Contexts: which calls make one, contexts of the program's own, resets, threads, processes and the
- * end of one. The driver is called beside the runtime, as programs do that use both. */
+/* Contexts: which calls make one, contexts of the program's own, resets, threads and the end of
+ * a process. The driver is called beside the runtime, as programs do that use both. */
 #include "table.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct table_dim3 one = {1, 1, 1};
@@ -320,56 +319,6 @@ table_threads(void)
     }
     TRY("by two threads", cudaDeviceReset, (void), ());
     table_show("%s", all ? "failures" : "no failure");
-}
-
-/* ---- processes ------------------------------------------------------------------------------- */
-
-static void
-wait_for(pid_t child)
-{
-    int status = 0;
-
-    waitpid(child, &status, 0);
-    if (status)
-        printf("the child ended with status 0x%x\n", status);
-}
-
-void
-table_forks(void)
-{
-    int count = 77;
-    void *p = NULL;
-    pid_t child;
-
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        TRY("in a child, before anything", cudaMalloc, (void **, size_t), (&p, 64));
-        fflush(stdout);
-        _exit(0);
-    }
-    wait_for(child);
-    TRY("in the parent", cudaMalloc, (void **, size_t), (&p, 64));
-    table_keep(true);
-    TRY("a failure in the parent", cudaSetDevice, (int), (7));
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        TRY("in a child", cudaPeekAtLastError, (void), ());
-        table_keep(false);
-        TRY("in a child", cudaGetDeviceCount, (int *), (&count));
-        TRY("in a child", cudaGetDevice, (int *), (&count));
-        TRY("in a child", cudaMalloc, (void **, size_t), (&p, 64));
-        TRY("in a child", cudaDeviceSynchronize, (void), ());
-        TRY("in a child", cudaSetDevice, (int), (0));
-        TRY("in a child", cudaDeviceReset, (void), ());
-        TRY("in a child, after a reset", cudaMalloc, (void **, size_t), (&p, 64));
-        fflush(stdout);
-        _exit(0);
-    }
-    wait_for(child);
-    table_keep(false);
-    TRY("in the parent, after the child", cudaMalloc, (void **, size_t), (&p, 64));
 }
 
 /* ---- no driver, no device -------------------------------------------------------------------- */

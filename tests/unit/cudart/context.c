@@ -30,6 +30,13 @@ play_count(int *count)
 }
 
 static CUresult
+play_driver_version(int *version)
+{
+    *version = 13000;
+    return has_driver ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult
 play_retain(CUcontext *out, CUdevice device)
 {
     if (device < 0 || device >= DEVICES)
@@ -117,6 +124,7 @@ play_driver(void **state)
 {
     cu->cuCtxGetApiVersion = play_version;
     cu->cuDeviceGetCount = play_count;
+    cu->cuDriverGetVersion = play_driver_version;
     cu->cuDevicePrimaryCtxRetain = play_retain;
     cu->cuDevicePrimaryCtxRelease_v2 = play_release;
     cu->cuDevicePrimaryCtxReset_v2 = play_reset;
