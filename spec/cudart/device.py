@@ -10,7 +10,7 @@ call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp_12), "prop"),
      by_hand=True, as_="cudaChooseDevice_12")
 call("cudaChooseDevice", Out(I32, "device"), In(Ref(cudaDeviceProp), "prop"), editions="13..",
      by_hand=True)
-call("cudaCtxResetPersistingL2Cache", driver="cuCtxResetPersistingL2Cache")
+call("cudaCtxResetPersistingL2Cache", editions="11..", driver="cuCtxResetPersistingL2Cache")
 call("cudaDevResourceGenerateDesc", Out(cudaDevResourceDesc_t, "phDesc"),
      In(PTR, "resources", c="void *"), In(U32, "nbResources"), editions="13..", since=13040,
      driver="cuDevResourceGenerateDesc")
@@ -27,7 +27,8 @@ call("cudaDeviceDisablePeerAccess", In(I32, "peerDevice"), by_hand=True)
 call("cudaDeviceEnablePeerAccess", In(I32, "peerDevice"), In(U32, "flags"),
      by_hand=True)
 call("cudaDeviceFlushGPUDirectRDMAWrites", In(cudaFlushGPUDirectRDMAWritesTarget, "target"),
-     In(cudaFlushGPUDirectRDMAWritesScope, "scope"), driver="cuFlushGPUDirectRDMAWrites")
+     In(cudaFlushGPUDirectRDMAWritesScope, "scope"), editions="11..",
+     driver="cuFlushGPUDirectRDMAWrites")
 call("cudaDeviceGetAttribute", Out(I32, "value"), In(cudaDeviceAttr, "attr"), In(I32, "device"),
      driver="cuDeviceGetAttribute")
 call("cudaDeviceGetByPCIBusId", Out(I32, "device"), In(STR, "pciBusId"),

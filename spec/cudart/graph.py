@@ -1,10 +1,10 @@
 """Graphs, captures, user objects."""
 
 call("cudaDeviceGetGraphMemAttribute", In(I32, "device"), In(cudaGraphMemAttributeType, "attr"),
-     In(PTR, "value"), driver="cuDeviceGetGraphMemAttribute")
-call("cudaDeviceGraphMemTrim", In(I32, "device"), driver="cuDeviceGraphMemTrim")
+     In(PTR, "value"), editions="11..", driver="cuDeviceGetGraphMemAttribute")
+call("cudaDeviceGraphMemTrim", In(I32, "device"), editions="11..", driver="cuDeviceGraphMemTrim")
 call("cudaDeviceSetGraphMemAttribute", In(I32, "device"), In(cudaGraphMemAttributeType, "attr"),
-     In(PTR, "value"), driver="cuDeviceSetGraphMemAttribute")
+     In(PTR, "value"), editions="11..", driver="cuDeviceSetGraphMemAttribute")
 call("cudaGraphAddChildGraphNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
      In(cudaGraph_t, "childGraph"), driver="cuGraphAddChildGraphNode")
@@ -22,10 +22,10 @@ call("cudaGraphAddEmptyNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t
      driver="cuGraphAddEmptyNode")
 call("cudaGraphAddEventRecordNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
-     In(cudaEvent_t, "event"), driver="cuGraphAddEventRecordNode")
+     In(cudaEvent_t, "event"), editions="11..", driver="cuGraphAddEventRecordNode")
 call("cudaGraphAddEventWaitNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
-     In(cudaEvent_t, "event"), driver="cuGraphAddEventWaitNode")
+     In(cudaEvent_t, "event"), editions="11..", driver="cuGraphAddEventWaitNode")
 call("cudaGraphAddHostNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
      In(Ref(cudaHostNodeParams), "pNodeParams"), driver="cuGraphAddHostNode")
@@ -34,24 +34,24 @@ call("cudaGraphAddKernelNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_
      In(Ref(cudaKernelNodeParams), "pNodeParams"), by_hand=True)
 call("cudaGraphAddMemAllocNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
-     Out(cudaMemAllocNodeParams, "nodeParams"), driver="cuGraphAddMemAllocNode")
+     Out(cudaMemAllocNodeParams, "nodeParams"), editions="11..", driver="cuGraphAddMemAllocNode")
 call("cudaGraphAddMemFreeNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"), In(PTR, "dptr"),
-     driver="cuGraphAddMemFreeNode")
+     editions="11..", driver="cuGraphAddMemFreeNode")
 call("cudaGraphAddMemcpyNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
      In(Ref(cudaMemcpy3DParms), "pCopyParams"), by_hand=True)
 call("cudaGraphAddMemcpyNode1D", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"), In(PTR, "dst"),
-     In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), by_hand=True)
+     In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
 call("cudaGraphAddMemcpyNodeFromSymbol", Out(cudaGraphNode_t, "pGraphNode"),
      In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "pDependencies"),
      In(SIZE, "numDependencies"), In(PTR, "dst"), In(CPTR, "symbol"), In(SIZE, "count"),
-     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), by_hand=True)
-call("cudaGraphAddMemcpyNodeToSymbol", Out(cudaGraphNode_t, "pGraphNode"),
-     In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "pDependencies"),
-     In(SIZE, "numDependencies"), In(CPTR, "symbol"), In(CPTR, "src"), In(SIZE, "count"),
-     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), by_hand=True)
+     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
+call("cudaGraphAddMemcpyNodeToSymbol", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
+     In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"), In(CPTR, "symbol"),
+     In(CPTR, "src"), In(SIZE, "count"), In(SIZE, "offset"), In(cudaMemcpyKind, "kind"),
+     editions="11..", by_hand=True)
 call("cudaGraphAddMemsetNode", Out(cudaGraphNode_t, "pGraphNode"), In(cudaGraph_t, "graph"),
      In(Ref(cudaGraphNode_t), "pDependencies"), In(SIZE, "numDependencies"),
      In(Ref(cudaMemsetParams), "pMemsetParams"), by_hand=True)
@@ -79,26 +79,27 @@ call("cudaGraphConditionalHandleCreate_v2", Out(cudaGraphConditionalHandle, "pHa
      In(U32, "flags"), editions="13..", since=13040, by_hand=True)
 call("cudaGraphCreate", Out(cudaGraph_t, "pGraph"), In(U32, "flags"), driver="cuGraphCreate")
 call("cudaGraphDebugDotPrint", In(cudaGraph_t, "graph"), In(STR, "path"), In(U32, "flags"),
+     editions="11..",
      driver="cuGraphDebugDotPrint(graph, path, flags | 2)")  # with the types of the runtime
 call("cudaGraphDestroy", In(cudaGraph_t, "graph"), driver="cuGraphDestroy")
 call("cudaGraphDestroyNode", In(cudaGraphNode_t, "node"), driver="cuGraphDestroyNode")
-call("cudaGraphEventRecordNodeGetEvent", In(cudaGraphNode_t, "node"),
-     Out(cudaEvent_t, "event_out"), driver="cuGraphEventRecordNodeGetEvent")
+call("cudaGraphEventRecordNodeGetEvent", In(cudaGraphNode_t, "node"), Out(cudaEvent_t, "event_out"),
+     editions="11..", driver="cuGraphEventRecordNodeGetEvent")
 call("cudaGraphEventRecordNodeSetEvent", In(cudaGraphNode_t, "node"), In(cudaEvent_t, "event"),
-     driver="cuGraphEventRecordNodeSetEvent")
+     editions="11..", driver="cuGraphEventRecordNodeSetEvent")
 call("cudaGraphEventWaitNodeGetEvent", In(cudaGraphNode_t, "node"), Out(cudaEvent_t, "event_out"),
-     driver="cuGraphEventWaitNodeGetEvent")
+     editions="11..", driver="cuGraphEventWaitNodeGetEvent")
 call("cudaGraphEventWaitNodeSetEvent", In(cudaGraphNode_t, "node"), In(cudaEvent_t, "event"),
-     driver="cuGraphEventWaitNodeSetEvent")
+     editions="11..", driver="cuGraphEventWaitNodeSetEvent")
 call("cudaGraphExecChildGraphNodeSetParams", In(cudaGraphExec_t, "hGraphExec"),
-     In(cudaGraphNode_t, "node"), In(cudaGraph_t, "childGraph"),
+     In(cudaGraphNode_t, "node"), In(cudaGraph_t, "childGraph"), editions="11..",
      driver="cuGraphExecChildGraphNodeSetParams")
 call("cudaGraphExecDestroy", In(cudaGraphExec_t, "graphExec"), driver="cuGraphExecDestroy")
 call("cudaGraphExecEventRecordNodeSetEvent", In(cudaGraphExec_t, "hGraphExec"),
-     In(cudaGraphNode_t, "hNode"), In(cudaEvent_t, "event"),
+     In(cudaGraphNode_t, "hNode"), In(cudaEvent_t, "event"), editions="11..",
      driver="cuGraphExecEventRecordNodeSetEvent")
 call("cudaGraphExecEventWaitNodeSetEvent", In(cudaGraphExec_t, "hGraphExec"),
-     In(cudaGraphNode_t, "hNode"), In(cudaEvent_t, "event"),
+     In(cudaGraphNode_t, "hNode"), In(cudaEvent_t, "event"), editions="11..",
      driver="cuGraphExecEventWaitNodeSetEvent")
 call("cudaGraphExecGetFlags", In(cudaGraphExec_t, "graphExec"), Out(U64, "flags"), editions="12..",
      driver="cuGraphExecGetFlags")
@@ -115,13 +116,13 @@ call("cudaGraphExecMemcpyNodeSetParams", In(cudaGraphExec_t, "hGraphExec"),
      by_hand=True)
 call("cudaGraphExecMemcpyNodeSetParams1D", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "node"), In(PTR, "dst"), In(CPTR, "src"), In(SIZE, "count"),
-     In(cudaMemcpyKind, "kind"), by_hand=True)
+     In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
 call("cudaGraphExecMemcpyNodeSetParamsFromSymbol", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "node"), In(PTR, "dst"), In(CPTR, "symbol"), In(SIZE, "count"),
-     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), by_hand=True)
+     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
 call("cudaGraphExecMemcpyNodeSetParamsToSymbol", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "node"), In(CPTR, "symbol"), In(CPTR, "src"), In(SIZE, "count"),
-     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), by_hand=True)
+     In(SIZE, "offset"), In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
 call("cudaGraphExecMemsetNodeSetParams", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "node"), In(Ref(cudaMemsetParams), "pNodeParams"),
      by_hand=True)
@@ -157,40 +158,41 @@ call("cudaGraphInstantiate", Out(cudaGraphExec_t, "pGraphExec"), In(cudaGraph_t,
 call("cudaGraphInstantiate", Out(cudaGraphExec_t, "pGraphExec"), In(cudaGraph_t, "graph"),
      In(U64, "flags"), editions="12..", driver="cuGraphInstantiateWithFlags")
 call("cudaGraphInstantiateWithFlags", Out(cudaGraphExec_t, "pGraphExec"), In(cudaGraph_t, "graph"),
-     In(U64, "flags"), driver="cuGraphInstantiateWithFlags")
+     In(U64, "flags"), editions="11..", driver="cuGraphInstantiateWithFlags")
 call("cudaGraphInstantiateWithParams", Out(cudaGraphExec_t, "pGraphExec"),
      In(cudaGraph_t, "graph"), Out(cudaGraphInstantiateParams, "instantiateParams"), ptds="_ptsz",
      editions="12..", driver="cuGraphInstantiateWithParams")
 call("cudaGraphKernelNodeCopyAttributes", In(cudaGraphNode_t, "hSrc"), In(cudaGraphNode_t, "hDst"),
-     driver="cuGraphKernelNodeCopyAttributes")
+     editions="11..", driver="cuGraphKernelNodeCopyAttributes")
 call("cudaGraphKernelNodeGetAttribute", In(cudaGraphNode_t, "hNode"),
-     In(cudaLaunchAttributeID, "attr"), Out(cudaLaunchAttributeValue, "value_out"),
+     In(cudaLaunchAttributeID, "attr"), Out(cudaLaunchAttributeValue, "value_out"), editions="11..",
      by_hand=True)
 call("cudaGraphKernelNodeGetParams", In(cudaGraphNode_t, "node"),
      Out(cudaKernelNodeParams, "pNodeParams"), by_hand=True)
 call("cudaGraphKernelNodeSetAttribute", In(cudaGraphNode_t, "hNode"),
-     In(cudaLaunchAttributeID, "attr"), In(Ref(cudaLaunchAttributeValue), "value"),
+     In(cudaLaunchAttributeID, "attr"), In(Ref(cudaLaunchAttributeValue), "value"), editions="11..",
      by_hand=True)
 call("cudaGraphKernelNodeSetParams", In(cudaGraphNode_t, "node"),
      In(Ref(cudaKernelNodeParams), "pNodeParams"), by_hand=True)
 call("cudaGraphLaunch", In(cudaGraphExec_t, "graphExec"), In(cudaStream_t, "stream"), ptds=True,
      driver="cuGraphLaunch")
 call("cudaGraphMemAllocNodeGetParams", In(cudaGraphNode_t, "node"),
-     Out(cudaMemAllocNodeParams, "params_out"), driver="cuGraphMemAllocNodeGetParams")
+     Out(cudaMemAllocNodeParams, "params_out"), editions="11..",
+     driver="cuGraphMemAllocNodeGetParams")
 call("cudaGraphMemFreeNodeGetParams", In(cudaGraphNode_t, "node"), In(PTR, "dptr_out"),
-     driver="cuGraphMemFreeNodeGetParams")
+     editions="11..", driver="cuGraphMemFreeNodeGetParams")
 call("cudaGraphMemcpyNodeGetParams", In(cudaGraphNode_t, "node"),
      Out(cudaMemcpy3DParms, "pNodeParams"), by_hand=True)
 call("cudaGraphMemcpyNodeSetParams", In(cudaGraphNode_t, "node"),
      In(Ref(cudaMemcpy3DParms), "pNodeParams"), by_hand=True)
-call("cudaGraphMemcpyNodeSetParams1D", In(cudaGraphNode_t, "node"), In(PTR, "dst"),
-     In(CPTR, "src"), In(SIZE, "count"), In(cudaMemcpyKind, "kind"), by_hand=True)
+call("cudaGraphMemcpyNodeSetParams1D", In(cudaGraphNode_t, "node"), In(PTR, "dst"), In(CPTR, "src"),
+     In(SIZE, "count"), In(cudaMemcpyKind, "kind"), editions="11..", by_hand=True)
 call("cudaGraphMemcpyNodeSetParamsFromSymbol", In(cudaGraphNode_t, "node"), In(PTR, "dst"),
      In(CPTR, "symbol"), In(SIZE, "count"), In(SIZE, "offset"), In(cudaMemcpyKind, "kind"),
-     by_hand=True)
+     editions="11..", by_hand=True)
 call("cudaGraphMemcpyNodeSetParamsToSymbol", In(cudaGraphNode_t, "node"), In(CPTR, "symbol"),
      In(CPTR, "src"), In(SIZE, "count"), In(SIZE, "offset"), In(cudaMemcpyKind, "kind"),
-     by_hand=True)
+     editions="11..", by_hand=True)
 call("cudaGraphMemsetNodeGetParams", In(cudaGraphNode_t, "node"),
      Out(cudaMemsetParams, "pNodeParams"), driver="cuGraphMemsetNodeGetParams")
 call("cudaGraphMemsetNodeSetParams", In(cudaGraphNode_t, "node"),
@@ -219,7 +221,7 @@ call("cudaGraphNodeGetDependentNodes_v2", In(cudaGraphNode_t, "node"),
      Out(cudaGraphNode_t, "pDependentNodes"), Out(cudaGraphEdgeData, "edgeData"),
      Out(SIZE, "pNumDependentNodes"), editions="12", driver="cuGraphNodeGetDependentNodes_v2")
 call("cudaGraphNodeGetEnabled", In(cudaGraphExec_t, "hGraphExec"), In(cudaGraphNode_t, "hNode"),
-     Out(U32, "isEnabled"), driver="cuGraphNodeGetEnabled")
+     Out(U32, "isEnabled"), editions="11..", driver="cuGraphNodeGetEnabled")
 call("cudaGraphNodeGetLocalId", In(cudaGraphNode_t, "hNode"), Out(U32, "nodeId"), editions="13..",
      since=13040, missing="it needs a driver call that came after CUDA 13.0")
 call("cudaGraphNodeGetParams", In(cudaGraphNode_t, "node"), Out(cudaGraphNodeParams, "nodeParams"),
@@ -229,11 +231,11 @@ call("cudaGraphNodeGetToolsId", In(cudaGraphNode_t, "hNode"), Out(U64, "toolsNod
 call("cudaGraphNodeGetType", In(cudaGraphNode_t, "node"), Out(cudaGraphNodeType, "pType"),
      driver="cuGraphNodeGetType")
 call("cudaGraphNodeSetEnabled", In(cudaGraphExec_t, "hGraphExec"), In(cudaGraphNode_t, "hNode"),
-     In(U32, "isEnabled"), driver="cuGraphNodeSetEnabled")
+     In(U32, "isEnabled"), editions="11..", driver="cuGraphNodeSetEnabled")
 call("cudaGraphNodeSetParams", In(cudaGraphNode_t, "node"), Out(cudaGraphNodeParams, "nodeParams"),
      editions="12..", by_hand=True)
 call("cudaGraphReleaseUserObject", In(cudaGraph_t, "graph"), In(cudaUserObject_t, "object"),
-     In(U32, "count"), driver="cuGraphReleaseUserObject")
+     In(U32, "count"), editions="11..", driver="cuGraphReleaseUserObject")
 call("cudaGraphRemoveDependencies", In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "from"),
      In(Ref(cudaGraphNode_t), "to"), In(SIZE, "numDependencies"), editions="..12",
      driver="cuGraphRemoveDependencies")
@@ -244,9 +246,9 @@ call("cudaGraphRemoveDependencies_v2", In(cudaGraph_t, "graph"), In(Ref(cudaGrap
      In(Ref(cudaGraphNode_t), "to"), In(Ref(cudaGraphEdgeData), "edgeData"),
      In(SIZE, "numDependencies"), editions="12", driver="cuGraphRemoveDependencies_v2")
 call("cudaGraphRetainUserObject", In(cudaGraph_t, "graph"), In(cudaUserObject_t, "object"),
-     In(U32, "count"), In(U32, "flags"), driver="cuGraphRetainUserObject")
+     In(U32, "count"), In(U32, "flags"), editions="11..", driver="cuGraphRetainUserObject")
 call("cudaGraphUpload", In(cudaGraphExec_t, "graphExec"), In(cudaStream_t, "stream"), ptds=True,
-     driver="cuGraphUpload")
+     editions="11..", driver="cuGraphUpload")
 call("cudaStreamBeginCapture", In(cudaStream_t, "stream"), In(cudaStreamCaptureMode, "mode"),
      ptds=True, driver="cuStreamBeginCapture_v2")
 call("cudaStreamBeginCaptureToGraph", In(cudaStream_t, "stream"), In(cudaGraph_t, "graph"),
@@ -270,7 +272,7 @@ call("cudaStreamGetCaptureInfo", In(cudaStream_t, "stream"),
 call("cudaStreamGetCaptureInfo_v2", In(cudaStream_t, "stream"),
      Out(cudaStreamCaptureStatus, "captureStatus_out"), Out(U64, "id_out"),
      Out(cudaGraph_t, "graph_out"), In(Ptr("const cudaGraphNode_t **"), "dependencies_out"),
-     Out(SIZE, "numDependencies_out"), ptds=True, editions="..12",
+     Out(SIZE, "numDependencies_out"), ptds=True, editions="11..12",
      driver="cuStreamGetCaptureInfo_v2")
 call("cudaStreamGetCaptureInfo_v3", In(cudaStream_t, "stream"),
      Out(cudaStreamCaptureStatus, "captureStatus_out"), Out(U64, "id_out"),
@@ -278,8 +280,8 @@ call("cudaStreamGetCaptureInfo_v3", In(cudaStream_t, "stream"),
      In(Ptr("const cudaGraphEdgeData **"), "edgeData_out"), Out(SIZE, "numDependencies_out"),
      ptds=True, editions="12", driver="cuStreamGetCaptureInfo_v3")
 call("cudaStreamUpdateCaptureDependencies", In(cudaStream_t, "stream"),
-     Out(cudaGraphNode_t, "dependencies"), In(SIZE, "numDependencies"), In(U32, "flags"),
-     ptds=True, editions="..12", driver="cuStreamUpdateCaptureDependencies")
+     Out(cudaGraphNode_t, "dependencies"), In(SIZE, "numDependencies"), In(U32, "flags"), ptds=True,
+     editions="11..12", driver="cuStreamUpdateCaptureDependencies")
 call("cudaStreamUpdateCaptureDependencies", In(cudaStream_t, "stream"),
      Out(cudaGraphNode_t, "dependencies"), In(Ref(cudaGraphEdgeData), "dependencyData"),
      In(SIZE, "numDependencies"), In(U32, "flags"), ptds=True, editions="13..",
@@ -291,9 +293,9 @@ call("cudaStreamUpdateCaptureDependencies_v2", In(cudaStream_t, "stream"),
 call("cudaThreadExchangeStreamCaptureMode", Out(cudaStreamCaptureMode, "mode"),
      driver="cuThreadExchangeStreamCaptureMode")
 call("cudaUserObjectCreate", Out(cudaUserObject_t, "object_out"), In(PTR, "ptr"),
-     In(cudaHostFn_t, "destroy"), In(U32, "initialRefcount"), In(U32, "flags"),
+     In(cudaHostFn_t, "destroy"), In(U32, "initialRefcount"), In(U32, "flags"), editions="11..",
      driver="cuUserObjectCreate")
-call("cudaUserObjectRelease", In(cudaUserObject_t, "object"), In(U32, "count"),
+call("cudaUserObjectRelease", In(cudaUserObject_t, "object"), In(U32, "count"), editions="11..",
      driver="cuUserObjectRelease")
-call("cudaUserObjectRetain", In(cudaUserObject_t, "object"), In(U32, "count"),
+call("cudaUserObjectRetain", In(cudaUserObject_t, "object"), In(U32, "count"), editions="11..",
      driver="cuUserObjectRetain")

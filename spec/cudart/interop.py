@@ -23,28 +23,28 @@ call("cudaExternalMemoryGetMappedMipmappedArray", Out(cudaMipmappedArray_t, "mip
 call("cudaGraphAddExternalSemaphoresSignalNode", Out(cudaGraphNode_t, "pGraphNode"),
      In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "pDependencies"),
      In(SIZE, "numDependencies"), In(Ref(cudaExternalSemaphoreSignalNodeParams), "nodeParams"),
-     driver="cuGraphAddExternalSemaphoresSignalNode")
+     editions="11..", driver="cuGraphAddExternalSemaphoresSignalNode")
 call("cudaGraphAddExternalSemaphoresWaitNode", Out(cudaGraphNode_t, "pGraphNode"),
      In(cudaGraph_t, "graph"), In(Ref(cudaGraphNode_t), "pDependencies"),
      In(SIZE, "numDependencies"), In(Ref(cudaExternalSemaphoreWaitNodeParams), "nodeParams"),
-     driver="cuGraphAddExternalSemaphoresWaitNode")
+     editions="11..", driver="cuGraphAddExternalSemaphoresWaitNode")
 call("cudaGraphExecExternalSemaphoresSignalNodeSetParams", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "hNode"), In(Ref(cudaExternalSemaphoreSignalNodeParams), "nodeParams"),
-     driver="cuGraphExecExternalSemaphoresSignalNodeSetParams")
+     editions="11..", driver="cuGraphExecExternalSemaphoresSignalNodeSetParams")
 call("cudaGraphExecExternalSemaphoresWaitNodeSetParams", In(cudaGraphExec_t, "hGraphExec"),
      In(cudaGraphNode_t, "hNode"), In(Ref(cudaExternalSemaphoreWaitNodeParams), "nodeParams"),
-     driver="cuGraphExecExternalSemaphoresWaitNodeSetParams")
+     editions="11..", driver="cuGraphExecExternalSemaphoresWaitNodeSetParams")
 call("cudaGraphExternalSemaphoresSignalNodeGetParams", In(cudaGraphNode_t, "hNode"),
-     Out(cudaExternalSemaphoreSignalNodeParams, "params_out"),
+     Out(cudaExternalSemaphoreSignalNodeParams, "params_out"), editions="11..",
      driver="cuGraphExternalSemaphoresSignalNodeGetParams")
 call("cudaGraphExternalSemaphoresSignalNodeSetParams", In(cudaGraphNode_t, "hNode"),
-     In(Ref(cudaExternalSemaphoreSignalNodeParams), "nodeParams"),
+     In(Ref(cudaExternalSemaphoreSignalNodeParams), "nodeParams"), editions="11..",
      driver="cuGraphExternalSemaphoresSignalNodeSetParams")
 call("cudaGraphExternalSemaphoresWaitNodeGetParams", In(cudaGraphNode_t, "hNode"),
-     Out(cudaExternalSemaphoreWaitNodeParams, "params_out"),
+     Out(cudaExternalSemaphoreWaitNodeParams, "params_out"), editions="11..",
      driver="cuGraphExternalSemaphoresWaitNodeGetParams")
 call("cudaGraphExternalSemaphoresWaitNodeSetParams", In(cudaGraphNode_t, "hNode"),
-     In(Ref(cudaExternalSemaphoreWaitNodeParams), "nodeParams"),
+     In(Ref(cudaExternalSemaphoreWaitNodeParams), "nodeParams"), editions="11..",
      driver="cuGraphExternalSemaphoresWaitNodeSetParams")
 call("cudaGraphicsMapResources", In(I32, "count"), Out(cudaGraphicsResource_t, "resources"),
      In(cudaStream_t, "stream"), driver="cuGraphicsMapResources")
@@ -92,7 +92,7 @@ call("cudaSignalExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extS
      driver="cuSignalExternalSemaphoresAsync")
 call("cudaSignalExternalSemaphoresAsync_v2", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreSignalParams), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="..12",
+     In(cudaStream_t, "stream"), ptds=True, editions="11..12",
      driver="cuSignalExternalSemaphoresAsync")
 call("cudaWaitExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreWaitParams_v1), "paramsArray"), In(U32, "numExtSems"),
@@ -104,7 +104,7 @@ call("cudaWaitExternalSemaphoresAsync", In(Ref(cudaExternalSemaphore_t), "extSem
      driver="cuWaitExternalSemaphoresAsync")
 call("cudaWaitExternalSemaphoresAsync_v2", In(Ref(cudaExternalSemaphore_t), "extSemArray"),
      In(Ref(cudaExternalSemaphoreWaitParams), "paramsArray"), In(U32, "numExtSems"),
-     In(cudaStream_t, "stream"), ptds=True, editions="..12",
+     In(cudaStream_t, "stream"), ptds=True, editions="11..12",
      driver="cuWaitExternalSemaphoresAsync")
 
 call("cudaGLGetDevices", Out(U32, "pCudaDeviceCount"), Out(I32, "pCudaDevices"),

@@ -19,7 +19,7 @@ call("cudaFuncSetCacheConfig", In(CPTR, "func"), In(cudaFuncCache, "cacheConfig"
 call("cudaFuncSetSharedMemConfig", In(CPTR, "func"), In(cudaSharedMemConfig, "config"),
      by_hand=True)
 call("cudaGetDriverEntryPoint", In(STR, "symbol"), Out(PTR, "funcPtr"), In(U64, "flags"),
-     ptds="_ptsz", editions="..11", by_hand=True, as_="cudaGetDriverEntryPoint_11")
+     ptds="_ptsz", editions="11", by_hand=True, as_="cudaGetDriverEntryPoint_11")
 call("cudaGetDriverEntryPoint", In(STR, "symbol"), Out(PTR, "funcPtr"), In(U64, "flags"),
      Out(cudaDriverEntryPointQueryResult, "driverStatus"), ptds="_ptsz", editions="12..",
      by_hand=True)
@@ -30,7 +30,7 @@ call("cudaGetDriverEntryPointByVersion", In(STR, "symbol"), Out(PTR, "funcPtr"),
 call("cudaGetExportTable", In(Ptr("const void **"), "ppExportTable"),
      In(Ref(cudaUUID_t), "pExportTableId"), driver="cuGetExportTable")
 call("cudaGetFuncBySymbol", Out(cudaFunction_t, "functionPtr"), In(CPTR, "symbolPtr"),
-     by_hand=True)
+     editions="11..", by_hand=True)
 call("cudaGetKernel", Out(cudaKernel_t, "kernel"), In(CPTR, "entry"), editions="12..",
      by_hand=True)
 call("cudaKernelSetAttributeForDevice", In(cudaKernel_t, "kernel"), In(cudaFuncAttribute, "attr"),
@@ -42,7 +42,7 @@ call("cudaLaunchCooperativeKernel", In(CPTR, "func"), In(dim3, "gridDim"), In(di
 call("cudaLaunchKernel", In(CPTR, "func"), In(dim3, "gridDim"), In(dim3, "blockDim"),
      Out(PTR, "args"), In(SIZE, "sharedMem"), In(cudaStream_t, "stream"), ptds=True, by_hand=True)
 call("cudaLaunchKernelExC", In(Ref(cudaLaunchConfig_t), "config"), In(CPTR, "func"),
-     Out(PTR, "args"), ptds="_ptsz", by_hand=True)
+     Out(PTR, "args"), ptds="_ptsz", editions="11..", by_hand=True)
 call("cudaLibraryEnumerateKernels", Out(cudaKernel_t, "kernels"), In(U32, "numKernels"),
      In(cudaLibrary_t, "lib"), editions="12..", driver="cuLibraryEnumerateKernels")
 call("cudaLibraryGetGlobal", Out(PTR, "dptr"), Out(SIZE, "bytes"), In(cudaLibrary_t, "library"),
@@ -65,16 +65,16 @@ call("cudaLibraryLoadFromFile", Out(cudaLibrary_t, "library"), In(STR, "fileName
      In(U32, "numLibraryOptions"), editions="12..", driver="cuLibraryLoadFromFile")
 call("cudaLibraryUnload", In(cudaLibrary_t, "library"), editions="12..", driver="cuLibraryUnload")
 call("cudaOccupancyAvailableDynamicSMemPerBlock", Out(SIZE, "dynamicSmemSize"), In(CPTR, "func"),
-     In(I32, "numBlocks"), In(I32, "blockSize"), by_hand=True)
+     In(I32, "numBlocks"), In(I32, "blockSize"), editions="11..", by_hand=True)
 call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", Out(I32, "numBlocks"), In(CPTR, "func"),
      In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), by_hand=True)
 call("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", Out(I32, "numBlocks"),
      In(CPTR, "func"), In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), In(U32, "flags"),
      by_hand=True)
 call("cudaOccupancyMaxActiveClusters", Out(I32, "numClusters"), In(CPTR, "func"),
-     In(Ref(cudaLaunchConfig_t), "launchConfig"), by_hand=True)
+     In(Ref(cudaLaunchConfig_t), "launchConfig"), editions="11..", by_hand=True)
 call("cudaOccupancyMaxPotentialClusterSize", Out(I32, "clusterSize"), In(CPTR, "func"),
-     In(Ref(cudaLaunchConfig_t), "launchConfig"), by_hand=True)
+     In(Ref(cudaLaunchConfig_t), "launchConfig"), editions="11..", by_hand=True)
 call("cudaSubgridCreate", editions="13..", since=13040, missing="not documented", header="none")
 call("cudaSubgridWorkerGridCreate", editions="13..", since=13040, missing="not documented",
      header="none")

@@ -3,20 +3,21 @@
 call("cudaArrayGetInfo", Out(cudaChannelFormatDesc, "desc"), Out(cudaExtent, "extent"),
      Out(U32, "flags"), In(cudaArray_t, "array"), by_hand=True)
 call("cudaArrayGetMemoryRequirements", Out(cudaArrayMemoryRequirements, "memoryRequirements"),
-     In(cudaArray_t, "array"), In(I32, "device"), driver="cuArrayGetMemoryRequirements")
+     In(cudaArray_t, "array"), In(I32, "device"), editions="11..",
+     driver="cuArrayGetMemoryRequirements")
 call("cudaArrayGetPlane", Out(cudaArray_t, "pPlaneArray"), In(cudaArray_t, "hArray"),
-     In(U32, "planeIdx"), driver="cuArrayGetPlane")
+     In(U32, "planeIdx"), editions="11..", driver="cuArrayGetPlane")
 call("cudaArrayGetSparseProperties", Out(cudaArraySparseProperties, "sparseProperties"),
-     In(cudaArray_t, "array"), driver="cuArrayGetSparseProperties")
+     In(cudaArray_t, "array"), editions="11..", driver="cuArrayGetSparseProperties")
 call("cudaDeviceGetDefaultMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"),
-     driver="cuDeviceGetDefaultMemPool")
-call("cudaDeviceGetMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"),
+     editions="11..", driver="cuDeviceGetDefaultMemPool")
+call("cudaDeviceGetMemPool", Out(cudaMemPool_t, "memPool"), In(I32, "device"), editions="11..",
      driver="cuDeviceGetMemPool")
-call("cudaDeviceSetMemPool", In(I32, "device"), In(cudaMemPool_t, "memPool"),
+call("cudaDeviceSetMemPool", In(I32, "device"), In(cudaMemPool_t, "memPool"), editions="11..",
      driver="cuDeviceSetMemPool")
 call("cudaFree", In(PTR, "devPtr"), by_hand=True)
 call("cudaFreeArray", In(cudaArray_t, "array"), by_hand=True)
-call("cudaFreeAsync", In(PTR, "devPtr"), In(cudaStream_t, "hStream"), ptds=True,
+call("cudaFreeAsync", In(PTR, "devPtr"), In(cudaStream_t, "hStream"), ptds=True, editions="11..",
      driver="cuMemFreeAsync")
 call("cudaFreeHost", In(PTR, "ptr"), driver="cuMemFreeHost")
 call("cudaFreeMipmappedArray", In(cudaMipmappedArray_t, "mipmappedArray"),
@@ -39,9 +40,9 @@ call("cudaMalloc3DArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDes
 call("cudaMallocArray", Out(cudaArray_t, "array"), In(Ref(cudaChannelFormatDesc), "desc"),
      In(SIZE, "width"), In(SIZE, "height"), In(U32, "flags"), by_hand=True)
 call("cudaMallocAsync", Out(PTR, "devPtr"), In(SIZE, "size"), In(cudaStream_t, "hStream"),
-     ptds=True, by_hand=True)
+     ptds=True, editions="11..", by_hand=True)
 call("cudaMallocFromPoolAsync", Out(PTR, "ptr"), In(SIZE, "size"), In(cudaMemPool_t, "memPool"),
-     In(cudaStream_t, "stream"), ptds=True, by_hand=True)
+     In(cudaStream_t, "stream"), ptds=True, editions="11..", by_hand=True)
 call("cudaMallocHost", Out(PTR, "ptr"), In(SIZE, "size"), by_hand=True)
 call("cudaMallocManaged", Out(PTR, "devPtr"), In(SIZE, "size"), In(U32, "flags"),
      by_hand=True)
@@ -59,35 +60,36 @@ call("cudaMemGetLocationInfo", In(PTR, "devPtr"), In(SIZE, "size"), In(SIZE, "su
 call("cudaMemGetMemPool", Out(cudaMemPool_t, "memPool"), Out(cudaMemLocation, "location"),
      In(cudaMemAllocationType, "type"), editions="13..", driver="cuMemGetMemPool")
 call("cudaMemPoolCreate", Out(cudaMemPool_t, "memPool"), In(Ref(cudaMemPoolProps), "poolProps"),
-     driver="cuMemPoolCreate")
-call("cudaMemPoolDestroy", In(cudaMemPool_t, "memPool"), driver="cuMemPoolDestroy")
+     editions="11..", driver="cuMemPoolCreate")
+call("cudaMemPoolDestroy", In(cudaMemPool_t, "memPool"), editions="11..", driver="cuMemPoolDestroy")
 call("cudaMemPoolExportPointer", Out(cudaMemPoolPtrExportData, "exportData"), In(PTR, "ptr"),
-     driver="cuMemPoolExportPointer")
-call("cudaMemPoolExportToShareableHandle", In(PTR, "shareableHandle"),
-     In(cudaMemPool_t, "memPool"), In(cudaMemAllocationHandleType, "handleType"), In(U32, "flags"),
+     editions="11..", driver="cuMemPoolExportPointer")
+call("cudaMemPoolExportToShareableHandle", In(PTR, "shareableHandle"), In(cudaMemPool_t, "memPool"),
+     In(cudaMemAllocationHandleType, "handleType"), In(U32, "flags"), editions="11..",
      driver="cuMemPoolExportToShareableHandle")
 call("cudaMemPoolGetAccess", Out(cudaMemAccessFlags, "flags"), In(cudaMemPool_t, "memPool"),
-     Out(cudaMemLocation, "location"), driver="cuMemPoolGetAccess")
+     Out(cudaMemLocation, "location"), editions="11..", driver="cuMemPoolGetAccess")
 call("cudaMemPoolGetAttribute", In(cudaMemPool_t, "memPool"), In(cudaMemPoolAttr, "attr"),
-     In(PTR, "value"), driver="cuMemPoolGetAttribute")
+     In(PTR, "value"), editions="11..", driver="cuMemPoolGetAttribute")
 call("cudaMemPoolImportFromShareableHandle", Out(cudaMemPool_t, "memPool"),
      In(PTR, "shareableHandle"), In(cudaMemAllocationHandleType, "handleType"), In(U32, "flags"),
-     driver="cuMemPoolImportFromShareableHandle")
+     editions="11..", driver="cuMemPoolImportFromShareableHandle")
 call("cudaMemPoolImportPointer", Out(PTR, "ptr"), In(cudaMemPool_t, "memPool"),
-     Out(cudaMemPoolPtrExportData, "exportData"), driver="cuMemPoolImportPointer")
+     Out(cudaMemPoolPtrExportData, "exportData"), editions="11..", driver="cuMemPoolImportPointer")
 call("cudaMemPoolSetAccess", In(cudaMemPool_t, "memPool"), In(Ref(cudaMemAccessDesc), "descList"),
-     In(SIZE, "count"), driver="cuMemPoolSetAccess")
+     In(SIZE, "count"), editions="11..", driver="cuMemPoolSetAccess")
 call("cudaMemPoolSetAttribute", In(cudaMemPool_t, "memPool"), In(cudaMemPoolAttr, "attr"),
-     In(PTR, "value"), driver="cuMemPoolSetAttribute")
-call("cudaMemPoolTrimTo", In(cudaMemPool_t, "memPool"), In(SIZE, "minBytesToKeep"),
+     In(PTR, "value"), editions="11..", driver="cuMemPoolSetAttribute")
+call("cudaMemPoolTrimTo", In(cudaMemPool_t, "memPool"), In(SIZE, "minBytesToKeep"), editions="11..",
      driver="cuMemPoolTrimTo")
 call("cudaMemSetMemPool", Out(cudaMemLocation, "location"), In(cudaMemAllocationType, "type"),
      In(cudaMemPool_t, "memPool"), editions="13..", driver="cuMemSetMemPool")
 call("cudaMipmappedArrayGetMemoryRequirements",
      Out(cudaArrayMemoryRequirements, "memoryRequirements"), In(cudaMipmappedArray_t, "mipmap"),
-     In(I32, "device"), driver="cuMipmappedArrayGetMemoryRequirements")
+     In(I32, "device"), editions="11..", driver="cuMipmappedArrayGetMemoryRequirements")
 call("cudaMipmappedArrayGetSparseProperties", Out(cudaArraySparseProperties, "sparseProperties"),
-     In(cudaMipmappedArray_t, "mipmap"), driver="cuMipmappedArrayGetSparseProperties")
+     In(cudaMipmappedArray_t, "mipmap"), editions="11..",
+     driver="cuMipmappedArrayGetSparseProperties")
 
 # Until CUDA 9 and in CUDA 10; since 11 `type` stands for both.
 struct("cudaPointerAttributes_8", F(cudaMemoryType, "memoryType"), F(I32, "device"),

@@ -14,7 +14,7 @@ call("cudaEventQuery", In(cudaEvent_t, "event"), driver="cuEventQuery")
 call("cudaEventRecord", In(cudaEvent_t, "event"), In(cudaStream_t, "stream"), ptds=True,
      driver="cuEventRecord")
 call("cudaEventRecordWithFlags", In(cudaEvent_t, "event"), In(cudaStream_t, "stream"),
-     In(U32, "flags"), ptds=True, driver="cuEventRecordWithFlags")
+     In(U32, "flags"), ptds=True, editions="11..", driver="cuEventRecordWithFlags")
 call("cudaEventSynchronize", In(cudaEvent_t, "event"), driver="cuEventSynchronize")
 call("cudaLaunchHostFunc", In(cudaStream_t, "stream"), In(cudaHostFn_t, "fn"), In(PTR, "userData"),
      ptds=True, driver="cuLaunchHostFunc")
@@ -26,7 +26,7 @@ call("cudaStreamAddCallback", In(cudaStream_t, "stream"), In(cudaStreamCallback_
 call("cudaStreamAttachMemAsync", In(cudaStream_t, "stream"), In(PTR, "devPtr"), In(SIZE, "length"),
      In(U32, "flags"), ptds=True, driver="cuStreamAttachMemAsync")
 call("cudaStreamCopyAttributes", In(cudaStream_t, "dstStream"), In(cudaStream_t, "srcStream"),
-     ptds=True, driver="cuStreamCopyAttributes")
+     ptds=True, editions="11..", driver="cuStreamCopyAttributes")
 call("cudaStreamCreate", Out(cudaStream_t, "pStream"), driver="cuStreamCreate(pStream, 0)")
 call("cudaStreamCreateWithFlags", Out(cudaStream_t, "pStream"), In(U32, "flags"),
      driver="cuStreamCreate")
@@ -34,7 +34,7 @@ call("cudaStreamCreateWithPriority", Out(cudaStream_t, "pStream"), In(U32, "flag
      In(I32, "priority"), driver="cuStreamCreateWithPriority")
 call("cudaStreamDestroy", In(cudaStream_t, "stream"), driver="cuStreamDestroy_v2")
 call("cudaStreamGetAttribute", In(cudaStream_t, "stream"), In(cudaLaunchAttributeID, "attr"),
-     Out(cudaLaunchAttributeValue, "value"), ptds=True, by_hand=True)
+     Out(cudaLaunchAttributeValue, "value"), ptds=True, editions="11..", by_hand=True)
 call("cudaStreamGetDevResource", In(cudaStream_t, "hStream"), In(PTR, "resource", c="void *"),
      In(cudaDevResourceType, "type"), ptds=True, editions="13..", since=13040,
      missing="it needs a driver call that came after CUDA 13.0")
@@ -50,7 +50,7 @@ call("cudaStreamIsCapturing", In(cudaStream_t, "stream"),
      Out(cudaStreamCaptureStatus, "pCaptureStatus"), ptds=True, driver="cuStreamIsCapturing")
 call("cudaStreamQuery", In(cudaStream_t, "stream"), ptds=True, driver="cuStreamQuery")
 call("cudaStreamSetAttribute", In(cudaStream_t, "stream"), In(cudaLaunchAttributeID, "attr"),
-     In(Ref(cudaLaunchAttributeValue), "param"), ptds=True, by_hand=True)
+     In(Ref(cudaLaunchAttributeValue), "param"), ptds=True, editions="11..", by_hand=True)
 call("cudaStreamSynchronize", In(cudaStream_t, "stream"), ptds=True, driver="cuStreamSynchronize")
 call("cudaStreamWaitEvent", In(cudaStream_t, "stream"), In(cudaEvent_t, "event"), In(U32, "flags"),
      ptds=True, driver="cuStreamWaitEvent")

@@ -22,12 +22,12 @@ call("cudaCreateTextureObject", Out(cudaTextureObject_t, "pTexObject"),
      In(Ref(cudaResourceViewDesc), "pResViewDesc"), editions="13..", by_hand=True)
 call("cudaCreateTextureObject_v2", Out(cudaTextureObject_t, "pTexObject"),
      In(Ref(cudaResourceDesc_12), "pResDesc"), In(Ref(cudaTextureDesc_v2), "pTexDesc"),
-     In(Ref(cudaResourceViewDesc_12), "pResViewDesc"), editions="..11", by_hand=True)
+     In(Ref(cudaResourceViewDesc_12), "pResViewDesc"), editions="11", by_hand=True)
 call("cudaDestroySurfaceObject", In(cudaSurfaceObject_t, "surfObject"),
      driver="cuSurfObjectDestroy")
 call("cudaDestroyTextureObject", In(cudaTextureObject_t, "texObject"), driver="cuTexObjectDestroy")
 call("cudaDeviceGetTexture1DLinearMaxWidth", Out(SIZE, "maxWidthInElements"),
-     In(Ref(cudaChannelFormatDesc), "fmtDesc"), In(I32, "device"), by_hand=True)
+     In(Ref(cudaChannelFormatDesc), "fmtDesc"), In(I32, "device"), editions="11..", by_hand=True)
 call("cudaGetChannelDesc", Out(cudaChannelFormatDesc, "desc"), In(cudaArray_const_t, "array"),
      by_hand=True)
 call("cudaGetSurfaceObjectResourceDesc", Out(cudaResourceDesc_12, "pResDesc"),
@@ -54,4 +54,4 @@ call("cudaGetTextureObjectTextureDesc", Out(cudaTextureDesc_11, "pTexDesc"),
 call("cudaGetTextureObjectTextureDesc", Out(cudaTextureDesc, "pTexDesc"),
      In(cudaTextureObject_t, "texObject"), editions="12..", by_hand=True)
 call("cudaGetTextureObjectTextureDesc_v2", Out(cudaTextureDesc_v2, "pTexDesc"),
-     In(cudaTextureObject_t, "texObject"), editions="..11", by_hand=True)
+     In(cudaTextureObject_t, "texObject"), editions="11", by_hand=True)
