@@ -121,9 +121,16 @@ cudaError_t
 hed_rt_cudaGetChannelDesc(const struct hed_rt_driver *cu, cudaChannelFormatDesc *desc,
                           cudaArray_const_t array)
 {
+    cudaChannelFormatDesc d;
+    cudaError_t r;
+
     if (!desc)
         return cudaErrorInvalidValue;
-    return hed_rt_cudaArrayGetInfo(cu, desc, NULL, NULL, (cudaArray_t)(uintptr_t)array);
+    /* Unlike that one, it leaves the place alone if it fails. */
+    r = hed_rt_cudaArrayGetInfo(cu, &d, NULL, NULL, (cudaArray_t)(uintptr_t)array);
+    if (r == cudaSuccess)
+        *desc = d;
+    return r;
 }
 
 cudaError_t

@@ -308,21 +308,26 @@ hed_rt_cudaSetDevice(const struct hed_rt_driver *cu, int device)
     if (device < 0 || device >= count)
         return cudaErrorInvalidDevice;
     if (hed_rt_version < 12000 &&
-        !(device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed)))
-        return (cudaError_t)enter_later(device);
-    r = (cudaError_t)enter_primary(device);
-    /* What comes next must not run on the device that the thread had before, unless the program
-     * has contexts of its own. */
-    if (r != cudaSuccess)
-        (void)enter_later(device);
+        !(device < DEVICES_MAX && atomic_load_explicit(&primary[device], memory_order_relaxed))) {
+        r = (cudaError_t)enter_later(device);
+    } else {
+        r = (cudaError_t)enter_primary(device);
+        /* What comes next must not run on the device that the thread had before, unless the program
+         * has contexts of its own. */
+        if (r != cudaSuccess)
+            (void)enter_later(device);
+    }
+    hed_rt_thread.keeps |= r == cudaSuccess;
     return r;
 }
 
-/* "the first device in the list is tried first" of those that the thread may use. */
+/* "the first device in the list is tried first" of those that the thread may use, unless
+ * cudaSetDevice() has said which. */
 cudaError_t
 hed_rt_cudaSetValidDevices(const struct hed_rt_driver *cu, int *device_arr, int len)
 {
     int count = 0;
+    int device;
     const cudaError_t r = hed_rt_count_devices(cu, &count);
 
     if (r != cudaSuccess)
@@ -332,7 +337,8 @@ hed_rt_cudaSetValidDevices(const struct hed_rt_driver *cu, int *device_arr, int 
     for (int i = 0; i < len; i++)
         if (device_arr[i] < 0 || device_arr[i] >= count)
             return cudaErrorInvalidDevice;
-    return (cudaError_t)enter_later(len ? device_arr[0] : 0);
+    return hed_rt_thread.keeps ? hed_rt_device(&device)
+                               : (cudaError_t)enter_later(len ? device_arr[0] : 0);
 }
 
 cudaError_t

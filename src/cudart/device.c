@@ -108,6 +108,8 @@ hed_rt_cudaSetDeviceFlags(const struct hed_rt_driver *cu, unsigned int flags)
     e = hed_rt_device(&device);
     if (e == cudaSuccess && current && hed_rt_is_others_context(current, device))
         return cudaErrorIncompatibleDriverContext;
+    if (e == cudaSuccess && current && hed_rt_version < 11000)
+        return cudaErrorSetOnActiveProcess;
     return e == cudaSuccess ? hed_rt_set_flags(cu, device, flags) : e;
 }
 
@@ -137,12 +139,30 @@ hed_rt_cudaGetDeviceFlags(const struct hed_rt_driver *cu, unsigned int *flags)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
+/* The primary context of another device, for calls that change the one of this device: it has to be
+ * current. */
+static cudaError_t
+peer_of_primary(const struct hed_rt_driver *cu, int device, CUcontext *out)
+{
+    CUcontext current = NULL;
+    CUdevice here;
+    CUresult r = cu->cuCtxGetCurrent(&current);
+
+    if (r == CUDA_SUCCESS)
+        r = cu->cuCtxGetDevice(&here);
+    if (r != CUDA_SUCCESS)
+        return (cudaError_t)r;
+    if (hed_rt_is_others_context(current, here))
+        return cudaErrorIncompatibleDriverContext;
+    return hed_rt_peer(device, out);
+}
+
 cudaError_t
 hed_rt_cudaDeviceEnablePeerAccess(const struct hed_rt_driver *cu, int peerDevice,
                                   unsigned int flags)
 {
     CUcontext peer = NULL;
-    const cudaError_t r = hed_rt_peer(peerDevice, &peer);
+    const cudaError_t r = peer_of_primary(cu, peerDevice, &peer);
 
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxEnablePeerAccess(peer, flags) : r;
 }
@@ -167,7 +187,7 @@ cudaError_t
 hed_rt_cudaDeviceDisablePeerAccess(const struct hed_rt_driver *cu, int peerDevice)
 {
     CUcontext peer = NULL;
-    const cudaError_t r = hed_rt_peer(peerDevice, &peer);
+    const cudaError_t r = peer_of_primary(cu, peerDevice, &peer);
 
     return r == cudaSuccess ? (cudaError_t)cu->cuCtxDisablePeerAccess(peer) : r;
 }

@@ -28,11 +28,24 @@ cudaGetErrorName(cudaError_t error)
     return e ? e->name : "unrecognized error code";
 }
 
+/* Texts that were reworded later. */
+static const struct {
+    int number, until; /* the version that has today's text */
+    const char *text;
+} older_texts[] = {
+    {cudaErrorInvalidNormSetting, 12000,
+     "read as normalized float not supported for 32-bit non float type"},
+    {cudaErrorDevicesUnavailable, 11000, "all CUDA-capable devices are busy or unavailable"},
+};
+
 HED_EXPORT const char *
 cudaGetErrorString(cudaError_t error)
 {
     const struct hed_rt_error *e = error_of_edition(error);
 
+    for (size_t i = 0; e && i < sizeof older_texts / sizeof older_texts[0]; i++)
+        if (e->number == older_texts[i].number && hed_rt_version < older_texts[i].until)
+            return older_texts[i].text;
     return e ? e->text : "unrecognized error code";
 }
 

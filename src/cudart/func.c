@@ -105,6 +105,29 @@ hed_rt_cudaFuncGetAttributes_11(const struct hed_rt_driver *cu, cudaFuncAttribut
     return describe_function(cu, attr, sizeof *attr, func);
 }
 
+/* The function of a kernel in the current context. */
+static cudaError_t
+function_here(const struct hed_rt_driver *cu, const void *func, CUfunction *out)
+{
+    CUkernel kernel;
+    const cudaError_t r = hed_rt_kernel(cu, func, &kernel);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuKernelGetFunction(out, kernel) : r;
+}
+
+/* A kernel that is about to be changed. The driver would do that even in a context that has failed,
+ * but does not give its function there. */
+static cudaError_t
+kernel_to_change(const struct hed_rt_driver *cu, const void *func, CUkernel *kernel, int *device)
+{
+    cudaError_t r = kernel_and_device(cu, func, kernel, device);
+    CUfunction unused;
+
+    if (r == cudaSuccess)
+        r = (cudaError_t)cu->cuKernelGetFunction(&unused, *kernel);
+    return r;
+}
+
 cudaError_t
 hed_rt_cudaFuncSetAttribute(const struct hed_rt_driver *cu, const void *func,
                             cudaFuncAttribute attr, int value)
@@ -115,7 +138,7 @@ hed_rt_cudaFuncSetAttribute(const struct hed_rt_driver *cu, const void *func,
 
     if (attr < cudaFuncAttributeMaxDynamicSharedMemorySize || attr >= cudaFuncAttributeMax)
         return cudaErrorInvalidValue;
-    r = kernel_and_device(cu, func, &kernel, &device);
+    r = kernel_to_change(cu, func, &kernel, &device);
     return r == cudaSuccess ? (cudaError_t)cu->cuKernelSetAttribute((CUfunction_attribute)attr,
                                                                     value, kernel, device)
                             : r;
@@ -127,21 +150,11 @@ hed_rt_cudaFuncSetCacheConfig(const struct hed_rt_driver *cu, const void *func,
 {
     CUkernel kernel;
     int device;
-    const cudaError_t r = kernel_and_device(cu, func, &kernel, &device);
+    const cudaError_t r = kernel_to_change(cu, func, &kernel, &device);
 
     return r == cudaSuccess
                ? (cudaError_t)cu->cuKernelSetCacheConfig(kernel, (CUfunc_cache)cacheConfig, device)
                : r;
-}
-
-/* The function of a kernel in the current context. */
-static cudaError_t
-function_here(const struct hed_rt_driver *cu, const void *func, CUfunction *out)
-{
-    CUkernel kernel;
-    const cudaError_t r = hed_rt_kernel(cu, func, &kernel);
-
-    return r == cudaSuccess ? (cudaError_t)cu->cuKernelGetFunction(out, kernel) : r;
 }
 
 cudaError_t

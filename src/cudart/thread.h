@@ -21,6 +21,7 @@ struct hed_rt_thread {
     struct hed_rt_outer *outer;  /* those around it: launch.c */
     unsigned arrived;            /* hed_rt_age when it last saw to its context; 0: never */
     bool chosen;                 /* has chosen its device, and will take its context later */
+    bool keeps;                  /* cudaSetDevice() has chosen it, so that no list changes it */
     bool places;                 /* gives managed variables their addresses: registry.c */
 };
 

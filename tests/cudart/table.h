@@ -27,6 +27,9 @@
 #define QUIET(name, types, args) \
     (table_find(#name) ? table_quiet(((int(*) types)table_function())args) : TABLE_ABSENT)
 
+/* A call that crashes NVIDIA's runtimes before this edition. */
+#define TRY_SINCE(edition, ...) (table_edition() < (edition) ? 0 : TRY(__VA_ARGS__))
+
 /* Kinds of copies. */
 enum { TO_HOST_FROM_HOST, TO_DEVICE, TO_HOST, ON_DEVICE, DEFAULT_KIND, BAD_KIND = 9 };
 
@@ -195,7 +198,7 @@ struct table_node {
     long long reserved2;
 };
 
-/* A function of the runtime by its name, which table_function() gives; the edition (11 to 13). */
+/* A function of the runtime by its name, which table_function() gives; the edition (10 to 13). */
 bool table_find(const char *name);
 void *table_function(void);
 int table_edition(void);

@@ -97,6 +97,7 @@ asking_arrays(void *array)
     table_show("%d %d %d %d kind %d", channel.x, channel.y, channel.z, channel.w, channel.kind);
     TRY("no place", cudaGetChannelDesc, (struct table_channel *, const void *), (NULL, array));
     TRY("no array", cudaGetChannelDesc, (struct table_channel *, const void *), (&channel, NULL));
+    table_show("%d %d %d %d kind %d", channel.x, channel.y, channel.z, channel.w, channel.kind);
     TRY("not sparse", cudaArrayGetSparseProperties, (void *, void *), (room, array));
     TRY("no array", cudaArrayGetSparseProperties, (void *, void *), (room, NULL));
     TRY("not deferred", cudaArrayGetMemoryRequirements, (void *, void *, int), (room, array, 0));

@@ -248,6 +248,30 @@ peers_of_devices(void)
     TRY("no list", cudaDeviceGetNvSciSyncAttributes, (void *, int, int), (NULL, 0, 1));
 }
 
+static void
+flags_of_active_devices(void)
+{
+    unsigned flags = 77;
+    int device = 77;
+
+    QUIET(cudaSetDevice, (int), (0));
+    QUIET(cudaFree, (void *), (NULL));
+    TRY("active", cudaSetDeviceFlags, (unsigned), (4));
+    TRY("active", cudaGetDeviceFlags, (unsigned *), (&flags));
+    table_show("flags %u", flags);
+    TRY("active, bad", cudaSetDeviceFlags, (unsigned), (3));
+    TRY("active, none", cudaSetDeviceFlags, (unsigned), (0));
+    QUIET(cudaSetDevice, (int), (1));
+    TRY("after a device", cudaSetValidDevices, (int *, int), (&(int){0}, 1));
+    TRY("after a device and a list", cudaGetDevice, (int *), (&device));
+    table_show("device %d", device);
+    QUIET(cudaFree, (void *), (NULL));
+    TRY("active", cudaSetValidDevices, (int *, int), (&(int){0}, 1));
+    TRY("active, after a list", cudaGetDevice, (int *), (&device));
+    table_show("device %d", device);
+    QUIET(cudaSetDevice, (int), (0));
+}
+
 void
 table_devices(void)
 {
@@ -264,6 +288,7 @@ table_devices(void)
     addresses_of_devices();
     current_device();
     settings_of_devices();
+    flags_of_active_devices();
     peers_of_devices();
     TRY("plain", cudaDeviceSynchronize, (void), ());
     TRY("old name", cudaThreadSynchronize, (void), ());

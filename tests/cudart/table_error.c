@@ -17,9 +17,22 @@ wait_at_gate(void *unused)
         ;
 }
 
+/* A hash of a text (FNV-1a): NVIDIA's words are not repeated here. */
+static uint32_t
+hash_text(const char *text)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
 static void
 names_of_errors(void)
 {
+    static const int texts[] = {1, 2, 27, 35, 46, 98, 100, 400, 700, 719};
+
     for (int i = 0; i < 1000; i++) {
         if (strcmp(table_error(i), "unknown") != 0)
             printf("error %d: %s\n", i, table_error(i));
@@ -32,6 +45,11 @@ names_of_errors(void)
             printf("error %d: name %s, %s\n", i, table_error(i),
                    text && *text ? "text" : "no text");
         }
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (table_find("cudaGetErrorString"))
+            printf("error %d: text %08x\n", texts[i],
+                   hash_text(((const char *(*)(int))table_function())(texts[i])));
     }
 }
 
@@ -170,6 +188,8 @@ table_faults(void)
     TRY("nothing, after the fault", cudaFreeHost, (void *), (NULL));
     TRY("after the fault", cudaFuncGetAttributes, (struct table_function_info *, const void *),
         (&info, &table_add));
+    TRY("after the fault", cudaFuncSetAttribute, (const void *, int, int), (&table_add, 9, 50));
+    TRY("after the fault", cudaFuncSetCacheConfig, (const void *, int), (&table_add, 1));
     TRY("after the fault", cudaGetDevice, (int *), (&device));
     TRY("after the fault", cudaSetDevice, (int), (0));
     TRY("after the fault", cudaGetDeviceCount, (int *), (&device));

@@ -287,8 +287,8 @@ capture_info(void *stream)
         TRY("no capture", cudaStreamGetCaptureInfo, (void *, int *, unsigned long long *),
             (stream, &status, &id));
         table_show("%d", status);
-        TRY("no place", cudaStreamGetCaptureInfo, (void *, int *, unsigned long long *),
-            (stream, NULL, &id));
+        TRY_SINCE(11, "no place", cudaStreamGetCaptureInfo, (void *, int *, unsigned long long *),
+                  (stream, NULL, &id));
         TRY("no capture", cudaStreamGetCaptureInfo_v2,
             (void *, int *, unsigned long long *, void **, const void **, size_t *),
             (stream, &status, &id, NULL, NULL, NULL));

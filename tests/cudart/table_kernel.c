@@ -160,6 +160,18 @@ table_functions(void)
 
 #define LAUNCH (const void *, struct table_dim3, struct table_dim3, void **, size_t, void *)
 
+/* What the runtime gives for a stub, instead of the stub. */
+static void
+launches_of_handles(void)
+{
+    void *kernel = NULL, *function = NULL;
+
+    if (QUIET(cudaGetFuncBySymbol, (void **, const void *), (&function, &table_shared)) == 0)
+        TRY("a function", cudaLaunchKernel, LAUNCH, (function, one, warp, NULL, 0, NULL));
+    if (QUIET(cudaGetKernel, (void **, const void *), (&kernel, &table_shared)) == 0)
+        TRY("a kernel", cudaLaunchKernel, LAUNCH, (kernel, one, warp, NULL, 0, NULL));
+}
+
 static void
 launches_of_functions(void *stream, void **args)
 {
@@ -282,6 +294,7 @@ table_launches(void)
     table_show("values %d %d %d", values[1], values[7], values[8]);
     launches_with_attributes(stream, args);
     pushed_configurations(stream);
+    launches_of_handles();
     QUIET(cudaSetDevice, (int), (1));
     TRY("a stream of the other device", cudaLaunchKernel, LAUNCH,
         (&table_shared, one, warp, NULL, 0, stream));

@@ -76,7 +76,7 @@ asking_streams(void *stream)
     TRY("no capture", cudaStreamIsCapturing, (void *, int *), (stream, &status));
     table_show("%d", status);
     TRY("default", cudaStreamIsCapturing, (void *, int *), (NULL, &status));
-    TRY("no place", cudaStreamIsCapturing, (void *, int *), (stream, NULL));
+    TRY_SINCE(11, "no place", cudaStreamIsCapturing, (void *, int *), (stream, NULL));
     TRY("old name", cudaStreamQuery_ptsz, (void *), (stream));
     TRY("default", cudaStreamQuery_ptsz, (void *), (NULL));
     TRY("default", cudaStreamSynchronize_ptsz, (void *), (NULL));

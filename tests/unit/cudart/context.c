@@ -145,7 +145,7 @@ play_driver(void **state)
         assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
         retained[i] = 0;
     }
-    hed_rt_thread.chosen = false;
+    hed_rt_thread.chosen = hed_rt_thread.keeps = false;
     return 0;
 }
 
@@ -317,11 +317,24 @@ a_chosen_device_hides_contexts_below(void **state)
     assert_int_equal(device, 1);
     assert_ptr_equal(below, PRIMARY(0));
     assert_int_equal(play_set(PRIMARY(0)), 0);
+    hed_rt_thread.keeps = false; /* as in a thread that has chosen none */
     assert_int_equal(hed_rt_cudaSetValidDevices(cu, &first, 1), cudaSuccess);
     assert_int_equal(hed_rt_device(&device), cudaSuccess);
     assert_int_equal(device, 1);
     current = below = NULL;
     assert_int_equal(hed_rt_cudaDeviceReset(cu), cudaSuccess);
+}
+
+static void
+a_list_leaves_a_chosen_device_alone(void **state)
+{
+    int device = -1;
+    int first = 0;
+
+    assert_int_equal(hed_rt_cudaSetDevice(cu, 1), cudaSuccess);
+    assert_int_equal(hed_rt_cudaSetValidDevices(cu, &first, 1), cudaSuccess);
+    assert_int_equal(hed_rt_device(&device), cudaSuccess);
+    assert_int_equal(device, 1);
 }
 
 static void
@@ -338,10 +351,21 @@ a_device_that_cannot_be_entered_leaves_the_stack_alone(void **state)
 static void
 a_peer_that_others_have_reset_is_taken_again(void **state)
 {
+    assert_int_equal(hed_rt_arrive(), cudaSuccess);
     assert_int_equal(hed_rt_cudaDeviceEnablePeerAccess(cu, 1, 0), cudaSuccess);
     retained[1] = 0;
     assert_int_equal(hed_rt_cudaDeviceEnablePeerAccess(cu, 1, 0), cudaSuccess);
     assert_int_equal(retained[1], 1);
+}
+
+static void
+contexts_of_the_programs_own_have_no_peers(void **state)
+{
+    current = OWN;
+    assert_int_equal(hed_rt_cudaDeviceEnablePeerAccess(cu, 1, 0),
+                     cudaErrorIncompatibleDriverContext);
+    assert_int_equal(hed_rt_cudaDeviceDisablePeerAccess(cu, 1), cudaErrorIncompatibleDriverContext);
+    assert_int_equal(retained[1], 0);
 }
 
 static void
@@ -415,7 +439,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_lost_context_of_others_is_followed_by_one_of_its_device, play_driver),
     cmocka_unit_test_setup(a_chosen_device_hides_contexts_below, play_driver),
     cmocka_unit_test_setup(a_device_that_cannot_be_entered_leaves_the_stack_alone, play_driver),
+    cmocka_unit_test_setup(a_list_leaves_a_chosen_device_alone, play_driver),
     cmocka_unit_test_setup(a_peer_that_others_have_reset_is_taken_again, play_driver),
+    cmocka_unit_test_setup(contexts_of_the_programs_own_have_no_peers, play_driver),
     cmocka_unit_test_setup(a_forked_child_still_knows_the_count, play_driver),
     cmocka_unit_test_setup(devices_that_are_not_there_are_refused, play_driver),
 };
