@@ -5,11 +5,12 @@ driver count on it."""
 # They ask or tell about a device by its number, or about the process.
 without_context("cudaChooseDevice", "cudaDeviceCanAccessPeer", "cudaDeviceGetAttribute",
                 "cudaDeviceGetByPCIBusId", "cudaDeviceGetDevResource", "cudaDeviceGetExecutionCtx",
-                "cudaDeviceGetHostAtomicCapabilities", "cudaDeviceGetP2P*", "cudaDeviceGetPCIBusId",
+                "cudaDeviceGetHostAtomicCapabilities", "cudaDeviceGetP2P*",
                 "cudaDeviceGetTexture1DLinearMaxWidth", "cudaDevice*AsyncNotification",
                 "cudaDriverGetVersion", "cudaGetDevice*", "cudaGetDriverEntryPoint*",
                 "cudaGetExportTable", "cudaGLGetDevices", "cudaRuntimeGetVersion",
                 "cudaVDPAUGetDevice")
+without_context("cudaDeviceGetPCIBusId", editions="11..")
 # They choose the device, or see to its context themselves.
 without_context("cudaDeviceReset", "cudaGLSetGLDevice", "cudaInitDevice", "cudaSetDevice",
                 "cudaSetDeviceFlags", "cudaSetValidDevices", "cudaThreadExit",

@@ -53,4 +53,6 @@ call("cudaStreamSetAttribute", In(cudaStream_t, "stream"), In(cudaLaunchAttribut
      In(Ref(cudaLaunchAttributeValue), "param"), ptds=True, editions="11..", by_hand=True)
 call("cudaStreamSynchronize", In(cudaStream_t, "stream"), ptds=True, driver="cuStreamSynchronize")
 call("cudaStreamWaitEvent", In(cudaStream_t, "stream"), In(cudaEvent_t, "event"), In(U32, "flags"),
-     ptds=True, driver="cuStreamWaitEvent")
+     ptds=True, editions="..10", by_hand=True, as_="cudaStreamWaitEvent_10")
+call("cudaStreamWaitEvent", In(cudaStream_t, "stream"), In(cudaEvent_t, "event"), In(U32, "flags"),
+     ptds=True, editions="11..", driver="cuStreamWaitEvent")

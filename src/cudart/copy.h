@@ -41,7 +41,8 @@ cudaError_t hed_rt_copy_1d(void *dst, const void *src, size_t count, cudaMemcpyK
                            CUDA_MEMCPY3D_v2 *out);
 
 /* Where in a variable a copy begins, after the checks that copies with symbols make.
- * cudaErrorInvalidSymbol: it is no variable; cudaErrorInvalidValue: it is too short. */
+ * cudaErrorInvalidSymbol: it is no variable; cudaErrorInvalidValue (since CUDA 11): it is too
+ * short. */
 cudaError_t hed_rt_symbol_range(const struct hed_rt_driver *cu, const void *symbol, size_t count,
                                 size_t offset, CUdeviceptr *at);
 

@@ -6,6 +6,7 @@
 
 #include "cudart/copy.h"
 #include "cudart/driver.h"
+#include "cudart/front.h"
 #include "gen/cudart_calls.h"
 
 /* One row needs no pitch. */
@@ -26,7 +27,7 @@ describe_rows(void *dst, size_t dpitch, const void *src, size_t spitch, size_t w
         return cudaErrorInvalidPitchValue;
     r = hed_rt_copy_types(kind, &from, &to);
     if (r != cudaSuccess)
-        return r;
+        return hed_rt_version < 11000 ? cudaErrorInvalidValue : r;
     *out = (CUDA_MEMCPY2D_v2){
         .srcMemoryType = from,
         .srcPitch = spitch,

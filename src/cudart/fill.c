@@ -2,6 +2,7 @@
 #include <stdint.h>
 
 #include "cudart/driver.h"
+#include "cudart/front.h"
 #include "gen/cudart_calls.h"
 
 cudaError_t
@@ -64,7 +65,8 @@ fill_box(const struct hed_rt_driver *cu, const cudaPitchedPtr *p, int value,
 
     if (extent->width == 0 || extent->height == 0 || extent->depth == 0)
         return cudaSuccess;
-    if (extent->height > p->ysize ||
+    /* Before CUDA 11, the height of a layer only mattered if there was another one behind it. */
+    if ((extent->height > p->ysize && (extent->depth > 1 || hed_rt_version >= 11000)) ||
         ((extent->height > 1 || extent->depth > 1) && extent->width > p->pitch))
         return cudaErrorInvalidValue;
     /* Without gaps it is one run of bytes; without gaps between the layers, one sheet. */

@@ -1,11 +1,12 @@
 /* Memory of devices, managed memory, and pinned memory of the host.
  *
  * Nothing is a size that all calls accept: they say NULL and make no call of the driver. Except for
- * those with a stream, which leave it to the driver.
+ * those with a stream, which leave it to the driver, and two before CUDA 11.
  */
 #include <stdint.h>
 
 #include "cudart/driver.h"
+#include "cudart/front.h"
 #include "gen/cudart_calls.h"
 
 #define PITCH_ELEMENT 4 /* bytes; the driver's pitches are the same for all sizes */
@@ -31,6 +32,8 @@ hed_rt_cudaMallocManaged(const struct hed_rt_driver *cu, void **devPtr, size_t s
     CUresult r;
 
     if (!devPtr)
+        return cudaErrorInvalidValue;
+    if (size == 0 && hed_rt_version < 11000)
         return cudaErrorInvalidValue;
     if (size == 0) {
         *devPtr = NULL;
@@ -109,7 +112,8 @@ hed_rt_cudaMallocFromPoolAsync(const struct hed_rt_driver *cu, void **ptr, size_
     return (cudaError_t)r;
 }
 
-/* cudaFree(NULL) is how programs ask for a context, which the driver does not need for that. */
+/* cudaFree(NULL) is how programs ask for a context, which the driver does not need for that. Until
+ * errors got the driver's numbers, a bad pointer had an error of its own. */
 cudaError_t
 hed_rt_cudaFree(const struct hed_rt_driver *cu, void *devPtr)
 {
@@ -120,7 +124,9 @@ hed_rt_cudaFree(const struct hed_rt_driver *cu, void *devPtr)
         r = cu->cuCtxGetDevice(&device);
     if (r != CUDA_SUCCESS)
         return (cudaError_t)r;
-    return (cudaError_t)cu->cuMemFree_v2((CUdeviceptr)(uintptr_t)devPtr);
+    r = cu->cuMemFree_v2((CUdeviceptr)(uintptr_t)devPtr);
+    return r == CUDA_ERROR_INVALID_VALUE && hed_rt_version < 10010 ? cudaErrorInvalidDevicePointer
+                                                                   : (cudaError_t)r;
 }
 
 /* ---- of the host ----------------------------------------------------------------------------- */
@@ -131,7 +137,8 @@ hed_rt_cudaHostAlloc(const struct hed_rt_driver *cu, void **pHost, size_t size, 
     if (!pHost)
         return cudaErrorInvalidValue;
     if (size == 0) {
-        *pHost = NULL;
+        if (hed_rt_version >= 11000)
+            *pHost = NULL;
         return cudaSuccess;
     }
     return (cudaError_t)cu->cuMemHostAlloc(pHost, size, flags);

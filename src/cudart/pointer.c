@@ -77,7 +77,8 @@ hed_rt_cudaPointerGetAttributes(const struct hed_rt_driver *cu, cudaPointerAttri
 
 /* "In CUDA 11.0 forward passing host pointer will return ::cudaMemoryTypeUnregistered in
  * ::cudaPointerAttributes::type and call will return ::cudaSuccess." (cuda_runtime_api.h) Before,
- * it was cudaErrorInvalidValue. Managed memory counts as memory of the device. */
+ * it was cudaErrorInvalidValue, which programs ignore that look at the struct only: 10.2 clears it.
+ * Managed memory counts as memory of the device. */
 cudaError_t
 hed_rt_cudaPointerGetAttributes_10(const struct hed_rt_driver *cu,
                                    cudaPointerAttributes_10 *attributes, const void *ptr)
@@ -87,8 +88,10 @@ hed_rt_cudaPointerGetAttributes_10(const struct hed_rt_driver *cu,
 
     if (r != cudaSuccess)
         return r;
-    if ((int)p.type == 0)
+    if ((int)p.type == 0) {
+        *attributes = (cudaPointerAttributes_10){.device = -1};
         return cudaErrorInvalidValue;
+    }
     *attributes = (cudaPointerAttributes_10){
         .memoryType = p.type == CU_MEMORYTYPE_DEVICE ? cudaMemoryTypeDevice : cudaMemoryTypeHost,
         .device = p.device,

@@ -270,6 +270,8 @@ load_kernel(const struct hed_rt_driver *cu, struct hed_rt_symbol *s, CUkernel *o
     if (r != cudaSuccess)
         return r;
     r = (cudaError_t)cu->cuLibraryGetKernel(out, library, s->name);
+    if (r == cudaErrorSymbolNotFound && hed_rt_version < 11000)
+        return cudaErrorInvalidDeviceFunction;
     if (r != cudaSuccess)
         return remember_failure(s->module, wrapper, r);
     atomic_store_explicit(&s->kernel, *out, memory_order_relaxed);

@@ -45,7 +45,8 @@ struct hed_rt_symbol {
 struct hed_rt_symbol *hed_rt_find(const void *host);
 
 /* The kernel of a stub, loaded if need be. Other addresses are passed on: they may be handles
- * (cudaKernel_t, cudaFunction_t); before CUDA 12, cudaErrorInvalidDeviceFunction. */
+ * (cudaKernel_t, cudaFunction_t); before CUDA 12, cudaErrorInvalidDeviceFunction. If the code lacks
+ * it: cudaErrorSymbolNotFound, before CUDA 11 cudaErrorInvalidDeviceFunction. */
 cudaError_t hed_rt_kernel(const struct hed_rt_driver *cu, const void *func, CUkernel *out);
 
 /* Address and size of a variable in the current context. cudaErrorInvalidSymbol: not one. If the

@@ -45,6 +45,15 @@ hed_rt_cudaStreamAddCallback(const struct hed_rt_driver *cu, cudaStream_t stream
     return (cudaError_t)r;
 }
 
+/* Events of other captures came with CUDA 11. */
+cudaError_t
+hed_rt_cudaStreamWaitEvent_10(const struct hed_rt_driver *cu, cudaStream_t stream,
+                              cudaEvent_t event, unsigned int flags)
+{
+    return flags ? cudaErrorInvalidValue
+                 : (cudaError_t)cu->cuStreamWaitEvent(stream, (CUevent)event, flags);
+}
+
 /* How a thread waits for the function is a hint, and the driver call that takes it is newer than
  * CUDA 13.0. */
 cudaError_t

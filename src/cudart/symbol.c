@@ -1,12 +1,13 @@
 /* Variables of kernels, which programs know by the address of a shadow in the host's memory.
  *
- * Checks are made in this order: nothing to copy, symbol, size (only by the calls without a
- * stream), kind.
+ * Checks are made in this order: nothing to copy, symbol, size (since CUDA 11, only by the calls
+ * without a stream), kind.
  */
 #include <stdint.h>
 
 #include "cudart/copy.h"
 #include "cudart/driver.h"
+#include "cudart/front.h"
 #include "cudart/registry.h"
 #include "gen/cudart_calls.h"
 
@@ -47,7 +48,7 @@ hed_rt_symbol_range(const struct hed_rt_driver *cu, const void *symbol, size_t c
 
     if (r != cudaSuccess)
         return r;
-    if (offset > size || count > size - offset)
+    if (hed_rt_version >= 11000 && (offset > size || count > size - offset))
         return cudaErrorInvalidValue;
     *at += offset;
     return cudaSuccess;

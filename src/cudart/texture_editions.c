@@ -77,6 +77,10 @@ hed_rt_cudaCreateTextureObject_10(const struct hed_rt_driver *cu, cudaTextureObj
                                   const cudaTextureDesc_10 *pTexDesc,
                                   const cudaResourceViewDesc_12 *pResViewDesc)
 {
+    static const cudaTextureDesc_10 zeros; /* what no description meant before CUDA 11 */
+
+    if (!pTexDesc)
+        pTexDesc = &zeros;
     return create_old_texture(cu, pTexObject, pResDesc, pTexDesc, sizeof *pTexDesc, pResViewDesc);
 }
 

@@ -12,6 +12,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaStreamCreate(cudaStream_t *s);
 cudaError_t cudaMallocHost(void **p, size_t size);
 cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaMallocManaged(void **p, size_t size, unsigned flags);
 cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height);
 cudaError_t cudaMalloc3D(cudaPitchedPtr *p, cudaExtent extent);
@@ -471,6 +472,17 @@ memory(void)
     (void)snprintf(doing, sizeof doing, "memory");
     expect_ok(cudaMalloc(&p, 0), "cudaMalloc of nothing");
     expect(p == NULL, "nothing is NULL");
+    expect(cudaMallocManaged(&p, 0, 1) == (EDITION >= 11   ? cudaSuccess
+                                           : EDITION == 10 ? cudaErrorInvalidValue
+                                                           : (cudaError_t)11),
+           "cudaMallocManaged of nothing");
+    expect(cudaFree((void *)(uintptr_t)0x1234) ==
+               (EDITION == 8 ? (cudaError_t)17 : cudaErrorInvalidValue),
+           "cudaFree of something else");
+    expect(cudaSetDeviceFlags(0) == (EDITION >= 11   ? cudaSuccess
+                                     : EDITION == 10 ? cudaErrorSetOnActiveProcess
+                                                     : (cudaError_t)36),
+           "cudaSetDeviceFlags of a device that is in use");
     expect_ok(cudaFree(NULL), "cudaFree of nothing");
     expect_ok(cudaFreeHost(NULL), "cudaFreeHost of nothing");
     expect_ok(cudaMallocPitch(&row, &pitch, 100, 8), "cudaMallocPitch");

@@ -25,7 +25,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SONAMES = {"11": "libcudart.so.11.0", "12": "libcudart.so.12", "13": "libcudart.so.13"}
+SONAMES = {"10.2": "libcudart.so.10.2", "11": "libcudart.so.11.0", "12": "libcudart.so.12",
+           "13": "libcudart.so.13"}
 PATIENCE_S = 120
 
 
