@@ -35,6 +35,7 @@
 #define LIBRARY "libcudart"
 #define FOLDER "/cudart/"
 #define SONAME_MAX 64              /* bytes, the 0 included */
+#define MISSING_MAX 8              /* versions that heddle lacks, and says so */
 #define LIBRARY_PATH_MAX 32 * 1024 /* bytes, the 0 included */
 
 /* The loader's version from which on an audit library without hooks for calls costs nothing at run
@@ -102,15 +103,19 @@ say_text(const char *text)
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-/* The user has asked for something that heddle cannot do: say so, once in each process. */
+/* The user has asked for something that heddle cannot do: say so, once in each process for each of
+ * the first versions that are missing. The loader's lock guards what was said. */
 static void
 say_missing(const char *soname)
 {
-    static bool said;
+    static char said[MISSING_MAX][SONAME_MAX]; /* "": free */
+    size_t i = 0;
 
-    if (said)
+    while (i < MISSING_MAX && *said[i] && strcmp(said[i], soname) != 0)
+        i++;
+    if (i == MISSING_MAX || *said[i])
         return;
-    said = true;
+    memcpy(said[i], soname, strlen(soname) + 1); /* it came from take_soname() */
     say_text("heddle: warning: --cudart own: heddle has no ");
     say_text(soname);
     say_text("; the program gets the one that it finds\n");

@@ -135,7 +135,7 @@ class Runtime(Case):
         copy_heddle(cls.at("prefix"))
         for edition in EDITIONS:
             make_runtime(cls.at("prefix", "lib", "heddle", "cudart"), "heddle", edition)
-        for edition in ["90.1", "92", "93"]:
+        for edition in ["90.1", "90.2", "92", "93"]:
             make_runtime(cls.at("nvidia"), "nvidia", edition)
         os.symlink("libcudart.so.93", cls.at("nvidia", "libcudart.so"))
         make_runtime(cls.at("wheel"), "nvidia", "91.0", "libcudart-e409450e.so.91.0")
@@ -295,11 +295,14 @@ class Own(Runtime):
         self.check(["heddle 93", str({ours})], "--cudart", "own", PYTHON, "-c", script,
                    self.at("nvidia", "libcudart.so.93"), self.at("libnear.so"))
 
-    def test_a_runtime_that_heddle_lacks_is_named_once(self):
-        self.check(["nvidia 90.1", "nvidia 90.1"], "--cudart", "own", self.at("plain"),
-                   self.at("nvidia", "libcudart.so.90.1"), self.at("nvidia", "libcudart.so.90.1"),
-                   says="heddle: warning: --cudart own: heddle has no libcudart.so.90.1; the "
-                        "program gets the one that it finds\n")
+    def test_each_runtime_that_heddle_lacks_is_named_once(self):
+        self.check([f"nvidia {n}" for n in ("90.1", "90.2", "90.1", "90.2")], "--cudart", "own",
+                   self.at("plain"),
+                   *[self.at("nvidia", f"libcudart.so.{n}")
+                     for n in ("90.1", "90.2", "90.1", "90.2")],
+                   says="".join(f"heddle: warning: --cudart own: heddle has no libcudart.so.{n}; "
+                                "the program gets the one that it finds\n"
+                                for n in ("90.1", "90.2")))
 
     def test_the_setting_can_come_from_a_file_or_a_variable(self):
         conf = self.write("heddle.conf", "cudart = own\n")
