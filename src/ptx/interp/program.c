@@ -71,15 +71,10 @@ local_estimate(const struct hed_interp *p)
 static void
 find_joins(struct interp_decoder *d)
 {
-    int err;
-
     for (uint32_t i = 1; i < d->unit->nfuncs; i++)
         d->program->joins |= hed_apart_awaits(d->unit->funcs[i]);
-    if (d->program->joins)
-        return;
-    err = hed_apart_in(d->unit->funcs[0], &d->program->joins);
-    if (err != 0)
-        d->err = err;
+    if (!d->program->joins)
+        d->program->joins = hed_apart_in(d->unit->funcs[0]);
 }
 
 static void

@@ -12,6 +12,8 @@
 
 #define NO_MASK UINT32_MAX   /* instead of the index of an operand */
 #define COPIES_MAX 16        /* of a mask that are followed */
+#define BLOCKS_MAX 4000      /* of a function that is looked at before its first launch */
+#define CELLS_MAX 20000000   /* blocks x registers of it: the analysis takes a bit for each */
 #define LOOKS_MAX 100000000u /* at pairs of sites; a kernel that needs more is taken to be apart */
 
 /* An operation that waits for other lanes. */
@@ -138,6 +140,7 @@ reach_side(struct search *s, uint32_t branch, unsigned way)
     while (depth) {
         const struct hed_flow_block *b = &s->f->blocks[s->stack[--depth]];
 
+        s->looks++;
         for (uint32_t k = 0; k < b->nnext; k++) {
             const uint32_t to = b->next[k];
 
@@ -158,7 +161,7 @@ find_like(struct search *s)
 
         s->looks += awaits ? s->nsites : 1;
         if (s->looks > LOOKS_MAX)
-            return a->inst;
+            break;
         for (uint32_t k = 0; awaits && k < s->nsites; k++) {
             const struct site *b = &s->sites[k];
 
@@ -166,6 +169,29 @@ find_like(struct search *s)
             if (awaits_other_side(s, b, 2) && (s->reached[a->block] & s->reached[b->block]) != 3 &&
                 is_like(a, b))
                 return a->inst;
+        }
+    }
+    return NULL;
+}
+
+/* Two like operations in a row, one for the lanes where a guard holds and one for the others. */
+static const struct hed_ptx_inst *
+find_guarded(struct search *s, const struct hed_uniforms *u)
+{
+    for (uint32_t i = 0; i < s->nsites; i++) {
+        const struct hed_ptx_inst *a = s->sites[i].inst;
+
+        if (!a->guard || u->values[a->guard->id].kind == HED_UNIFORM)
+            continue;
+        s->looks += s->nsites;
+        if (s->looks > LOOKS_MAX)
+            break;
+        for (uint32_t k = 0; k < s->nsites; k++) {
+            const struct hed_ptx_inst *b = s->sites[k].inst;
+
+            if (b->guard == a->guard && b->guard_negated != a->guard_negated &&
+                is_like(&s->sites[i], &s->sites[k]))
+                return a;
         }
     }
     return NULL;
@@ -191,43 +217,71 @@ hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, const struct he
     for (uint32_t b = 0; b < f->nblocks; b++)
         for (uint32_t i = 0; i < f->blocks[b].ninsts; i++)
             note_site(&s, u, b, f->blocks[b].insts[i]);
+    *first = find_guarded(&s, u);
     for (uint32_t b = 0; b < f->nblocks && !*first; b++) {
         if (!u->parts[b])
             continue;
         memset(s.reached, 0, f->nblocks);
         reach_side(&s, b, 0);
         reach_side(&s, b, 1);
-        *first = find_like(&s);
+        *first = s.looks > LOOKS_MAX ? s.sites[0].inst : find_like(&s);
     }
+    if (s.looks > LOOKS_MAX)
+        *first = s.sites[0].inst;
     return 0;
 }
 
 /* ---- a function ------------------------------------------------------------------------------ */
 
-/* How many instructions wait for other lanes; of the kind that is there most often. */
-static uint32_t
-most_alike(const struct hed_ptx_func *f)
+/* What can be told without an analysis. */
+struct outline {
+    uint32_t alike; /* operations that wait for other lanes, of the kind that is there most often */
+    uint64_t blocks; /* at most */
+};
+
+static bool
+is_block_barrier(const struct hed_ptx_inst *i)
 {
-    uint32_t counts[HED_PTX_OPS] = {0}, most = 0, mask;
+    return i->form->op == HED_PTX_OP_BARRIER_SYNC || i->form->op == HED_PTX_OP_BARRIER_ARRIVE ||
+           i->form->op == HED_PTX_OP_BARRIER_RED;
+}
+
+static struct outline
+outline_of(const struct hed_ptx_func *f, bool with_barriers)
+{
+    uint32_t counts[HED_PTX_OPS] = {0}, mask;
+    struct outline o = {.blocks = 1};
 
     for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
         const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
 
-        if (s->kind == HED_PTX_STMT_INST && awaits_lanes(i, &mask))
-            most = (uint32_t)hed_max(most, ++counts[i->form->op]);
+        if (s->kind != HED_PTX_STMT_INST || i->is_refused) {
+            o.blocks += s->kind == HED_PTX_STMT_LABEL;
+            continue;
+        }
+        o.blocks += hed_ptx_op_nature(i->form->op) == HED_PTX_LEAVES;
+        if (awaits_lanes(i, &mask) && (with_barriers || !is_block_barrier(i)))
+            o.alike = (uint32_t)hed_max(o.alike, ++counts[i->form->op]);
     }
-    return most;
+    return o;
 }
 
 bool
 hed_apart_awaits(const struct hed_ptx_func *f)
 {
-    return most_alike(f) > 0;
+    return outline_of(f, true).alike > 0;
 }
 
-int
-hed_apart_in(const struct hed_ptx_func *func, bool *apart)
+bool
+hed_apart_unknown(const struct hed_ptx_func *f)
 {
+    return outline_of(f, false).alike > 1;
+}
+
+bool
+hed_apart_in(const struct hed_ptx_func *func)
+{
+    const struct outline o = outline_of(func, true);
     const struct hed_ptx_inst *first = NULL;
     const char *why;
     struct hed_flow f;
@@ -235,9 +289,10 @@ hed_apart_in(const struct hed_ptx_func *func, bool *apart)
     struct hed_uniforms u;
     int err;
 
-    *apart = false;
-    if (most_alike(func) < 2)
-        return 0;
+    if (o.alike < 2)
+        return false;
+    if (o.blocks > BLOCKS_MAX || o.blocks * func->nregs > CELLS_MAX)
+        return true;
     err = hed_flow_init(&f, func, &why);
     if (err == 0)
         err = hed_ssa_init(&ssa, &f, &why);
@@ -246,6 +301,5 @@ hed_apart_in(const struct hed_ptx_func *func, bool *apart)
     if (err == 0)
         err = hed_apart_find(&f, &u, &first);
     hed_flow_fini(&f);
-    *apart = first != NULL;
-    return err == HED_ENOTSUP ? 0 : err;
+    return err != 0 || first;
 }

@@ -13,9 +13,11 @@
 
 struct hed_ptx_func;
 
-/* Whether they do in a function, whatever its block looks like. False if its blocks have no order.
- * HED_ENOMEM. */
-int hed_apart_in(const struct hed_ptx_func *f, bool *apart);
+/* Whether they may in a function, whatever its block looks like. Also true if that cannot be told:
+ * its blocks have no order, or it is too large. */
+bool hed_apart_in(const struct hed_ptx_func *f);
+/* Whether they may, for all that is known of a function whose blocks have no order. */
+bool hed_apart_unknown(const struct hed_ptx_func *f);
 /* Does any instruction of a function wait for other lanes of the warp? */
 bool hed_apart_awaits(const struct hed_ptx_func *f);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "ptx/pass/apart.h"
 #include "ptx/pass/masks.h"
 #include "ptx/pass/solo.h"
 #include "ptx/pass/transfer.h"
@@ -323,6 +324,7 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
         err = hed_ssa_init(&e->ssa, &e->flow, &why);
     if (err == HED_ENOTSUP) {
         e->why = why ? why : "blocks have no order";
+        e->is_baseline_only = hed_apart_unknown(kernel);
         return 0;
     }
     if (err == 0)

@@ -102,7 +102,7 @@ hed_lift_meet_again(struct lift *l)
     const uint32_t b = barrier_of(l->inst);
     bool constant;
 
-    l->in_group = false;
+    l->in_group = l->met = false;
     if (!is_written(l, b))
         return;
     if (hed_lift_pred(l, 87, &constant) || !constant)

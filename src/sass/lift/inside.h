@@ -182,7 +182,7 @@ struct lift {
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
     bool in_group;     /* only the lanes of %members run here together: since the last WARPSYNC */
-    uint32_t met;      /* the instruction after a WARPSYNC, in which those of %members run; or 0 */
+    bool met;          /* those of %members have met, and all of them run here */
     bool shared_is_generic; /* there are generic addresses that window.c has to tell apart */
 
     bool is_function; /* what is lifted is a function, not the kernel: far.c */

@@ -210,8 +210,7 @@ lift_block(struct lift *l, uint32_t n)
     l->node = &l->flow.nodes[n];
     if (l->stack_unknown || l->node->stack == INT64_MAX)
         l->node->stack = INT64_MIN;
-    l->in_group = false;
-    l->met = 0;
+    l->in_group = l->met = false;
     hed_lift_begin_block(l);
     hed_buf_addf(l->out, "heddle_L%u:\n", l->node->order);
     for (uint32_t i = l->node->first; i < l->node->end && !l->err; i++)

@@ -107,22 +107,41 @@ guard_pred(struct lift *l)
 static bool
 runs_as_members(const struct lift *l)
 {
-    return l->in_group || (l->met && l->met == l->index);
+    return l->in_group || l->met;
+}
+
+/* The lanes of a mask for which a predicate holds. */
+static const char *
+lanes_with(struct lift *l, const char *pred, const char *mask)
+{
+    const char *t = hed_lift_temp(l, 't');
+
+    hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", t, pred, mask);
+    return t;
+}
+
+/* A mask for this instruction: the lanes that run it, and maybe some that have ended. */
+static const char *
+running_mask(struct lift *l)
+{
+    const char *all = runs_as_members(l) ? "%members" : hed_lift_temp(l, 't');
+
+    if (!runs_as_members(l))
+        hed_lift_calc(l, "activemask.b32 %s", all);
+    return l->guarded ? lanes_with(l, guard_pred(l), all) : all;
 }
 
 /* The lanes that run this instruction. */
 static const char *
 running_lanes(struct lift *l)
 {
-    const char *all = runs_as_members(l) ? "%members" : hed_lift_temp(l, 't'), *t;
+    const char *mask = running_mask(l), *yes;
 
-    if (!runs_as_members(l))
-        hed_lift_calc(l, "activemask.b32 %s", all);
-    if (!l->guarded)
-        return all;
-    t = hed_lift_temp(l, 't');
-    hed_lift_calc(l, "vote.sync.ballot.b32 %s, %s, %s", t, guard_pred(l), all);
-    return t;
+    if (!runs_as_members(l) || l->guarded)
+        return mask;
+    yes = hed_lift_temp(l, 'x');
+    hed_lift_calc(l, "setp.eq.b32 %s, 0, 0", yes);
+    return lanes_with(l, yes, mask);
 }
 
 /* For instructions whose mask may be left out: the word ".sync" and the last operand. */
@@ -135,7 +154,7 @@ find_members(struct lift *l)
 {
     if (l->use == HED_SASS_FOR_CPU && !l->guarded && !runs_as_members(l))
         return (struct members){"", ""};
-    return (struct members){".sync", hed_lift_text(l, ", %s", running_lanes(l))};
+    return (struct members){".sync", hed_lift_text(l, ", %s", running_mask(l))};
 }
 
 /* ---- votes, shuffles, reductions ------------------------------------------------------------- */
@@ -198,7 +217,7 @@ hed_lift_match(struct lift *l)
     const struct hed_sass_operand *s = hed_lift_operand(l, 1);
     const bool is_wide = hed_lift_has(l, "U64"), is_any = hed_sass_bits(l->inst, 79, 1);
     const char *a = is_wide ? hed_lift_u64(l, s) : hed_lift_word(l, s);
-    const char *mask = running_lanes(l), *t = hed_lift_temp(l, 't');
+    const char *mask = running_mask(l), *t = hed_lift_temp(l, 't');
     const char *p = is_any ? NULL : hed_lift_def_pred(l, 81);
 
     hed_lift_put(l, "match.%s.sync.b%d %s%s%s, %s, %s", is_any ? "any" : "all", is_wide ? 64 : 32,
@@ -211,7 +230,7 @@ hed_lift_reduce(struct lift *l)
 {
     static const char *const ops[] = {"and", "or", "xor", "add", "min", "max", NULL, NULL};
     const unsigned code = (unsigned)hed_sass_bits(l->inst, 78, 3);
-    const char *a = hed_lift_word(l, hed_lift_operand(l, 1)), *mask = running_lanes(l), *type;
+    const char *a = hed_lift_word(l, hed_lift_operand(l, 1)), *mask = running_mask(l), *type;
 
     if (!ops[code]) {
         hed_lift_refuse(l, "a reduction that is not known");
@@ -276,9 +295,9 @@ hed_lift_elect(struct lift *l)
 /* WARPSYNC. Since sm_90 .COLLECTIVE and .EXCLUSIVE begin code that the lanes of one mask run
  * together while others, with other masks, do not; ENDCOLLECTIVE or BSYNC ends it.
  *
- * Compilers make functions of WARPSYNC R, one instruction on lanes, and RET, for lanes that may
- * come from several places. Such a function is copied to all of them, so the instruction must meet
- * again, with the same mask. */
+ * Compilers make functions of WARPSYNC R, an instruction on lanes or two, and RET, for lanes that
+ * may come from several places. Such a function is copied to all of them, so these instructions
+ * must meet again, with the same mask. */
 void
 hed_lift_meet(struct lift *l)
 {
@@ -287,7 +306,7 @@ hed_lift_meet(struct lift *l)
     const char *mask;
     bool constant;
 
-    l->in_group = false;
+    l->in_group = l->met = false;
     if (hed_lift_has(l, "ALL")) {
         hed_lift_put(l, "bar.warp.sync 0xffffffff");
         return;
@@ -302,7 +321,7 @@ hed_lift_meet(struct lift *l)
         hed_lift_refuse(l, "a meeting with a predicate");
     hed_lift_put(l, "mov.b32 %%members, %s", mask);
     l->in_group = groups;
-    l->met = l->index + 1;
+    l->met = !groups;
 }
 
 void

@@ -307,6 +307,30 @@ lanes_meet_while_another_spins(void **state)
                 value_beside_a_spinner);
 }
 
+static void
+guarded_operations_meet(void **state)
+{
+    (void)state;
+    expect_both("bra JOINED;",
+                "mov.u32 %r6, 0;\nJOINED: and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
+                "@%p1 vote.sync.ballot.b32 %r9, %p2, -1;\n"
+                "@!%p1 vote.sync.ballot.b32 %r9, %p2, -1;",
+                odd_lanes);
+}
+
+/* A jump through a table has no order of blocks. */
+static void
+targets_of_a_table_meet(void **state)
+{
+    (void)state;
+    expect_both("bra JOINED;",
+                "mov.u32 %r6, 0;\nJOINED: and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
+                "T: .branchtargets A, B;\nbrx.idx %r5, T;\n"
+                "A: vote.sync.ballot.b32 %r9, %p2, -1; bra DONE;\n"
+                "B: vote.sync.ballot.b32 %r9, %p2, -1;",
+                odd_lanes);
+}
+
 /* Pairs of lanes leave the loop one after the other. Their shuffles have the mask of the whole
  * warp, as such loops often do, and so has the one behind the loop. That is another meeting, for
  * which all lanes wait. */
@@ -396,6 +420,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_meet),
     cmocka_unit_test(nobody_waits_for_the_dead),
     cmocka_unit_test(lanes_meet_while_another_spins),
+    cmocka_unit_test(guarded_operations_meet),
+    cmocka_unit_test(targets_of_a_table_meet),
     cmocka_unit_test(a_loop_that_runs_out_is_not_joined),
     cmocka_unit_test(kernels_with_such_lanes_are_not_compiled),
     cmocka_unit_test(others_are_compiled),

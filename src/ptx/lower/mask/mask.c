@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "ptx/pass/apart.h"
 
 /* A block with this many accesses to rows and at most so many instructions is made twice. */
 #define TWICE_ROWS 2
@@ -184,6 +185,8 @@ analyse(struct hed_lower *l)
 
     if (err == 0)
         err = hed_ssa_init(&m->ssa, &m->flow, &why);
+    if (err == HED_ENOTSUP)
+        l->is_hopeless = hed_apart_unknown(l->function->ptx);
     if (err == 0)
         err = hed_uniforms_init(&m->uniforms, &m->flow, &m->ssa, l->options->rows);
     if (err == 0)
