@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
@@ -243,8 +244,10 @@ hed_driver_free(struct hed_driver *d)
     (void)atomic_compare_exchange_strong_explicit(&here, &expected, NULL, memory_order_relaxed,
                                                   memory_order_relaxed);
     hed_context_driver_fini(d);
-    if (d->handles)
+    if (d->handles) {
+        hed_graph_driver_fini(d);
         hed_handles_free(d->handles);
+    }
     hed_pool_driver_fini(d);
     hed_memory_driver_fini(d);
     for (int i = 0; i < d->device_count; i++)

@@ -322,6 +322,23 @@ hed_graph_destroy(struct hed_graph *g)
         hed_object_put(o);
 }
 
+static int
+destroy_outer_graph(void *arg, struct hed_object *o)
+{
+    struct hed_graph *g = (struct hed_graph *)o;
+
+    (void)arg;
+    if (!g->is_child)
+        hed_graph_destroy(g);
+    return 0;
+}
+
+void
+hed_graph_driver_fini(struct hed_driver *d)
+{
+    (void)hed_handles_each(d->handles, HED_KIND_GRAPH, destroy_outer_graph, NULL);
+}
+
 struct hed_graph *
 hed_graph_find(struct hed_driver *d, CUgraph handle)
 {

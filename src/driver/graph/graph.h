@@ -36,6 +36,10 @@ CUresult hed_capture_broken(struct hed_stream *s);
 /* The program has queried an event that was recorded inside a capture: invalidates the capture. */
 void hed_capture_event_asked(struct hed_event *e);
 
+/* Destroys the graphs that the program has left, before the table of handles goes: a node owns the
+ * graphs in it, and destroys them itself. */
+void hed_graph_driver_fini(struct hed_driver *d);
+
 /* The stream's context is being destroyed: ends its capture. */
 void hed_capture_stream_gone(struct hed_stream *s);
 
