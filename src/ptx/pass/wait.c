@@ -8,6 +8,10 @@
  * there. A call taints its results and that memory if any function that can be reached has such an
  * instruction.
  *
+ * A short loop that loads the same place again and again and writes nothing waits as well, whatever
+ * the load is: machine code of shared memory does not say which loads are volatile, and a compiler
+ * would have moved any other load out of the loop.
+ *
  * An update that is tried again until nobody came between does not wait: it fails only if another
  * thread's update succeeded.
  *
@@ -53,6 +57,16 @@ is_taint_source(const struct hed_ptx_inst *i)
     default:
         return false;
     }
+}
+
+/* May the access be to the thread's own memory? */
+static bool
+is_own_memory(const struct hed_ptx_form *f)
+{
+    const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
+
+    return space == HED_PTX_SPACE_NONE || space == HED_PTX_SPACE_LOCAL ||
+           space == HED_PTX_SPACE_PARAM || space == HED_PTX_SPACE_PARAM_FUNC;
 }
 
 /* ---- updates that are tried again ------------------------------------------------------------ */
@@ -118,6 +132,152 @@ is_tried_again(const struct wait *w, const struct hed_ptx_func *f, const struct 
     return false;
 }
 
+/* May other threads write where a load reads? */
+static bool
+others_may_write(const struct hed_ptx_form *f)
+{
+    const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
+
+    return space == HED_PTX_SPACE_NONE || (space != HED_PTX_SPACE_CONST && !is_own_memory(f));
+}
+
+/* ---- loops that only look -------------------------------------------------------------------- */
+
+#define LOOK_MOST 64 /* statements of such a loop */
+
+/* The statements of a loop, from a label to a branch back to it, and the registers that may have
+ * other values than at the same place a round before. */
+struct look {
+    const struct hed_ptx_stmt *from, *to;
+    const struct hed_ptx_reg *changing[LOOK_MOST];
+    uint32_t count;
+};
+
+static bool
+is_changing(const struct look *l, const struct hed_ptx_reg *r)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->changing[i] == r)
+            return true;
+    return false;
+}
+
+static void
+set_changing(struct look *l, const struct hed_ptx_reg *r, bool changes)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->changing[i] != r)
+            continue;
+        if (!changes)
+            l->changing[i] = l->changing[--l->count];
+        return;
+    }
+    if (changes) /* there is room: a loop has at most as many statements */
+        l->changing[l->count++] = r;
+}
+
+static bool
+reads_changing(const struct look *l, const struct hed_ptx_operand *o)
+{
+    return (o->kind == HED_PTX_OPERAND_REG ||
+            (o->kind == HED_PTX_OPERAND_MEM && o->base == HED_PTX_OPERAND_REG)) &&
+           is_changing(l, o->reg);
+}
+
+static bool
+is_inside(const struct look *l, const struct hed_ptx_label *label)
+{
+    for (const struct hed_ptx_stmt *s = l->from->next; s && s != l->to; s = s->next)
+        if (s == label->at)
+            return true;
+    return false;
+}
+
+/* Does an instruction do nothing but compute, load, leave the loop and order what is in memory?
+ * Notes what it writes. */
+static bool
+only_looks(struct look *l, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *to = &i->operands[0];
+
+    if (i->is_refused)
+        return false;
+    switch (i->form->op) {
+    case HED_PTX_OP_BRA:
+        return !is_inside(l, to->label);
+    case HED_PTX_OP_BAR_WARP_SYNC:
+    case HED_PTX_OP_MEMBAR:
+    case HED_PTX_OP_FENCE:
+    case HED_PTX_OP_NANOSLEEP:
+        return true;
+    case HED_PTX_OP_LD:
+        break;
+    default:
+        if (hed_ptx_op_nature(i->form->op) != HED_PTX_COMPUTES)
+            return false;
+    }
+    if (i->noperands == 0 || to->kind != HED_PTX_OPERAND_REG)
+        return false;
+    set_changing(l, to->reg, true);
+    return true;
+}
+
+static bool
+is_look(struct look *l)
+{
+    unsigned n = 0;
+
+    for (const struct hed_ptx_stmt *s = l->from; s && n < LOOK_MOST; s = s->next, n++) {
+        if (s->kind == HED_PTX_STMT_INST && !only_looks(l, (const struct hed_ptx_inst *)s))
+            return false;
+        if (s == l->to)
+            return true;
+    }
+    return false;
+}
+
+/* Taints what such a loop loads from one place. Addresses are often computed in the loop, but from
+ * what stays the same. */
+static void
+taint_looks(struct wait *w, const struct hed_ptx_stmt *from, const struct hed_ptx_stmt *to)
+{
+    struct look l = {.from = from, .to = to};
+
+    if (!is_look(&l))
+        return;
+    for (const struct hed_ptx_stmt *s = from; s != to; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+        bool same;
+
+        if (s->kind != HED_PTX_STMT_INST)
+            continue;
+        same = !i->guard;
+        for (unsigned k = 1; same && k < i->noperands; k++)
+            same = !reads_changing(&l, &i->operands[k]);
+        if (i->form->op == HED_PTX_OP_LD) {
+            w->tainted[i->operands[0].reg->id] |= same && others_may_write(i->form);
+            set_changing(&l, i->operands[0].reg, true);
+        } else if (hed_ptx_op_nature(i->form->op) == HED_PTX_COMPUTES) {
+            set_changing(&l, i->operands[0].reg, !same);
+        }
+    }
+}
+
+static void
+find_looks(struct wait *w, const struct hed_ptx_func *f)
+{
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_LABEL)
+            w->seen[s->label->id] = true;
+        else if (s->kind == HED_PTX_STMT_INST && !i->is_refused && i->form->op == HED_PTX_OP_BRA &&
+                 w->seen[i->operands[0].label->id])
+            taint_looks(w, i->operands[0].label->at, s);
+    }
+    memset(w->seen, 0, f->nlabels * sizeof(bool));
+}
+
 /* ---- taint ----------------------------------------------------------------------------------- */
 
 static bool
@@ -181,16 +341,6 @@ taint_operand(struct wait *w, const struct hed_ptx_operand *o)
     default:
         break;
     }
-}
-
-/* May the access be to the thread's own memory? */
-static bool
-is_own_memory(const struct hed_ptx_form *f)
-{
-    const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
-
-    return space == HED_PTX_SPACE_NONE || space == HED_PTX_SPACE_LOCAL ||
-           space == HED_PTX_SPACE_PARAM || space == HED_PTX_SPACE_PARAM_FUNC;
 }
 
 static void
@@ -298,6 +448,7 @@ hed_ptx_find_waits(const struct hed_ptx_unit *u, const struct hed_ptx_func *f, b
 
     if (ready) {
         find_copies(&w, f);
+        find_looks(&w, f);
         spread_taint(&w, f, calls_may_wait(u));
         *any = mark_loops(&w, f);
     }

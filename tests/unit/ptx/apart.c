@@ -1,4 +1,5 @@
-/* Lanes that come to the same operation at different places wait for each other. */
+/* Lanes that come to the same operation at different places wait for each other, and lanes that
+ * wait for a value let the others run. */
 #include "harness/unit.h"
 
 #include <stdio.h>
@@ -307,6 +308,25 @@ lanes_meet_while_another_spins(void **state)
                 value_beside_a_spinner);
 }
 
+static uint32_t
+seven(unsigned lane)
+{
+    (void)lane;
+    return 7;
+}
+
+/* Lanes look at shared memory until another lane has written there. Machine code does not say that
+ * such loads are volatile. */
+static void
+lanes_that_look_let_others_run(void **state)
+{
+    (void)state;
+    expect_both("mov.u32 %r8, sh;\n"
+                "H: and.b32 %r7, %r2, 32; shl.b32 %r7, %r7, 2; add.u32 %r7, %r7, %r8;\n"
+                "ld.shared.u32 %r9, [%r7]; setp.eq.u32 %p4, %r9, 0; @%p4 bra H;",
+                "mov.u32 %r9, 7; setp.eq.u32 %p5, %r1, 0; @%p5 st.shared.u32 [%r4], 7;", seven);
+}
+
 static void
 guarded_operations_meet(void **state)
 {
@@ -420,6 +440,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_meet),
     cmocka_unit_test(nobody_waits_for_the_dead),
     cmocka_unit_test(lanes_meet_while_another_spins),
+    cmocka_unit_test(lanes_that_look_let_others_run),
     cmocka_unit_test(guarded_operations_meet),
     cmocka_unit_test(targets_of_a_table_meet),
     cmocka_unit_test(a_loop_that_runs_out_is_not_joined),

@@ -447,6 +447,14 @@ loops_that_wait_yield(void **state)
     assert_int_equal(memory[0], 3000);
     assert_true(e.yields >= 9);
     exec_close(&e);
+    /* A loop that counts does not wait, though it always loads the same place. */
+    assert_int_equal(run_kernel(&e,
+                                "mov.b32 %r2, 0; AGAIN: ld.u32 %r1, [%d0];\n"
+                                "add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 1000; @%p1 bra AGAIN;",
+                                memory),
+                     0);
+    assert_int_equal(e.yields, 0);
+    exec_close(&e);
 }
 
 static void
