@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
     def environment(self, **more):
         cuda = f":{Path(NVCC).parents[1]}/lib64" if NVCC else ""
         return {"HEDDLE_GPU": self.address, "HEDDLE_CONFIG": "", "HEDDLE_INSECURE": "yes",
-                "HEDDLE_CONNECT_TIMEOUT": guest.PATIENCE * 1000,
+                "HEDDLE_LOG": "error", "HEDDLE_CONNECT_TIMEOUT": guest.PATIENCE * 1000,
                 "HED_LIBCUDA": LIBRARIES / "libcuda.so.1", "LD_LIBRARY_PATH": f"{LIBRARIES}{cuda}",
                 **more}
 

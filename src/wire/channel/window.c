@@ -25,7 +25,10 @@
 #include "wire/window.h"
 
 #define PIECE_BYTES (HED_SHM_SIZE + HED_CHANNEL_SLOTS)
-#define ANSWER_MS 10000 /* how long the other side may take to map its piece */
+/* How long a worker may take to offer a piece: as long as for its welcome. A client in an emulated
+ * guest on a busy machine may need some seconds to map it. */
+#define OFFER_MS 60000
+#define MAPPED_MS 30000
 
 _Static_assert(PIECE_BYTES % HED_WINDOW_UNIT == 0, "a piece is a number of units");
 _Static_assert(sizeof(struct hed_end) % 256 != HED_BELL_BYTE, "last words are no ring");
@@ -103,7 +106,7 @@ offer_piece(struct window_channel *c, struct hed_conn *conn)
     }
     err = hed_conn_write(conn, &place, sizeof place);
     if (!err && place.offset)
-        err = hed_conn_read(conn, &mapped, sizeof mapped, ANSWER_MS);
+        err = hed_conn_read(conn, &mapped, sizeof mapped, MAPPED_MS);
     return err ? err : mapped ? 0 : HED_ENOTFOUND;
 }
 
@@ -123,7 +126,7 @@ accept_piece(struct window_channel *c, struct hed_conn *conn)
     struct hed_why why = {""};
     struct place place;
     uint32_t mapped = 0;
-    int err = hed_conn_read(conn, &place, sizeof place, ANSWER_MS);
+    int err = hed_conn_read(conn, &place, sizeof place, OFFER_MS);
 
     if (err || !place.offset)
         return err ? err : HED_ENOTFOUND;
