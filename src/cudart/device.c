@@ -15,19 +15,20 @@
 static _Atomic int known_count;   /* of devices; 0: not known yet, or none */
 static _Atomic int known_version; /* of the driver; 0: not known yet */
 
+/* Asks the driver for a number that does not change, unless it is known. */
 static CUresult
-ask_version(const struct hed_rt_driver *cu, int *out)
+ask_once(_Atomic int *known, CUresult (*ask)(int *), int *out)
 {
     CUresult r = CUDA_SUCCESS;
-    int version = atomic_load_explicit(&known_version, memory_order_relaxed);
+    int n = atomic_load_explicit(known, memory_order_relaxed);
 
-    if (!version) {
-        r = cu->cuDriverGetVersion(&version);
+    if (!n) {
+        r = ask(&n);
         if (r == CUDA_SUCCESS)
-            atomic_store_explicit(&known_version, version, memory_order_relaxed);
+            atomic_store_explicit(known, n, memory_order_relaxed);
     }
     if (r == CUDA_SUCCESS)
-        *out = version;
+        *out = n;
     return r;
 }
 
@@ -40,26 +41,20 @@ hed_rt_know_devices(const struct hed_rt_driver *cu)
     if (atomic_load_explicit(&done, memory_order_relaxed) ||
         atomic_exchange_explicit(&done, true, memory_order_relaxed))
         return;
-    (void)ask_version(cu, &version);
-    if (hed_rt_count_devices(cu, &count) == cudaSuccess && hed_rt_version >= 13000)
+    (void)ask_once(&known_version, cu->cuDriverGetVersion, &version);
+    if (ask_once(&known_count, cu->cuDeviceGetCount, &count) == CUDA_SUCCESS &&
+        hed_rt_version >= 13000)
         hed_rt_know_properties(cu, count);
 }
 
 cudaError_t
 hed_rt_count_devices(const struct hed_rt_driver *cu, int *out)
 {
-    int n = atomic_load_explicit(&known_count, memory_order_relaxed);
-    CUresult r = CUDA_SUCCESS;
+    const CUresult r = ask_once(&known_count, cu->cuDeviceGetCount, out);
 
-    if (!n) {
-        r = cu->cuDeviceGetCount(&n);
-        if (r != CUDA_SUCCESS)
-            return (cudaError_t)r;
-        atomic_store_explicit(&known_count, n, memory_order_relaxed);
+    if (r == CUDA_SUCCESS)
         hed_rt_know_devices(cu);
-    }
-    *out = n;
-    return cudaSuccess;
+    return (cudaError_t)r;
 }
 
 /* ---- flags ----------------------------------------------------------------------------------- */
@@ -219,7 +214,7 @@ hed_rt_cudaDriverGetVersion(const struct hed_rt_driver *cu, int *driverVersion)
 
     if (!driverVersion)
         return cudaErrorInvalidValue;
-    r = ask_version(cu, driverVersion);
+    r = ask_once(&known_version, cu->cuDriverGetVersion, driverVersion);
     if (r == (CUresult)cudaErrorInsufficientDriver) {
         *driverVersion = 0;
         r = CUDA_SUCCESS;

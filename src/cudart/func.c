@@ -105,16 +105,6 @@ hed_rt_cudaFuncGetAttributes_11(const struct hed_rt_driver *cu, cudaFuncAttribut
     return describe_function(cu, attr, sizeof *attr, func);
 }
 
-/* The function of a kernel in the current context. */
-static cudaError_t
-function_here(const struct hed_rt_driver *cu, const void *func, CUfunction *out)
-{
-    CUkernel kernel;
-    const cudaError_t r = hed_rt_kernel(cu, func, &kernel);
-
-    return r == cudaSuccess ? (cudaError_t)cu->cuKernelGetFunction(out, kernel) : r;
-}
-
 /* A kernel that is about to be changed. The driver would do that even in a context that has failed,
  * but does not give its function there. */
 static cudaError_t
@@ -155,6 +145,16 @@ hed_rt_cudaFuncSetCacheConfig(const struct hed_rt_driver *cu, const void *func,
     return r == cudaSuccess
                ? (cudaError_t)cu->cuKernelSetCacheConfig(kernel, (CUfunc_cache)cacheConfig, device)
                : r;
+}
+
+/* The function of a kernel in the current context. */
+static cudaError_t
+function_here(const struct hed_rt_driver *cu, const void *func, CUfunction *out)
+{
+    CUkernel kernel;
+    const cudaError_t r = hed_rt_kernel(cu, func, &kernel);
+
+    return r == cudaSuccess ? (cudaError_t)cu->cuKernelGetFunction(out, kernel) : r;
 }
 
 cudaError_t

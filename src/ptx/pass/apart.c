@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "ptx/pass/masks.h"
 
 #define NO_MASK UINT32_MAX   /* instead of the index of an operand */
 #define COPIES_MAX 16        /* of a mask that are followed */
@@ -34,18 +35,17 @@ struct search {
 };
 
 /* Does an instruction wait for other lanes, wherever they come from? Sets *mask to the operand that
- * says for which. Those of matrices are for lanes that come together. */
+ * says for which; a barrier of the block has none. Those of matrices are for lanes that come
+ * together. */
 static bool
 awaits_lanes(const struct hed_ptx_inst *i, uint32_t *mask)
 {
     *mask = NO_MASK;
     if (i->is_refused)
         return false;
-    switch (i->form->op) {
-    case HED_PTX_OP_BARRIER_SYNC:
-    case HED_PTX_OP_BARRIER_ARRIVE:
-    case HED_PTX_OP_BARRIER_RED:
+    if (hed_masks_is_barrier(i))
         return true;
+    switch (i->form->op) {
     case HED_PTX_OP_SHFL:
         *mask = 4;
         break;
@@ -152,8 +152,8 @@ reach_side(struct search *s, uint32_t branch, unsigned way)
     }
 }
 
-static const struct hed_ptx_inst *
-find_like(struct search *s)
+static bool
+has_like_sites(struct search *s)
 {
     for (uint32_t i = 0; i < s->nsites; i++) {
         const struct site *a = &s->sites[i];
@@ -168,15 +168,15 @@ find_like(struct search *s)
             /* Where both sides come to both, they have met in between. */
             if (awaits_other_side(s, b, 2) && (s->reached[a->block] & s->reached[b->block]) != 3 &&
                 is_like(a, b))
-                return a->inst;
+                return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 /* Two like operations in a row, one for the lanes where a guard holds and one for the others. */
-static const struct hed_ptx_inst *
-find_guarded(struct search *s, const struct hed_uniforms *u)
+static bool
+has_guarded_sites(struct search *s, const struct hed_uniforms *u)
 {
     for (uint32_t i = 0; i < s->nsites; i++) {
         const struct hed_ptx_inst *a = s->sites[i].inst;
@@ -191,19 +191,19 @@ find_guarded(struct search *s, const struct hed_uniforms *u)
 
             if (b->guard == a->guard && b->guard_negated != a->guard_negated &&
                 is_like(&s->sites[i], &s->sites[k]))
-                return a;
+                return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 int
-hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, const struct hed_ptx_inst **first)
+hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, bool *apart)
 {
     struct search s = {.f = f};
     uint32_t count = 0, mask;
 
-    *first = NULL;
+    *apart = false;
     for (uint32_t b = 0; b < f->nblocks; b++)
         for (uint32_t i = 0; i < f->blocks[b].ninsts; i++)
             count += awaits_lanes(f->blocks[b].insts[i], &mask);
@@ -217,17 +217,16 @@ hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, const struct he
     for (uint32_t b = 0; b < f->nblocks; b++)
         for (uint32_t i = 0; i < f->blocks[b].ninsts; i++)
             note_site(&s, u, b, f->blocks[b].insts[i]);
-    *first = find_guarded(&s, u);
-    for (uint32_t b = 0; b < f->nblocks && !*first; b++) {
+    *apart = has_guarded_sites(&s, u);
+    for (uint32_t b = 0; b < f->nblocks && !*apart && s.looks <= LOOKS_MAX; b++) {
         if (!u->parts[b])
             continue;
         memset(s.reached, 0, f->nblocks);
         reach_side(&s, b, 0);
         reach_side(&s, b, 1);
-        *first = s.looks > LOOKS_MAX ? s.sites[0].inst : find_like(&s);
+        *apart = has_like_sites(&s);
     }
-    if (s.looks > LOOKS_MAX)
-        *first = s.sites[0].inst;
+    *apart |= s.looks > LOOKS_MAX;
     return 0;
 }
 
@@ -238,13 +237,6 @@ struct outline {
     uint32_t alike; /* operations that wait for other lanes, of the kind that is there most often */
     uint64_t blocks; /* at most */
 };
-
-static bool
-is_block_barrier(const struct hed_ptx_inst *i)
-{
-    return i->form->op == HED_PTX_OP_BARRIER_SYNC || i->form->op == HED_PTX_OP_BARRIER_ARRIVE ||
-           i->form->op == HED_PTX_OP_BARRIER_RED;
-}
 
 static struct outline
 outline_of(const struct hed_ptx_func *f, bool with_barriers)
@@ -260,7 +252,7 @@ outline_of(const struct hed_ptx_func *f, bool with_barriers)
             continue;
         }
         o.blocks += hed_ptx_op_nature(i->form->op) == HED_PTX_LEAVES;
-        if (awaits_lanes(i, &mask) && (with_barriers || !is_block_barrier(i)))
+        if (awaits_lanes(i, &mask) && (with_barriers || mask != NO_MASK))
             o.alike = (uint32_t)hed_max(o.alike, ++counts[i->form->op]);
     }
     return o;
@@ -282,11 +274,11 @@ bool
 hed_apart_in(const struct hed_ptx_func *func)
 {
     const struct outline o = outline_of(func, true);
-    const struct hed_ptx_inst *first = NULL;
     const char *why;
     struct hed_flow f;
     struct hed_ssa ssa;
     struct hed_uniforms u;
+    bool apart = false;
     int err;
 
     if (o.alike < 2)
@@ -299,7 +291,7 @@ hed_apart_in(const struct hed_ptx_func *func)
     if (err == 0)
         err = hed_uniforms_init(&u, &f, &ssa, HED_ROWS_ANY);
     if (err == 0)
-        err = hed_apart_find(&f, &u, &first);
+        err = hed_apart_find(&f, &u, &apart);
     hed_flow_fini(&f);
-    return err != 0 || first;
+    return err != 0 || apart;
 }

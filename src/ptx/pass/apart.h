@@ -21,7 +21,5 @@ bool hed_apart_unknown(const struct hed_ptx_func *f);
 /* Does any instruction of a function wait for other lanes of the warp? */
 bool hed_apart_awaits(const struct hed_ptx_func *f);
 
-/* Sets *first to an operation that lanes may also come to elsewhere, or NULL. u belongs to f, whose
- * memory is used: HED_ENOMEM. */
-int hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u,
-                   const struct hed_ptx_inst **first);
+/* The same for a kernel whose flow is known. u belongs to f, whose memory is used: HED_ENOMEM. */
+int hed_apart_find(struct hed_flow *f, const struct hed_uniforms *u, bool *apart);

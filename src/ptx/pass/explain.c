@@ -332,7 +332,7 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
     if (err == 0)
         err = hed_masks_init(&masks, &e->flow, &e->uniforms, unit);
     e->why = masks.why;
-    e->is_baseline_only = masks.apart != NULL;
+    e->is_baseline_only = masks.is_apart;
     if (err == 0)
         err = hed_live_init(&e->live, &e->flow, &e->ssa);
     if (err == 0)

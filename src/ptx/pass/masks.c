@@ -100,10 +100,10 @@ hed_masks_init(struct hed_masks *m, struct hed_flow *f, const struct hed_uniform
     int err;
 
     *m = (struct hed_masks){0};
-    err = hed_apart_find(f, u, &m->apart);
+    err = hed_apart_find(f, u, &m->is_apart);
     if (err == 0)
         err = find_waiting_loops(m, f, u, unit);
-    if (m->apart)
+    if (m->is_apart)
         m->why = "an operation that lanes may come to at different places";
     if (err == 0 && !m->why)
         m->why = why_not_blocks(u);

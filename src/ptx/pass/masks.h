@@ -13,10 +13,9 @@ struct hed_ptx_unit;
 
 struct hed_masks {
     const char *why; /* why it cannot; NULL if it can */
-    const struct hed_ptx_inst
-        *apart;     /* such an operation (apart.h), which is the reason; or NULL */
-    bool *waits;    /* by loop: it may wait for other threads */
-    bool any_waits; /* there may be such a loop, perhaps one that is never reached */
+    bool is_apart;   /* the reason is apart.h's, for which no other shape is better */
+    bool *waits;     /* by loop: it may wait for other threads */
+    bool any_waits;  /* there may be such a loop, perhaps one that is never reached */
 };
 
 /* u belongs to f; `unit` holds the functions that the kernel can reach. HED_ENOMEM. The memory is

@@ -181,8 +181,8 @@ struct lift {
     uint32_t local;     /* bytes of local memory */
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
-    bool in_group;     /* only the lanes of %members run here together: since the last WARPSYNC */
-    bool met;          /* those of %members have met, and all of them run here */
+    bool met;          /* the lanes that run here are those of %members: since the last WARPSYNC */
+    bool in_group;     /* and no others run with them: a group, which ends before its block does */
     bool shared_is_generic; /* there are generic addresses that window.c has to tell apart */
 
     bool is_function; /* what is lifted is a function, not the kernel: far.c */

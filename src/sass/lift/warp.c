@@ -103,13 +103,6 @@ guard_pred(struct lift *l)
     return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
 }
 
-/* Are the lanes that run this instruction those of %members? */
-static bool
-runs_as_members(const struct lift *l)
-{
-    return l->in_group || l->met;
-}
-
 /* The lanes of a mask for which a predicate holds. */
 static const char *
 lanes_with(struct lift *l, const char *pred, const char *mask)
@@ -124,9 +117,9 @@ lanes_with(struct lift *l, const char *pred, const char *mask)
 static const char *
 running_mask(struct lift *l)
 {
-    const char *all = runs_as_members(l) ? "%members" : hed_lift_temp(l, 't');
+    const char *all = l->met ? "%members" : hed_lift_temp(l, 't');
 
-    if (!runs_as_members(l))
+    if (!l->met)
         hed_lift_calc(l, "activemask.b32 %s", all);
     return l->guarded ? lanes_with(l, guard_pred(l), all) : all;
 }
@@ -137,7 +130,7 @@ running_lanes(struct lift *l)
 {
     const char *mask = running_mask(l), *yes;
 
-    if (!runs_as_members(l) || l->guarded)
+    if (!l->met || l->guarded)
         return mask;
     yes = hed_lift_temp(l, 'x');
     hed_lift_calc(l, "setp.eq.b32 %s, 0, 0", yes);
@@ -152,7 +145,7 @@ struct members {
 static struct members
 find_members(struct lift *l)
 {
-    if (l->use == HED_SASS_FOR_CPU && !l->guarded && !runs_as_members(l))
+    if (l->use == HED_SASS_FOR_CPU && !l->guarded && !l->met)
         return (struct members){"", ""};
     return (struct members){".sync", hed_lift_text(l, ", %s", running_mask(l))};
 }
@@ -321,13 +314,13 @@ hed_lift_meet(struct lift *l)
         hed_lift_refuse(l, "a meeting with a predicate");
     hed_lift_put(l, "mov.b32 %%members, %s", mask);
     l->in_group = groups;
-    l->met = !groups;
+    l->met = true;
 }
 
 void
 hed_lift_end_group(struct lift *l)
 {
-    l->in_group = false;
+    l->in_group = l->met = false;
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */

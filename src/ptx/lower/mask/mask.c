@@ -193,7 +193,7 @@ analyse(struct hed_lower *l)
         err = hed_masks_init(&m->masks, &m->flow, &m->uniforms, l->unit);
     if (err == 0 && m->masks.why) {
         why = m->masks.why;
-        l->is_hopeless = m->masks.apart != NULL;
+        l->is_hopeless = m->masks.is_apart;
         err = HED_ENOTSUP;
     }
     if (err == 0) {
