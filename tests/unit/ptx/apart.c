@@ -72,6 +72,18 @@ expect_both(const char *high, const char *low, expected_fn want)
     }
 }
 
+/* All lanes run the code. */
+static void
+expect_together(const char *code, expected_fn want)
+{
+    char *text = NULL;
+
+    if (asprintf(&text, "mov.u32 %%r6, 0;\nJOINED: %s", code) < 0)
+        fail();
+    expect_both("bra JOINED;", text, want);
+    free(text);
+}
+
 /* What the two sides bring along. */
 static uint32_t
 own_value(unsigned lane)
@@ -214,30 +226,44 @@ value_at_other_end(unsigned lane)
     return 31 - lane + 1;
 }
 
-/* Each lane stores, waits, and loads what the lane at the other end has stored. */
+/* Each thread stores, waits, and loads what the one at the other end has stored: thread `last` - t,
+ * of `number` t. Then it waits again, and stores something else: who does not wait sees that. */
+static void
+expect_barriers(const char *barrier, const char *number, unsigned last)
+{
+    char *side = NULL;
+
+    if (asprintf(&side,
+                 "add.u32 %%r5, %%r1, 1; st.shared.u32 [%%r4], %%r5;\n%s\n"
+                 "sub.u32 %%r6, %u, %s; sub.u32 %%r6, %%r6, %s; shl.b32 %%r6, %%r6, 2;\n"
+                 "add.u32 %%r6, %%r4, %%r6; ld.shared.u32 %%r9, [%%r6];\n%s\n"
+                 "mov.u32 %%r8, 1000; st.shared.u32 [%%r4], %%r8;",
+                 barrier, last, number, number, barrier) < 0)
+        fail();
+    expect_both(side, side, value_at_other_end);
+    free(side);
+}
+
 static void
 barriers_of_a_warp_meet(void **state)
 {
-    const char *const side = "add.u32 %r5, %r1, 1; st.shared.u32 [%r4], %r5;\n"
-                             "bar.warp.sync -1;\n"
-                             "sub.u32 %r6, 31, %r1; sub.u32 %r6, %r6, %r1; shl.b32 %r6, %r6, 2;\n"
-                             "add.u32 %r6, %r4, %r6; ld.shared.u32 %r9, [%r6];";
-
     (void)state;
-    expect_both(side, side, value_at_other_end);
+    expect_barriers("bar.warp.sync -1;", "%r1", 31);
 }
 
-/* The same over the whole block: thread t reads what 63 - t has stored. */
 static void
 barriers_of_a_block_meet(void **state)
 {
-    const char *const side = "add.u32 %r5, %r1, 1; st.shared.u32 [%r4], %r5;\n"
-                             "barrier.sync 0;\n"
-                             "sub.u32 %r6, 63, %r2; sub.u32 %r6, %r6, %r2; shl.b32 %r6, %r6, 2;\n"
-                             "add.u32 %r6, %r4, %r6; ld.shared.u32 %r9, [%r6];";
-
     (void)state;
-    expect_both(side, side, value_at_other_end);
+    expect_barriers("barrier.sync 0;", "%r2", 63);
+}
+
+/* A block is a cluster of its own. */
+static void
+barriers_of_a_cluster_meet(void **state)
+{
+    (void)state;
+    expect_barriers("barrier.cluster.arrive; barrier.cluster.wait;", "%r2", 63);
 }
 
 static uint32_t
@@ -331,11 +357,10 @@ static void
 guarded_operations_meet(void **state)
 {
     (void)state;
-    expect_both("bra JOINED;",
-                "mov.u32 %r6, 0;\nJOINED: and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
-                "@%p1 vote.sync.ballot.b32 %r9, %p2, -1;\n"
-                "@!%p1 vote.sync.ballot.b32 %r9, %p2, -1;",
-                odd_lanes);
+    expect_together("and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
+                    "@%p1 vote.sync.ballot.b32 %r9, %p2, -1;\n"
+                    "@!%p1 vote.sync.ballot.b32 %r9, %p2, -1;",
+                    odd_lanes);
 }
 
 /* A jump through a table has no order of blocks. */
@@ -343,12 +368,11 @@ static void
 targets_of_a_table_meet(void **state)
 {
     (void)state;
-    expect_both("bra JOINED;",
-                "mov.u32 %r6, 0;\nJOINED: and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
-                "T: .branchtargets A, B;\nbrx.idx %r5, T;\n"
-                "A: vote.sync.ballot.b32 %r9, %p2, -1; bra DONE;\n"
-                "B: vote.sync.ballot.b32 %r9, %p2, -1;",
-                odd_lanes);
+    expect_together("and.b32 %r5, %r1, 1; setp.ne.u32 %p2, %r5, 0;\n"
+                    "T: .branchtargets A, B;\nbrx.idx %r5, T;\n"
+                    "A: vote.sync.ballot.b32 %r9, %p2, -1; bra DONE;\n"
+                    "B: vote.sync.ballot.b32 %r9, %p2, -1;",
+                    odd_lanes);
 }
 
 /* Pairs of lanes leave the loop one after the other. Their shuffles have the mask of the whole
@@ -370,12 +394,11 @@ static void
 a_loop_that_runs_out_is_not_joined(void **state)
 {
     (void)state;
-    expect_both("bra JOINED;",
-                "mov.u32 %r6, 0;\nJOINED: shr.u32 %r5, %r1, 1;\n"
-                "L: shfl.sync.bfly.b32 %r7, %r1, 1, 31, -1; add.u32 %r9, %r9, %r7;\n"
-                "setp.ne.u32 %p2, %r5, 0; sub.u32 %r5, %r5, 1; @%p2 bra L;\n"
-                "shfl.sync.bfly.b32 %r9, %r9, 8, 31, -1;",
-                rounds_of_others);
+    expect_together("shr.u32 %r5, %r1, 1;\n"
+                    "L: shfl.sync.bfly.b32 %r7, %r1, 1, 31, -1; add.u32 %r9, %r9, %r7;\n"
+                    "setp.ne.u32 %p2, %r5, 0; sub.u32 %r5, %r5, 1; @%p2 bra L;\n"
+                    "shfl.sync.bfly.b32 %r9, %r9, 8, 31, -1;",
+                    rounds_of_others);
 }
 
 /* ---- what is compiled ------------------------------------------------------------------------ */
@@ -436,6 +459,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(elections_meet),
     cmocka_unit_test(barriers_of_a_warp_meet),
     cmocka_unit_test(barriers_of_a_block_meet),
+    cmocka_unit_test(barriers_of_a_cluster_meet),
     cmocka_unit_test(reductions_of_a_block_meet),
     cmocka_unit_test(calls_meet),
     cmocka_unit_test(nobody_waits_for_the_dead),
