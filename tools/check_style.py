@@ -45,6 +45,11 @@ EVERYWHERE = call_pattern(BANNED)
 LIBRARIES = call_pattern(BANNED + " " + BANNED_IN_LIBRARIES)
 
 
+# In a program with more rights than its user, variables of that user have no say. What selects
+# devices is harmless, and the program's administrator may rely on it.
+INSECURE = re.compile(r'(?<![\w.])getenv\s*\((?!"CUDA_)')
+
+
 def strip_c(text):
     """text with everything that is not code replaced by blanks."""
     return NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
@@ -54,6 +59,12 @@ def check_banned(path, code):
     pattern = EVERYWHERE if path.startswith(PROGRAMS) else LIBRARIES
     for match in pattern.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, f"{match.group(1)} is banned"
+
+
+def check_environment(path, text):
+    if path.startswith("src/") and not path.startswith(PROGRAMS):
+        for match in INSECURE.finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, "getenv is banned; use secure_getenv"
 
 
 def check_functions(code):
@@ -71,6 +82,7 @@ def check_functions(code):
 def check_c(path, text):
     code = strip_c(text)
     yield from check_banned(path, code)
+    yield from check_environment(path, text)
     if not text.startswith("/*"):
         yield 1, "does not open with a comment that says what it is"
     if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.MULTILINE):

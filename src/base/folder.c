@@ -7,8 +7,8 @@
 bool
 hed_cache_folder(const char *what, char *out, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME");
     int n = -1;
 
     if (cache && cache[0] == '/')

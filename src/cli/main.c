@@ -92,7 +92,8 @@ print_settings(void)
     const char *key, *value, *text;
 
     puts("A setting comes from `heddle run --set key=value`, from the variable\n"
-         "HEDDLE_KEY, or from a line `key = value` in ~/.config/heddle/heddle.conf.\n"
+         "HEDDLE_KEY, or from a line `key = value` in ~/.config/heddle/heddle.conf or,\n"
+         "for all users of the machine, in /etc/heddle/heddle.conf.\n"
          "heddle.conf(5) has the details.\n");
     for (size_t i = 0; hed_config_describe(i, &key, &value, &text); i++) {
         printf("  %-15s %s\n", key, text);

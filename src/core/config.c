@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #define ENV_PREFIX "HEDDLE_"
 #define KEY_MAX 64
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
 enum kind { KIND_TEXT, KIND_SIZE, KIND_NUMBER, KIND_WORD };
 
@@ -364,9 +366,10 @@ env_get(char *const *env, const char *name)
     return NULL;
 }
 
-/* Reads a complete file of at most HED_CONFIG_FILE_MAX bytes. */
+/* Reads a complete file of at most HED_CONFIG_FILE_MAX bytes. If `trusted` is not NULL, nobody but
+ * that user may be able to change the file. */
 static int
-read_file(const char *path, char **text, size_t *size, struct hed_why *why)
+read_file(const char *path, const uid_t *trusted, char **text, size_t *size, struct hed_why *why)
 {
     /* A FIFO without a writer must not block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -382,6 +385,11 @@ read_file(const char *path, char **text, size_t *size, struct hed_why *why)
         hed_why_set(why, "%s: not a regular file", path);
         close(fd);
         return HED_EINVAL;
+    }
+    if (trusted && (st.st_uid != *trusted || (st.st_mode & OTHERS_WRITE) != 0)) {
+        hed_why_set(why, "%s: only root may own it and be able to change it", path);
+        close(fd);
+        return HED_EACCESS;
     }
     *text = malloc(HED_CONFIG_FILE_MAX + 1);
     while (*text && got > 0 && n <= HED_CONFIG_FILE_MAX) {
@@ -407,16 +415,37 @@ read_file(const char *path, char **text, size_t *size, struct hed_why *why)
     return err;
 }
 
-/* Reads the settings file. Only a file that HEDDLE_CONFIG names must be there and readable. */
+/* Reads one settings file. Unless it `must` be there, one that cannot be read is a warning. */
 static int
-load_settings_file(struct hed_config *c, char *const *env, struct hed_why *why)
+load_one_file(struct hed_config *c, const char *path, const uid_t *trusted, bool must,
+              struct hed_why *why)
+{
+    struct hed_why reason = {""};
+    char *text = NULL;
+    size_t size = 0;
+    int err = read_file(path, trusted, &text, &size, &reason);
+
+    if (err && !must) {
+        if (err != HED_ENOTFOUND)
+            hed_why_set(&c->warning, "%s; the settings in it have no effect", reason.text);
+        return 0;
+    }
+    if (err)
+        hed_why_set(why, "cannot read the settings file %s", reason.text);
+    else
+        err = hed_config_parse(c, text, size, path, why);
+    free(text);
+    return err;
+}
+
+/* Reads the user's file. Only a file that HEDDLE_CONFIG names must be there and readable. */
+static int
+load_users_file(struct hed_config *c, char *const *env, struct hed_why *why)
 {
     const char *given = env_get(env, ENV_PREFIX "CONFIG");
     const char *xdg = env_get(env, "XDG_CONFIG_HOME");
     const char *home = env_get(env, "HOME");
     char path[4096] = "";
-    char *text = NULL;
-    size_t size = 0;
     int n = 0;
 
     if (given)
@@ -429,23 +458,7 @@ load_settings_file(struct hed_config *c, char *const *env, struct hed_why *why)
         hed_why_set(why, "the path of the settings file is too long");
         return HED_ELIMIT;
     }
-    if (!*path)
-        return 0;
-
-    struct hed_why reason = {""};
-    int err = read_file(path, &text, &size, &reason);
-
-    if (err && !given) {
-        if (err != HED_ENOTFOUND)
-            hed_why_set(&c->warning, "%s; the settings in it have no effect", reason.text);
-        return 0;
-    }
-    if (err)
-        hed_why_set(why, "cannot read the settings file %s", reason.text);
-    else
-        err = hed_config_parse(c, text, size, path, why);
-    free(text);
-    return err;
+    return *path ? load_one_file(c, path, NULL, given != NULL, why) : 0;
 }
 
 static int
@@ -484,15 +497,35 @@ load_env(struct hed_config *c, char *const *env, struct hed_why *why)
 }
 
 int
-hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why)
+hed_config_load_from(struct hed_config *c, const struct hed_config_places *p, char *const *env,
+                     struct hed_why *why)
 {
     hed_config_init(c);
+    /* Whoever starts such a program has fewer rights than it has, and chose the environment. */
+    if (p->secure)
+        env = NULL;
 
-    const int err = load_settings_file(c, env, why);
+    int err = load_one_file(c, p->system, &p->owner, false, why);
+
+    if (!err)
+        err = load_users_file(c, env, why);
+
     const char *log = env_get(env, ENV_PREFIX "LOG");
 
     /* First of all, so that the log can tell what is wrong with the other settings. */
     if (log)
         (void)hed_config_set(c, "log", log, NULL);
     return err ? err : load_env(c, env, why);
+}
+
+int
+hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why)
+{
+    const struct hed_config_places places = {
+        .system = HED_CONFIG_SYSTEM,
+        .owner = 0,
+        .secure = getauxval(AT_SECURE) != 0,
+    };
+
+    return hed_config_load_from(c, &places, env, why);
 }

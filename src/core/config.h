@@ -1,18 +1,27 @@
 /* Settings: only this room reads HEDDLE_* and the settings file.
  *
- * A setting comes from the environment (HEDDLE_TRACE), else from the file (trace = ...), else from
- * its default. The file is $HEDDLE_CONFIG, else $XDG_CONFIG_HOME/heddle/heddle.conf, else
- * ~/.config/heddle/heddle.conf. Only the first must exist and be readable; one of the others that
- * cannot be read is a warning. Unknown keys, unknown HEDDLE_* variables and values that make no
- * sense are refused, with the reason.
+ * A setting comes from the environment (HEDDLE_TRACE), else from the user's file (trace = ...),
+ * else from the machine's file, else from its default. The user's file is $HEDDLE_CONFIG, else
+ * $XDG_CONFIG_HOME/heddle/heddle.conf, else ~/.config/heddle/heddle.conf; the machine's file is
+ * HED_CONFIG_SYSTEM. Only $HEDDLE_CONFIG must exist and be readable; one of the others that cannot
+ * be read is a warning. Unknown keys, unknown HEDDLE_* variables and values that make no sense are
+ * refused, with the reason.
+ *
+ * A program that has more rights than the user who starts it (setuid, setgid, file capabilities:
+ * AT_SECURE) takes settings from the machine's file alone. Its environment and the user's file
+ * could make it load a library or write a file with rights that the user does not have.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+
+/* The machine's file must belong to root, and nobody else may be able to change it. */
+#define HED_CONFIG_SYSTEM "/etc/heddle/heddle.conf"
 
 #define HED_CONFIG_TEXT_MAX 4096    /* bytes of one value, the 0 included */
 #define HED_CONFIG_FILE_MAX 1048576 /* bytes of a settings file */
@@ -96,9 +105,19 @@ bool hed_config_gpu_is_address(const char *gpu);
 /* Sets all defaults. */
 void hed_config_init(struct hed_config *c);
 
-/* Loads the defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the
+/* Loads the defaults, then the files, then the environment `env` ("NAME=value" strings, NULL at the
  * end). The caller must show c->warning. */
 int hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why);
+
+/* The same with other places than this machine's, for tests. */
+struct hed_config_places {
+    const char *system; /* path of the machine's file */
+    uid_t owner;        /* whose file it must be */
+    bool secure;        /* read nothing but that file */
+};
+
+int hed_config_load_from(struct hed_config *c, const struct hed_config_places *p, char *const *env,
+                         struct hed_why *why);
 
 /* Sets one setting from text. HED_ENOTFOUND: no such key; HED_EINVAL, HED_ERANGE: bad value. */
 int hed_config_set(struct hed_config *c, const char *key, const char *value, struct hed_why *why);

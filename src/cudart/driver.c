@@ -20,7 +20,7 @@ static struct {
 static void
 read_log_setting(void)
 {
-    (void)hed_log_setup(getenv("HEDDLE_LOG"), NULL);
+    (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);
 }
 
 void

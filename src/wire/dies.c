@@ -16,7 +16,7 @@ static _Atomic long left; /* messages; negative for never */
 static void
 read_count(void)
 {
-    const char *text = getenv(name);
+    const char *text = secure_getenv(name);
     char line[32] = "";
     FILE *f = text && text[0] == '/' ? fopen(text, "re") : NULL;
 

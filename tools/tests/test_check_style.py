@@ -30,6 +30,14 @@ class Banned(unittest.TestCase):
             for path in ("src/cli/a.c", "tests/e2e/a.c", "bench/a.c"):
                 self.assertEqual(complaints(path, text), [])
 
+    def test_environment_of_programs_with_more_rights(self):
+        text = in_function('x = getenv("HOME");')
+        self.assertEqual(complaints("src/core/a.c", text),
+                         [(5, "getenv is banned; use secure_getenv")])
+        self.assertEqual(complaints("src/cli/a.c", text), [])
+        for statement in ('secure_getenv("HOME");', 'getenv("CUDA_VISIBLE_DEVICES");'):
+            self.assertEqual(complaints("src/core/a.c", in_function(statement)), [], statement)
+
     def test_only_whole_words_that_are_called(self):
         for statement in ("snprintf(a);", "_exit(1);", "x->exit(1);", "x.signal(2);",
                           'puts("exit(1)");', "/* exit(1) */", "c = '\"'; /* system(x) */",

@@ -126,7 +126,7 @@ has_socket(const struct hed_server_options *o)
 static int
 default_listen(struct hed_server_options *o, struct hed_why *why)
 {
-    const char *folder = geteuid() == 0 ? "/run/heddle" : getenv("XDG_RUNTIME_DIR");
+    const char *folder = geteuid() == 0 ? "/run/heddle" : secure_getenv("XDG_RUNTIME_DIR");
     char text[256];
 
     if (o->listen_count == HED_LISTENERS_MAX) {

@@ -191,7 +191,7 @@ static void
 notify_ready(void)
 {
     static const char text[] = "READY=1\nSTATUS=Serving";
-    const char *path = getenv("NOTIFY_SOCKET");
+    const char *path = secure_getenv("NOTIFY_SOCKET");
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     const size_t n = path ? strlen(path) : 0;
 

@@ -17,8 +17,9 @@
 void
 hed_worker_look(struct hed_worker_plan *out)
 {
-    static struct hed_session_plan plan;           /* large; the listener has one thread */
-    const char *given = getenv("CUDA_CACHE_PATH"); /* where the driver keeps what it compiles */
+    static struct hed_session_plan plan; /* large; the listener has one thread */
+    const char *given =
+        secure_getenv("CUDA_CACHE_PATH"); /* where the driver keeps what it compiles */
     struct hed_why why = {""};
 
     memset(out, 0, sizeof *out);

@@ -45,7 +45,7 @@ void
 hed_progress_prepare(void)
 {
 #ifdef HED_DEBUG
-    is_for_all = getenv("HED_TEST_PROGRESS") != NULL;
+    is_for_all = secure_getenv("HED_TEST_PROGRESS") != NULL;
 #endif
 }
 

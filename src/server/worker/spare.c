@@ -44,7 +44,7 @@ static void
 fail_for_test(void)
 {
 #ifdef HED_DEBUG
-    if (getenv("HED_TEST_SPARE"))
+    if (secure_getenv("HED_TEST_SPARE"))
         _exit(3);
 #endif
 }

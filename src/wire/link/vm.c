@@ -180,7 +180,7 @@ int
 hed_vm_paths(const char *name, char socket[HED_VM_PATH], char window[HED_VM_PATH],
              struct hed_why *why)
 {
-    const char *folder = geteuid() == 0 ? "/run/heddle" : getenv("XDG_RUNTIME_DIR");
+    const char *folder = geteuid() == 0 ? "/run/heddle" : secure_getenv("XDG_RUNTIME_DIR");
 
     if (!is_guest_name(name)) {
         hed_why_set(why, "'%.60s' is not the name of a guest", name);

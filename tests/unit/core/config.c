@@ -115,6 +115,76 @@ file_is_read(void **state)
     assert_string_equal(config.gpu, "gpu"); /* the last one counts */
 }
 
+/* hed_config_load_from with the machine's file, the user's file and up to one variable. */
+static int
+load_places(const char *system, uid_t owner, bool secure, const char *users, const char *variable)
+{
+    char given[1100];
+    char other[1100] = "";
+    char *env[] = {given, other, NULL};
+    const struct hed_config_places places = {.system = system, .owner = owner, .secure = secure};
+
+    snprintf(given, sizeof given, "HEDDLE_CONFIG=%s", users);
+    snprintf(other, sizeof other, "%s", variable ? variable : "PATH=/bin");
+    memset(&why, 0, sizeof why);
+    return hed_config_load_from(&config, &places, env, &why);
+}
+
+static void
+machines_file_comes_last(void **state)
+{
+    static const char ours[] = "gpu = null\ntrace_data = 5\ntrace_full = drop\n";
+    static const char users[] = "trace_data = 6\ntrace_full = block\n";
+    char system[1024];
+    char user[1024];
+
+    snprintf(system, sizeof system, "%s", file_of("system", ours, strlen(ours)));
+    snprintf(user, sizeof user, "%s", file_of("user", users, strlen(users)));
+    assert_int_equal(chmod(system, 0644), 0);
+    assert_int_equal(load_places(system, geteuid(), false, user, "HEDDLE_TRACE_DATA=7"), 0);
+    assert_string_equal(config.gpu, "null");
+    assert_string_equal(config.trace_full, "block");
+    assert_true(config.trace_data == 7);
+    assert_int_equal(load_places(system, geteuid(), false, "", NULL), 0);
+    assert_true(config.trace_data == 5);
+    assert_string_equal(config.warning.text, "");
+}
+
+static void
+secure_programs_read_the_machines_file_alone(void **state)
+{
+    static const char ours[] = "gpu = null\n";
+    char system[1024];
+
+    snprintf(system, sizeof system, "%s", file_of("secure", ours, strlen(ours)));
+    assert_int_equal(chmod(system, 0644), 0);
+    assert_int_equal(load_places(system, geteuid(), true, "/there/is/none", "HEDDLE_LOG=debug"), 0);
+    assert_string_equal(config.gpu, "null");
+    assert_string_equal(config.log, "");
+    assert_int_equal(load_places(system, geteuid(), true, "", "HEDDLE_NONSENSE=1"), 0);
+    assert_int_equal(load_places("/there/is/none", 0, true, "", "HEDDLE_GPU=null"), 0);
+    assert_string_equal(config.gpu, "auto");
+}
+
+static void
+machines_file_of_others_has_no_effect(void **state)
+{
+    static const char ours[] = "gpu = null\n";
+    char system[1024];
+
+    snprintf(system, sizeof system, "%s", file_of("others", ours, strlen(ours)));
+    assert_int_equal(chmod(system, 0664), 0);
+    assert_int_equal(load_places(system, geteuid(), true, "", NULL), 0);
+    assert_string_equal(config.gpu, "auto");
+    assert_non_null(strstr(config.warning.text, "only root may own it"));
+    assert_int_equal(chmod(system, 0646), 0);
+    assert_int_equal(load_places(system, geteuid(), true, "", NULL), 0);
+    assert_string_equal(config.gpu, "auto");
+    assert_int_equal(chmod(system, 0644), 0);
+    assert_int_equal(load_places(system, geteuid() + 1, true, "", NULL), 0);
+    assert_string_equal(config.gpu, "auto");
+}
+
 static void
 environment_wins_over_file(void **state)
 {
@@ -387,6 +457,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(defaults_are_as_described),
     cmocka_unit_test(file_is_read),
     cmocka_unit_test(environment_wins_over_file),
+    cmocka_unit_test(machines_file_comes_last),
+    cmocka_unit_test(secure_programs_read_the_machines_file_alone),
+    cmocka_unit_test(machines_file_of_others_has_no_effect),
     cmocka_unit_test(xdg_and_home_are_looked_at),
     cmocka_unit_test(only_a_given_file_must_exist),
     cmocka_unit_test(a_default_file_that_cannot_be_read_is_a_warning),

@@ -25,7 +25,7 @@ static struct hed_lock moving = HED_LOCK_INIT(HED_RANK_SESSION);
 static void
 read_every(void)
 {
-    const char *text = getenv("HED_TEST_MOVES");
+    const char *text = secure_getenv("HED_TEST_MOVES");
 
     every = text ? strtol(text, NULL, 10) : 0;
 }
