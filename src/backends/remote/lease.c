@@ -14,8 +14,8 @@
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
 
-#define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a fraction of the device if that is more */
-#define LEASE_PART 16
+#define LEASE_STEP (UINT64_C(64) << 20) /* bytes, or a fraction of the device if that is more */
+#define LEASE_PART 256
 
 static bool
 take_lease(struct hed_remote *r, int device, uint64_t size)
@@ -110,7 +110,7 @@ hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size)
     struct hed_remote_channel *channel;
     struct hed_lease *l;
 
-    if (has < 4 * step || !take_lease(r, device, has - step))
+    if (has < 2 * step || !take_lease(r, device, has - step))
         return;
     l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
     if (!l)
@@ -118,7 +118,9 @@ hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size)
     l->device = r->devices[device].ordinal;
     l->give = has - step;
     atomic_fetch_sub_explicit(&r->memory->granted[device], has - step, memory_order_relaxed);
-    (void)hed_remote_end(channel, &l->head, sizeof *l);
+    /* Others may need it, and this program may have nothing more to say. */
+    if (hed_remote_end(channel, &l->head, sizeof *l) == 0)
+        (void)hed_channel_flush(channel->channel);
 }
 
 /* Relaxed: if the session was lost, this thread has noticed itself. */

@@ -15,6 +15,7 @@
 #define BLOCK (2u << 20)       /* bytes in a block that small allocations share */
 #define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of this */
 #define SMALL (BLOCK / 2)      /* bytes; larger allocations get a block of their own */
+#define SPARE_PART 128         /* spare blocks are at most this part of a device */
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)
@@ -42,12 +43,13 @@ hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *sp
                 struct hed_device *payer, bool keeps)
 {
     const uint64_t unit = payer && space == payer->space ? d->machine->memory.map_unit : 0;
+    const uint64_t most = payer ? payer->info.profile.memory / SPARE_PART : UINT64_MAX;
 
     *b = (struct hed_blocks){.driver = d,
                              .space = space,
                              .payer = payer,
                              .keeps = keeps,
-                             .spare_most = d->machine->memory.keep,
+                             .spare_most = hed_min(d->machine->memory.keep, most),
                              .unit = unit > HED_MACHINE_PAGE ? unit : HED_MACHINE_PAGE};
 }
 

@@ -68,9 +68,16 @@ hed_ledger_take(struct hed_ledger *l, uint32_t worker, int device, uint64_t want
     if (!is_in_ledger(worker, device) || want == 0 || least > want)
         return 0;
 
-    const uint64_t some = hed_min(want, bytes_left(l, worker, device, limit));
+    const uint64_t left = bytes_left(l, worker, device, limit);
 
-    if (some < least)
+    if (left < least)
+        return 0;
+
+    /* What a worker does not need at once is for later; others may need it now. */
+    const uint64_t more = hed_max((left - least) / HED_LEDGER_PARTS, HED_LEDGER_CRUMB);
+    const uint64_t some = least + hed_min(want - least, hed_min(left - least, more));
+
+    if (some == 0)
         return 0;
     l->leased[worker][device] += some;
     hed_ledger_changed(l);

@@ -15,6 +15,12 @@
 
 #define HED_LEDGER_WORKERS 1024
 
+/* Beyond what it needs at once, a worker gets this part of what is left. So what all of them have
+ * in advance is a small part of a device (a fifth for 256 workers, the default of --clients),
+ * however many come, and each later worker finds memory. */
+#define HED_LEDGER_PARTS 1024
+#define HED_LEDGER_CRUMB (UINT64_C(64) << 10) /* bytes; less is not worth sharing */
+
 struct hed_ledger {
     uint64_t total[HED_DESK_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
     uint64_t
@@ -23,8 +29,9 @@ struct hed_ledger {
     struct hed_notice *notice; /* NULL: nobody is told of changes */
 };
 
-/* Leases up to `want` and at least `least` bytes of a device. Returns the number of bytes, 0 if
- * there are fewer than `least`. `limit` is the most that a worker may have; 0 means no limit. */
+/* Leases at least `least` bytes of a device, and up to `want` if that is little compared with what
+ * is left. Returns the number of bytes, 0 if there are fewer than `least`. `limit` is the most that
+ * a worker may have; 0 means no limit. */
 uint64_t hed_ledger_take(struct hed_ledger *l, uint32_t worker, int device, uint64_t want,
                          uint64_t least, uint64_t limit);
 

@@ -334,6 +334,19 @@ class Clients(ClientCase):
         self.assertEqual(c.process.wait(PATIENCE), 0)
         self.assertEqual(server.process.wait(PATIENCE), 0)
 
+    def test_idle_clients_leave_memory_for_others(self):
+        """Each of them asks for more than it needs, so that it need not ask again soon."""
+        server = self.serve()
+        idle = [self.client(server) for _ in range(20)]
+        for c in idle:
+            self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        total = server.status()["devices"][0]["total_bytes"]
+        last = self.client(server)
+        self.assertEqual(last.do(f"r, p = alloc({total // 2}); say(r)"), "0")
+        # A client that has had much memory gives it back, too.
+        self.assertEqual(last.do("say(cuda.cuMemFree_v2(p))"), "0")
+        until(lambda: idle[0].do(f"r, q = alloc({total // 4 * 3}); say(r)") == "0")
+
     def test_64_clients(self):
         server = self.serve("--memory", "64M")
         clients = [Client(self, f"shm:{server.path}") for _ in range(64)]

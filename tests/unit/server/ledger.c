@@ -71,10 +71,10 @@ ledger_grants_what_there_is(void **state)
     hed_ledger_give(l, 0, 0, 100 * MIB);
 
     l->total[0] = 10 * MIB;
-    assert_int_equal(hed_ledger_take(l, 0, 0, 6 * MIB, MIB, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 6 * MIB, 6 * MIB, 0), 6 * MIB);
     assert_int_equal(hed_ledger_obtainable(l, 1, 0, 0), 4 * MIB);
     assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 10 * MIB);
-    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, MIB, 0), 4 * MIB);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, 4 * MIB, 0), 4 * MIB);
     assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, 1, 0), 0);
     hed_ledger_give(l, 0, 0, MIB);
     assert_int_equal(hed_ledger_take(l, 1, 0, 6 * MIB, 2 * MIB, 0), 0);
@@ -83,6 +83,30 @@ ledger_grants_what_there_is(void **state)
     assert_int_equal(hed_ledger_leased(l, 1), 0);
     hed_ledger_clear(l, 1);
     assert_int_equal(hed_ledger_leased(l, 0), 5 * MIB);
+}
+
+/* Clients that ask for much more than they need must not keep out those that come later. */
+static void
+ledger_has_something_for_everybody(void **state)
+{
+    enum { CLIENTS = 400 };
+    const uint64_t all = 16384 * MIB;
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+
+    l->total[0] = all;
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        assert_true(hed_ledger_take(l, i, 0, all, 6 * MIB, 0) >= 6 * MIB);
+    /* What they have in advance is less than what is left. */
+    const uint64_t advance = hed_ledger_leased(l, 0) - CLIENTS * 6 * MIB;
+    const uint64_t rest = all - hed_ledger_leased(l, 0);
+
+    assert_true(advance < rest);
+    /* Whoever needs all of the rest gets it. */
+    assert_int_equal(hed_ledger_take(l, CLIENTS, 0, rest, rest, 0), rest);
+    /* A client that needs little at once gets a little more than that. */
+    hed_ledger_clear(l, CLIENTS);
+    assert_true(hed_ledger_take(l, CLIENTS, 0, 64 * MIB, MIB, 0) > MIB);
 }
 
 static void
@@ -94,7 +118,8 @@ ledger_keeps_memory_for_spares(void **state)
     l->total[0] = 10 * MIB;
     l->kept[0] = 4 * MIB;
     assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 6 * MIB);
-    assert_int_equal(hed_ledger_take(l, 0, 0, 10 * MIB, MIB, 0), 6 * MIB);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 10 * MIB, 7 * MIB, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 10 * MIB, 6 * MIB, 0), 6 * MIB);
     assert_int_equal(hed_ledger_take(l, 1, 0, MIB, 1, 0), 0);
     l->kept[0] = 20 * MIB; /* more than there is: leases that exist stay */
     assert_int_equal(hed_ledger_obtainable(l, 0, 0, 0), 6 * MIB);
@@ -108,7 +133,8 @@ ledger_keeps_a_workers_limit(void **state)
     struct hed_ledger *l = &b->server.ledger;
 
     l->total[1] = 100;
-    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 1, 30), 30);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 31, 30), 0);
+    assert_int_equal(hed_ledger_take(l, 0, 1, 50, 30, 30), 30);
     assert_int_equal(hed_ledger_obtainable(l, 0, 1, 30), 30);
     assert_int_equal(hed_ledger_take(l, 0, 1, 1, 1, 30), 0);
     assert_int_equal(hed_ledger_take(l, 0, 1, 1, 1, 10), 0);
@@ -131,14 +157,14 @@ ledger_survives_nonsense(void **state)
     assert_int_equal(hed_ledger_take(l, 0, 0, 0, 0, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, 1, 2, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, UINT64_MAX, UINT64_MAX, 0), 0);
-    assert_int_equal(hed_ledger_take(l, 0, 0, UINT64_MAX, 1, 0), 100);
+    assert_int_equal(hed_ledger_take(l, 0, 0, UINT64_MAX, 100, 0), 100);
     assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, 1, 0), 0);
     hed_ledger_give(l, 0, 99, 1);
     hed_ledger_give(l, 1, 0, UINT64_MAX);
     assert_int_equal(hed_ledger_leased(l, 0), 100);
     /* Without a total, sums do not overflow. */
     l->total[0] = 0;
-    assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, 1, 0), UINT64_MAX - 100);
+    assert_int_equal(hed_ledger_take(l, 1, 0, UINT64_MAX, UINT64_MAX - 100, 0), UINT64_MAX - 100);
     assert_int_equal(hed_ledger_take(l, 1, 0, 1, 1, 0), 0);
 }
 
@@ -260,6 +286,7 @@ desks_wait_for_the_probe(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(ledger_grants_what_there_is, setup, teardown),
+    cmocka_unit_test_setup_teardown(ledger_has_something_for_everybody, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_keeps_memory_for_spares, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_keeps_a_workers_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_survives_nonsense, setup, teardown),
