@@ -14,6 +14,7 @@ struct hed_worker_status {
     _Atomic uint64_t host;      /* bytes of pinned memory */
     _Atomic uint64_t parked_ns; /* since when the client is away; 0: it is not */
     _Atomic uint32_t ready;     /* a spare worker waits for its client */
+    _Atomic uint32_t looks;     /* 1: the client looks for room (HED_LOOKS_FOR_ROOM) */
     char program[64];           /* written once, when the hello arrives */
 };
 

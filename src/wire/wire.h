@@ -178,6 +178,9 @@ enum hed_capabilities {
     HED_CAN_BASE = 32,       /* struct hed_arena_offer says how many shares, and maybe where */
     /* Since 2.2. */
     HED_CAN_ORDERS = 64, /* HED_PREFACE_ORDERS */
+    /* Of a hello only: the client was sent out of device memory, and tries whether there is room
+     * for it again. Servers that do not know it log every attempt. */
+    HED_LOOKS_FOR_ROOM = 128,
 };
 
 #define HED_WELCOME_TEXT 256

@@ -45,7 +45,8 @@ fill_hello(const struct hed_remote *r, bool secure, struct hed_hello *h)
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
     h->capabilities = HED_REMOTE_CAN | (hed_remote_heap_can_grow() ? HED_CAN_CLIENT_HEAP : 0) |
-                      (r->obeys != HED_OBEYS_NONE ? HED_CAN_ORDERS : 0);
+                      (r->obeys != HED_OBEYS_NONE ? HED_CAN_ORDERS : 0) |
+                      (r->looks_for_room ? HED_LOOKS_FOR_ROOM : 0);
     h->pid = (uint32_t)getpid();
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);

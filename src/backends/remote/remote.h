@@ -122,6 +122,7 @@ struct hed_remote {
     bool parked;                 /* the worker waits for our return, with this key */
     uint8_t key[16];
     _Atomic bool trying;    /* a new worker is being told about the program's objects */
+    bool looks_for_room;    /* the attendant's: what it tells the server (HED_LOOKS_FOR_ROOM) */
     struct hed_why trouble; /* why that one was lost */
     struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
     _Atomic uint32_t rescue;                /* whether help was asked for: snap/rescue.c; a futex */

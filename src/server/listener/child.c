@@ -395,8 +395,9 @@ log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
         (void)snprintf(end, sizeof end, "ended with status %d", WEXITSTATUS(how));
     if (failed)
         (void)snprintf(error, sizeof error, ", after CUDA error %u", failed);
-    /* If the client was refused, its worker has already logged why. */
-    if (WIFEXITED(how) && !line->program[0])
+    /* If the client was refused, its worker has already logged why. One that looked for room and
+     * found none comes again soon. */
+    if (WIFEXITED(how) && (!line->program[0] || (how == 0 && atomic_load(&line->looks))))
         hed_debug(SERVER, "worker %d %s", (int)c->pid, end);
     else if (how == 0 || s->stopping)
         hed_info(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,

@@ -255,15 +255,32 @@ note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello 
 {
     struct hed_worker_status *s = w->start->status;
     const char *name = hed_conn_who(conn)->name;
+    const bool looks = h->capabilities & HED_LOOKS_FOR_ROOM;
 
-    if (s)
+    if (s) {
         (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
-    if (s && !w->start->link->local)
+        atomic_store(&s->looks, looks);
+    }
+    /* It may come every few seconds for hours: hed_worker_has_room() logs the attempt that
+     * succeeds. */
+    if (s && looks)
+        hed_debug(SERVER, "%s (process %u) looks for room", h->name, h->pid);
+    else if (s && !w->start->link->local)
         hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid,
                  w->start->peer, name[0] ? ", certificate " : "", name, h->version);
     else if (s)
         hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name,
                  w->start->client_pid, w->start->client_uid, w->transport->name, h->version);
+}
+
+void
+hed_worker_has_room(struct hed_worker *w)
+{
+    struct hed_worker_status *s = w->start->status;
+
+    if (s && atomic_exchange(&s->looks, 0))
+        hed_info(SERVER, "%s (%s) comes back into device memory", s->program,
+                 w->start->peer ? w->start->peer : "local");
 }
 
 int

@@ -74,6 +74,8 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
         a.granted = hed_lease_take(w, q->device, q->want, q->least ? q->least : 1);
         *left += a.granted;
         r = a.granted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        if (a.granted)
+            hed_worker_has_room(w);
     } else {
         a.granted = hed_memory_obtainable(w, q->device);
     }

@@ -219,6 +219,8 @@ void hed_arena_init_sizes(struct hed_worker *w);
  * fails. Sets w->transport and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
 int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h,
                        struct hed_why *why);
+/* A client that looked for room (HED_LOOKS_FOR_ROOM) has got some. For any client. */
+void hed_worker_has_room(struct hed_worker *w);
 /* Sends the first messages on the first channel: one struct hed_wire_device per device. */
 int hed_worker_tell_devices(struct hed_worker_channel *ch);
 /* Finds out now what that will say. */

@@ -26,11 +26,16 @@ class Swap(SchedCase):
         with open(f"{self.folder}/small.json", "w", encoding="utf-8") as f:
             json.dump(DEVICE, f)
         self.address = f"shm:{self.folder}/s"
-        self.server = subprocess.Popen(
-            [f"{BUILD}/lib/heddle/heddled", "--listen", self.address, "--gpu",
-             f"cpu:{self.folder}/small.json"],
-            env={**environment(), "HEDDLE_CACHE": f"{self.folder}/cache"},
-            stdout=subprocess.DEVNULL)
+        self.log = f"{self.folder}/log"  # of the server
+        self.start_server()
+
+    def start_server(self):
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.server = subprocess.Popen(
+                [f"{BUILD}/lib/heddle/heddled", "--listen", self.address, "--gpu",
+                 f"cpu:{self.folder}/small.json"],
+                env={**environment(), "HEDDLE_CACHE": f"{self.folder}/cache"},
+                stdout=subprocess.DEVNULL, stderr=log)
         until(lambda: listens(self.address), "a server that listens")
 
     def tearDown(self):
@@ -43,11 +48,12 @@ class Swap(SchedCase):
 
     # ---- programs ----
 
-    def start(self, settings):
+    def start(self, settings, stderr=None, **env):
         p = subprocess.Popen(
             [HEDDLE, "run", "--gpu", self.address, "--sched", f"scope={self.scope},{settings}",
              "--log", "warn,sched=info,remote=info", "--", WORK],
-            env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            env={**environment(), **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=stderr, text=True)
         self.programs.append(p)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
@@ -214,6 +220,64 @@ class Swap(SchedCase):
             self.assertEqual(self.ask(p, "check"), "right")
         self.end(busy)
         self.end(normal)
+
+    def until_it_says(self, path, text, times=1):
+        """Waits until a log has some words that often."""
+        def said():
+            with open(path, encoding="utf-8") as f:
+                return f.read().count(text)
+        until(lambda: said() >= times, f"{times} times '{text}' in {path}")
+
+    def send_out(self, **env):
+        """A program that is out, its log, and the one that has its memory."""
+        said = f"{self.folder}/low.log"
+        with open(said, "w", encoding="utf-8") as f:
+            low = self.start("prio=low,swap=on", stderr=f, **env)
+        high = self.start("prio=high,swap=on")
+        self.assertEqual(self.ask(low, "take 400"), "took 0")
+        self.assertEqual(self.ask(low, "mix 3"), "mixed")
+        self.assertEqual(self.ask(high, "take 400"), "took 0")
+        self.assertEqual(self.client(low)["state"], "out")
+        return low, said, high
+
+    def test_the_server_ends_while_it_is_out(self):
+        low, said, high = self.send_out(HEDDLE_SERVER_TIMEOUT="1000")
+        self.say(low, "mix 2")
+        self.server.kill()
+        self.server.wait(PATIENCE)
+        high.kill()
+        # Its call fails, and it ends: CUDA_ERROR_DEVICE_UNAVAILABLE.
+        self.assertNotEqual(low.wait(PATIENCE), 0)
+        with open(said, encoding="utf-8") as f:
+            text = f.read()
+        self.assertEqual(text.count("the GPU's server is lost: "), 1, text)
+        self.assertIn("the program was out of its memory, and could not come back", text)
+
+    def test_another_server_takes_its_place_while_it_is_out(self):
+        low, said, high = self.send_out(HEDDLE_SERVER_TIMEOUT="600000")
+        self.say(low, "mix 2")
+        self.server.kill()
+        self.server.wait(PATIENCE)
+        high.kill()
+        self.until_it_says(said, "stays out of device memory")
+        self.start_server()
+        self.assertEqual(self.hear(low), "mixed")
+        self.assertEqual(self.ask(low, "check"), "right")
+        self.end(low)
+
+    def test_attempts_to_return_do_not_fill_the_log(self):
+        low, said, high = self.send_out()
+        self.until_it_says(said, "stays out of device memory", 3)
+        self.end(high)
+        self.assertEqual(self.ask(low, "check"), "right")
+        self.until_it_says(self.log, "comes back into device memory")
+        self.end(low)
+        self.until_it_says(self.log, " ended: ", 3)
+        with open(self.log, encoding="utf-8") as f:
+            text = f.read()
+        # Two programs; one has had two workers.
+        self.assertEqual(text.count(" begins"), 2, text)
+        self.assertEqual(text.count(" ended: "), 3, text)
 
     def test_a_program_that_cannot_be_reached(self):
         low, high = self.start("prio=low,swap=on"), self.start("prio=high,swap=on")

@@ -30,11 +30,13 @@ struct hed_remote_attendant {
     struct hed_remote_shadow *shadow; /* in state PARKED */
     struct hed_remote_comeback {      /* in state SWAPPED, if the program is to come back itself */
         bool wanted;
-        bool paused;       /* it was paused before, and is to be again */
-        int peer;          /* who sent it out; -1: has hung up; only if `wanted` */
-        uint64_t latest;   /* ns: it counts as hung up then */
-        uint64_t next;     /* ns: of the next attempt */
-        uint64_t pause_ns; /* between this one and the one after it */
+        bool paused;           /* it was paused before, and is to be again */
+        int peer;              /* who sent it out; -1: has hung up; only if `wanted` */
+        uint64_t latest;       /* ns: it counts as hung up then */
+        uint64_t next;         /* ns: of the next attempt */
+        uint64_t pause_ns;     /* between this one and the one after it */
+        uint64_t silent_since; /* ns: of the first of the last attempts that found no server; 0 */
+        bool warned;           /* the user knows that the server refuses */
     } comeback;
     struct hed_remote_orders orders;
 };
