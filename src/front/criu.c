@@ -1,7 +1,7 @@
-/* libheddle-criu.so: lets CRIU before version 4.1 save and restore processes on newer machines.
+/* libheddle-criu.so: lets CRIU save and restore processes that it would refuse.
  *
  * `heddle snap` preloads it into criu, and into nothing else: the programs that criu restores do
- * not have it. It works around two things that such a criu does not know:
+ * not have it. It works around what criu does not know; the first two until version 4.1:
  *
  * 1. On x86-64, Linux 6.13 and later map the clocks of hypervisors apart: "[vvar]" is followed by
  *    "[vvar_vclock]". criu wants the vDSO right behind "[vvar]" and gives up otherwise. In the
@@ -11,8 +11,14 @@
  *    when they are set; criu has 4 KiB. The rest is taken from the thread itself: criu's code in it
  *    does not use AMX. A thread that has something in these registers is refused, because criu
  *    could not save it.
+ * 3. In a PID namespace whose first process was made by a job of a shell, the leaders of criu's
+ *    session and process group are outside, and the kernel says that both have the number 0. criu
+ *    restores the job of a shell into its own session and group, finds that number used twice, and
+ *    gives up ("Current gid 0 intersects with pid"). So a group outside has a number of its own
+ *    here. criu compares it only with itself, because the program is to stay in that group: there
+ *    it gets the signals of the terminal, as the job that restores it.
  *
- * Invariant: what is not about these two goes to libc unchanged.
+ * Invariant: what is not about these goes to libc unchanged.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -357,4 +364,39 @@ ptrace(enum __ptrace_request what, ...)
         return -1;
     }
     return r;
+}
+
+/* ---- process groups -------------------------------------------------------------------------- */
+
+#define OUTSIDE 0x3ffffffe /* the kernel gives no process such a large number */
+
+EXPORT pid_t
+getpgid(pid_t pid)
+{
+    const pid_t group = (pid_t)syscall(SYS_getpgid, pid);
+
+    return group == 0 ? OUTSIDE : group;
+}
+
+EXPORT pid_t
+getpgrp(void)
+{
+    return getpgid(0);
+}
+
+/* criu makes the restored group that of the terminal. A group outside is what it is already, or was
+ * put into the background by its shell. */
+EXPORT int
+ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+
+    va_start(args, request);
+
+    void *arg = va_arg(args, void *);
+
+    va_end(args);
+    if (request == TIOCSPGRP && *(const pid_t *)arg == OUTSIDE)
+        return 0;
+    return (int)syscall(SYS_ioctl, fd, request, arg);
 }

@@ -212,8 +212,11 @@ find_criu_preload(struct hed_criu *out, struct hed_why *why)
 {
     struct hed_install install;
 
+    const bool newer = machine_is_newer_than_criu(out->version);
+
     out->preload[0] = '\0';
-    if (!machine_is_newer_than_criu(out->version))
+    /* 0: the leader of our process group is outside of this PID namespace. */
+    if (!newer && getpgrp() != 0)
         return 0;
 
     const int err = hed_install_find(&install, why);
@@ -222,10 +225,14 @@ find_criu_preload(struct hed_criu *out, struct hed_why *why)
         return err;
     if (hed_install_plugin(&install, "libheddle-criu", out->preload, sizeof out->preload))
         return 0;
-    hed_why_set(why,
-                "this machine is newer than criu %d.%d supports, and %s, which helps, is missing: "
-                "install heddle again, or criu 4.1",
-                out->version / 10000, out->version / 100 % 100, out->preload);
+    if (newer)
+        hed_why_set(why,
+                    "this machine is newer than criu %d.%d supports, and %s, which helps, is "
+                    "missing: install heddle again, or criu 4.1",
+                    out->version / 10000, out->version / 100 % 100, out->preload);
+    else
+        hed_why_set(why, "%s, which criu needs in a namespace, is missing: install heddle again",
+                    out->preload);
     return HED_ENOTSUP;
 }
 
