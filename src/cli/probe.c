@@ -8,8 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/meeting.h"
+#include "core/config.h"
 #include "gen/cuda_abi.h"
 #include "gen/nvml_abi.h"
+#include "snap/talk.h"
 
 struct hed_probe *
 hed_probe_create(const char *path, char *const *env)
@@ -192,11 +195,31 @@ take_words(struct hed_probe *p, int fd)
     snprintf(p->said, sizeof p->said, "%s", words ? words + 2 : line);
 }
 
+struct asking {
+    struct hed_probe *probe;
+    void (*questions)(void *arg);
+};
+
+/* The child ends without the library's handlers, which would remove its socket. */
+static void
+ask_and_leave(void *arg)
+{
+    static struct hed_config config; /* large */
+    const struct asking *a = arg;
+
+    a->questions(a->probe);
+    if (hed_config_load(&config, environ, NULL) == 0)
+        hed_meeting_choose(config.meet_dir);
+    hed_talk_forget_own();
+}
+
 static void
 ask_in_child(struct hed_probe *p, void (*questions)(void *arg))
 {
+    struct asking a = {p, questions};
+
     p->log = p->listen ? memfd_create("heddle-probe", MFD_CLOEXEC) : -1;
-    p->end = hed_child_run(questions, p, HED_PROBE_SECONDS, &p->signal_number);
+    p->end = hed_child_run(ask_and_leave, &a, HED_PROBE_SECONDS, &p->signal_number);
     if (p->log >= 0) {
         take_words(p, p->log);
         (void)close(p->log);

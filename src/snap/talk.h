@@ -42,7 +42,8 @@ struct hed_why;
 #define HED_TALK_VERSION 2
 #define HED_TALK_FDS_MAX \
     160 /* descriptors of one request: a file, its parent, the parent's homes */
-#define HED_TALK_PATH_MAX 108 /* bytes of a socket's path, the 0 included; the kernel's limit */
+#define HED_TALK_SAVED "saved-" /* and the PID: a file beside the sockets (cli/snap/saved.h) */
+#define HED_TALK_PATH_MAX 108   /* bytes of a socket's path, the 0 included; the kernel's limit */
 
 /* What is asked. Numbers are never reused.
  *
@@ -204,7 +205,8 @@ const char *hed_talk_part_name(unsigned part);
 
 /* Listens at snap-PID, PID being this process. The socket is the caller's to close, and path[] to
  * remove. A socket that a dead process left at this path is replaced; HED_EEXIST if a living one
- * listens there (a process with the same number in another container). */
+ * listens there (a process with the same number in another container). Removes sockets that dead
+ * processes have left. */
 int hed_talk_listen(int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why);
 int hed_talk_listen_at(const char *path, int *listener, struct hed_why *why);
 
@@ -253,6 +255,9 @@ int hed_talk_exchange(int fd, const struct hed_talk_request *q, const int *fds, 
  * hed_talk_exchange(). */
 int hed_talk_call(pid_t pid, const struct hed_talk_request *q, const int *fds, size_t count,
                   int timeout_ms, struct hed_talk_answer *a, struct hed_why *why);
+
+/* Removes the socket of this process, which ends without the library's knowledge. */
+void hed_talk_forget_own(void);
 
 /* Calls visit with the number of each process of this user that has a socket, until it returns
  * false. Some may be dead. */

@@ -2,12 +2,14 @@
  * meet. */
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/meeting.h"
 #include "base/str.h"
@@ -15,6 +17,8 @@
 
 #define TALK_PREFIX "snap-"
 #define RESCUE_PREFIX "rescue-"
+#define LEFT_SECONDS 5   /* that a socket is old before it counts as left */
+#define SAVED_SECONDS 60 /* the same for a file that tells where a program was saved */
 
 /* Opens the folders of the user that a process belongs to. Root may look into those of others. */
 static int
@@ -62,11 +66,85 @@ hed_talk_path(pid_t pid, char path[HED_TALK_PATH_MAX], struct hed_why *why)
     return name_talk_path(TALK_PREFIX, pid, false, path, why);
 }
 
+/* ---- sockets that are left ------------------------------------------------------------------- */
+
+/* Does nobody listen there, nor will anybody? A process of another PID namespace may have the
+ * number, and a process that begins has a socket before it listens. */
+static bool
+is_left(const char *path, pid_t pid)
+{
+    const int64_t now = (int64_t)(hed_wall_ns() / HED_NS_PER_S);
+    struct hed_why ignored;
+    struct stat st;
+    int fd = -1;
+
+    if (kill(pid, 0) == 0 || errno != ESRCH || lstat(path, &st) != 0)
+        return false;
+
+    const int64_t age = now - (int64_t)st.st_mtime;
+
+    if (S_ISREG(st.st_mode))
+        return age >= SAVED_SECONDS;
+    if (!S_ISSOCK(st.st_mode) || age < LEFT_SECONDS)
+        return false;
+
+    const int err = hed_talk_open_at(path, &fd, &ignored);
+
+    if (err == 0)
+        (void)close(fd);
+    return err == HED_ENOTFOUND;
+}
+
+static bool
+sweep_talk_name(void *arg, const char *name)
+{
+    const struct hed_meeting_folders *folders = arg;
+    const char *dash = strchr(name, '-');
+    char path[HED_TALK_PATH_MAX];
+    uint64_t pid;
+
+    if (!dash ||
+        (strncmp(name, TALK_PREFIX, strlen(TALK_PREFIX)) != 0 &&
+         strncmp(name, RESCUE_PREFIX, strlen(RESCUE_PREFIX)) != 0 &&
+         strncmp(name, HED_TALK_SAVED, strlen(HED_TALK_SAVED)) != 0) ||
+        hed_parse_u64(dash + 1, &pid) != 0 || pid == 0 || pid > INT32_MAX)
+        return true;
+
+    const struct hed_meeting_folder *at = hed_meeting_find(folders, name);
+
+    if (snprintf(path, sizeof path, "%s/%s", at->path, name) < (int)sizeof path &&
+        is_left(path, (pid_t)pid))
+        (void)unlink(path);
+    return true;
+}
+
+/* A process that was killed leaves its socket, so the next one that comes removes it. */
+static void
+sweep_sockets(void)
+{
+    struct hed_meeting_folders folders;
+
+    if (hed_meeting_open(false, &folders, NULL) != 0)
+        return;
+    hed_meeting_each(&folders, sweep_talk_name, &folders);
+    hed_meeting_close(&folders);
+}
+
+void
+hed_talk_forget_own(void)
+{
+    char path[HED_TALK_PATH_MAX];
+
+    if (name_talk_path(TALK_PREFIX, getpid(), false, path, NULL) == 0)
+        (void)unlink(path);
+}
+
 int
 hed_talk_listen(int *listener, char path[HED_TALK_PATH_MAX], struct hed_why *why)
 {
     const int err = name_talk_path(TALK_PREFIX, getpid(), true, path, why);
 
+    sweep_sockets();
     return err != 0 ? err : hed_talk_listen_at(path, listener, why);
 }
 

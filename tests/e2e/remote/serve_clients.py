@@ -216,6 +216,17 @@ class Clients(ClientCase):
         self.assertEqual(c.do("n = ctypes.c_size_t(); cuda.cuDeviceTotalMem_v2(ctypes.byref(n), 0);"
                               " say(n.value >> 20)"), "64")
 
+    def test_questions_leave_no_socket(self):
+        server = self.serve()
+        meet = f"{self.dir}/meet"
+        os.mkdir(meet, 0o700)
+        env = clean_environment(HEDDLE_GPU=f"shm:{server.path}", HEDDLE_MEET_DIR=meet)
+        for words in (["devices"], ["devices", "--gpu", f"unix:{server.path}"], ["doctor"]):
+            r = subprocess.run([HEDDLE, *words], env=env, capture_output=True, text=True,
+                               timeout=PATIENCE, stdin=subprocess.DEVNULL)
+            self.assertIn(r.returncode, (0, 1), r.stderr)
+            self.assertEqual([n for n in os.listdir(meet) if n.startswith("snap-")], [], words)
+
     def test_a_killed_client_frees_everything(self):
         server = self.serve()
         c = self.client(server)

@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +40,64 @@ remove_folder(void **state)
     (void)rmdir(folder);
     hed_meeting_choose("");
     return 0;
+}
+
+/* A child that listens; with `stays`, it lives until it is killed. Its socket is old. */
+static pid_t
+listen_in_child(bool stays, char path[HED_TALK_PATH_MAX])
+{
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        char own[HED_TALK_PATH_MAX];
+        int listener;
+        const int err = hed_talk_listen(&listener, own, NULL);
+
+        (void)!write(fds[1], "", 1);
+        while (err == 0 && stays)
+            (void)pause();
+        _exit(err != 0);
+    }
+    assert_int_equal(read(fds[0], &(char){0}, 1), 1);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    if (!stays)
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)snprintf(path, HED_TALK_PATH_MAX, "%s/snap-%d", folder, (int)pid);
+    assert_int_equal(utimensat(AT_FDCWD, path, old, AT_SYMLINK_NOFOLLOW), 0);
+    return pid;
+}
+
+static void
+sockets_of_the_dead_are_swept(void **state)
+{
+    char dead[HED_TALK_PATH_MAX], alive[HED_TALK_PATH_MAX], own[HED_TALK_PATH_MAX];
+    char other[HED_TALK_PATH_MAX];
+    const pid_t pid = listen_in_child(true, alive);
+    int listener, fd;
+
+    (void)state;
+    (void)listen_in_child(false, dead);
+    (void)snprintf(other, sizeof other, "%s/snap-x", folder);
+    fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    assert_int_equal(hed_talk_listen(&listener, own, NULL), 0);
+    assert_int_not_equal(access(dead, F_OK), 0);
+    assert_int_equal(access(alive, F_OK), 0);
+    assert_int_equal(access(own, F_OK), 0);
+    assert_int_equal(unlink(other), 0); /* not ours to remove */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(unlink(alive), 0);
+    hed_talk_forget_own();
+    assert_int_not_equal(access(own, F_OK), 0);
+    (void)close(listener);
 }
 
 static void
@@ -398,6 +458,7 @@ static const struct CMUnitTest tests[] = {
                                     remove_folder),
     cmocka_unit_test_setup_teardown(a_dead_process_leaves_its_path_free, make_folder,
                                     remove_folder),
+    cmocka_unit_test_setup_teardown(sockets_of_the_dead_are_swept, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(programs_that_listen_are_found, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(silence_ends_at_the_deadline, make_folder, remove_folder),
     cmocka_unit_test(endless_answers_are_refused),
