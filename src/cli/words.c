@@ -13,18 +13,27 @@
 #define WORD_MAX 32
 #define COLUMNS 79
 
-/* Writes a line that is safe for a terminal. The text comes first: it may contain %m. */
+/* Writes a line that is safe for a terminal. The text comes first: it may contain %m. The line goes
+ * out at once, because the program may write to the same file meanwhile. */
 __attribute__((format(printf, 3, 0))) static void
 put_line(FILE *to, const char *prefix, const char *fmt, va_list args)
 {
-    char *text = NULL;
+    char *text = NULL, *line = NULL;
+    size_t size = 0;
 
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
     fflush(stdout);
-    fputs(prefix, to);
-    hed_cli_put(to, text ? text : fmt);
-    fputc('\n', to);
+
+    FILE *whole = open_memstream(&line, &size);
+    FILE *f = whole ? whole : to;
+
+    fputs(prefix, f);
+    hed_cli_put(f, text ? text : fmt);
+    fputc('\n', f);
+    if (whole && fclose(whole) == 0)
+        (void)fwrite(line, 1, size, to);
+    free(line);
     free(text);
 }
 
