@@ -152,3 +152,27 @@ hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why)
         *out = pid;
     return err;
 }
+
+int
+hed_cli_ask_gpu(const char *listen, char *out, size_t size)
+{
+    const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
+    struct hed_why ignored;
+    struct hed_buf text;
+    int err;
+
+    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    err = hed_cli_ask(listen, &question, &text, &ignored);
+    if (!err) {
+        const char *at = strstr(hed_buf_cstr(&text), ",\"gpu\":\"");
+        const size_t n = at ? strcspn(at + 8, "\"\\") : 0;
+
+        /* A value with characters that JSON escapes is none that we can give back. */
+        if (n > 0 && n < size && at[8 + n] == '"')
+            (void)snprintf(out, size, "%.*s", (int)n, at + 8);
+        else
+            err = HED_EFORMAT;
+    }
+    hed_buf_fini(&text);
+    return err;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,9 @@ int hed_cli_ask_open(const char *listen, const struct hed_preface *question, str
 
 /* The server's process, as the kernel knows it. HED_EACCESS if the server says another. */
 int hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why);
+
+/* What GPU the server uses (its option --gpu). */
+int hed_cli_ask_gpu(const char *listen, char *out, size_t size);
 
 /* The process that a worker serves. HED_ENOTFOUND: the server has no such worker. HED_ENOTSUP: its
  * client is on another machine. */

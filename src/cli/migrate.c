@@ -156,10 +156,8 @@ is_out_of_reach(const struct migrate_words *w, uint64_t *worker)
 
     if (!w->subject || hed_parse_u64(w->subject, worker) != 0 || *worker == 0 || *worker > INT_MAX)
         return false;
-    if (hed_talk_open((pid_t)*worker, &fd, NULL) == 0) {
-        (void)close(fd);
+    if (hed_snap_find_program((pid_t)*worker, &pid, NULL))
         return false;
-    }
 
     const int err = hed_cli_ask_client(w->listen, *worker, &pid, NULL);
 

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
+#include "cli/snap/tree.h"
 #include "ptx/text/parse.h"
 
 #define PID_MOST (1u << 22) /* the system has no larger ones */
@@ -230,6 +231,20 @@ visit_shown(struct visit *v, const struct hed_board_copy *c, const char *source,
     return goes_on;
 }
 
+/* The same, or the board of what a heddle command has started. */
+static int
+open_board_below(uint32_t pid, struct hed_board_copy *out)
+{
+    pid_t below[HED_TREE_FOUND];
+    int err = open_board(pid, out);
+    const size_t count = err == HED_ENOTFOUND ? hed_tree_below_heddle((pid_t)pid, below) : 0;
+
+    for (size_t i = 0; i < count && err != 0; i++)
+        if (open_board((uint32_t)below[i], out) == 0)
+            err = 0;
+    return err;
+}
+
 static void
 visit_process(struct visit *v, uint32_t pid)
 {
@@ -241,7 +256,7 @@ visit_process(struct visit *v, uint32_t pid)
     int err;
 
     snprintf(source, sizeof source, "/proc/%u", pid);
-    err = access(source, F_OK) == 0 ? open_board(pid, &c) : HED_ESTATE;
+    err = access(source, F_OK) == 0 ? open_board_below(pid, &c) : HED_ESTATE;
     snprintf(source, sizeof source, "process %u", pid);
     if (err == HED_ESTATE)
         say(v, "cpu explain: there is no file and no %s", source);

@@ -6,6 +6,7 @@
 #include "cli/sched/sched.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,13 +78,22 @@ read_name(const char *name, struct hed_cli_gpu *g)
     return true;
 }
 
+static bool
+is_pid_meant(const struct hed_cli_sched *r, int32_t pid)
+{
+    bool is = r->pid == 0 || (uint64_t)pid == r->pid;
+
+    for (size_t i = 0; i < r->below_count && !is; i++)
+        is = r->below[i] == pid;
+    return is;
+}
+
 bool
 hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
 {
     const struct hed_sched_slot *p = hed_meet_slot(g->meet, place);
 
-    return GET(p->present) && (r->pid == 0 || (uint64_t)GET(p->pid) == r->pid) &&
-           hed_meet_taken(g->meet, place, NULL);
+    return GET(p->present) && is_pid_meant(r, GET(p->pid)) && hed_meet_taken(g->meet, place, NULL);
 }
 
 static bool
@@ -385,6 +395,8 @@ parse_sched(struct hed_cli_sched *r, int argc, char **argv)
             return HED_EXIT_USAGE;
         }
     }
+    if (r->pid > 0 && r->pid <= INT_MAX)
+        r->below_count = hed_tree_below_heddle((pid_t)r->pid, r->below);
     if (!r->verb && !r->help) {
         fputs(usage, stderr);
         return HED_EXIT_USAGE;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/snap/tree.h"
 #include "sched/share.h"
 
 #define HED_CLI_GPUS 64
@@ -17,7 +18,9 @@ struct hed_cli_sched {
     const char *settings;
     const char *gpu;
     const char *scope;
-    uint64_t pid; /* 0: all */
+    uint64_t pid;                /* 0: all */
+    pid_t below[HED_TREE_FOUND]; /* if that is a heddle command: its descendants */
+    size_t below_count;
     bool json;
     bool help;
 };

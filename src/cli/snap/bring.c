@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/live.h"
+#include "cli/snap/private.h"
 #include "cli/snap/tails.h"
 #include "cli/snap/trust.h"
 
@@ -31,6 +32,15 @@ struct bringing {
     struct hed_criu_folder images;
     struct hed_snap_brought *out;
 };
+
+static void
+close_snapshot(struct bringing *s)
+{
+    hed_snap_reader_free(s->reader);
+    for (size_t i = 0; i < s->count; i++)
+        close(s->fds[i]);
+    hed_snap_place_close(&s->place);
+}
 
 static int
 open_snapshot(struct bringing *s, struct hed_why *why)
@@ -61,6 +71,28 @@ open_snapshot(struct bringing *s, struct hed_why *why)
     s->count += homes;
     for (size_t i = 0; err == 0 && i < s->count; i++)
         err = hed_snap_check_owner(s->fds[i], why);
+    return err;
+}
+
+int
+hed_snap_private_gpu(const char *dir, const char *name, char out[HED_SNAP_GPU], struct hed_why *why)
+{
+    const struct hed_snap_bring b = {.dir = dir, .name = name};
+    struct hed_snap_brought found = {.pid = -1};
+    struct bringing s = {.b = &b, .place = {.folder = -1}, .images = {.fd = -1}, .out = &found};
+    int err = open_snapshot(&s, why);
+
+    out[0] = '\0';
+    if (err == 0)
+        err = hed_snap_images_notes(s.reader, &s.process, why);
+    if (err == 0) {
+        /* Older snapshots do not say what it used. */
+        const bool is_private = hed_private_is(hed_snap_reader_about(s.reader)->address);
+        const char *gpu = s.process.private_gpu[0] ? s.process.private_gpu : HED_SNAP_PRIVATE_USUAL;
+
+        (void)hed_str_copy(out, HED_SNAP_GPU, is_private ? gpu : "");
+    }
+    close_snapshot(&s);
     return err;
 }
 
@@ -171,9 +203,6 @@ hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out, str
     if (err == 0)
         err = make_process(&s, why);
     hed_criu_folder_remove(&s.images);
-    hed_snap_reader_free(s.reader);
-    for (size_t i = 0; i < s.count; i++)
-        close(s.fds[i]);
-    hed_snap_place_close(&s.place);
+    close_snapshot(&s);
     return err;
 }

@@ -9,6 +9,7 @@
  *     stream1 pipe:[4711]
  *     user 1000
  *     socket /dev/shm/heddle-1000/snap-1234
+ *     private cpu:a100
  *
  * A reader passes over keys that it does not know.
  */
@@ -47,6 +48,8 @@ write_notes(struct hed_buf *b, const struct hed_snap_process *p)
     if (p->has_user)
         hed_buf_addf(b, "user %u\n", (unsigned)p->user);
     hed_buf_addf(b, "socket %s\n", p->socket);
+    if (p->private_gpu[0])
+        hed_buf_addf(b, "private %s\n", p->private_gpu);
 }
 
 /* Is it what describe_stream() gives? It becomes a word of criu's command line. */
@@ -85,6 +88,8 @@ take_note(struct hed_snap_process *p, const char *key, const char *value)
                hed_str_copy(p->criu.stream[key[6] - '0'], HED_CRIU_STREAM, value);
     if (strcmp(key, "socket") == 0)
         return value[0] == '/' && hed_str_copy(p->socket, sizeof p->socket, value);
+    if (strcmp(key, "private") == 0)
+        return value[0] && hed_str_copy(p->private_gpu, sizeof p->private_gpu, value);
     return true;
 }
 
@@ -296,6 +301,18 @@ hed_snap_images_get(const struct hed_snap_reader *r, const char *folder,
     free(room);
     if (fd >= 0)
         close(fd);
+    return err;
+}
+
+int
+hed_snap_images_notes(const struct hed_snap_reader *r, struct hed_snap_process *out,
+                      struct hed_why *why)
+{
+    const size_t room = hed_snap_reader_about(r)->chunk_size;
+    void *bytes = malloc(room > NOTES_MAX ? room : NOTES_MAX);
+    const int err = bytes ? get_notes(r, bytes, room, out, why) : HED_ENOMEM;
+
+    free(bytes);
     return err;
 }
 

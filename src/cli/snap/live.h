@@ -37,9 +37,13 @@ int hed_cli_snap_resume(int argc, char **argv);
 /* How long a program may take to stop what it is doing, unless the user says otherwise. */
 #define HED_SNAP_DEADLINE_MS 60000
 
-/* Finds the process that a word names: its own number, or that of the worker that serves it at the
- * server `listen` (NULL: the usual one). On failure prints the reason and returns an exit code. */
+/* Finds the process that a word names: its own number, that of the heddle command that has started
+ * it, or that of the worker that serves it at the server `listen` (NULL: the usual one). On
+ * failure prints the reason and returns an exit code. */
 int hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out);
+
+/* The same for a number that is no worker's. False, with the reason: there is no such program. */
+bool hed_snap_find_program(pid_t number, pid_t *out, struct hed_why *why);
 
 /* Asks a program how it is. */
 int hed_snap_ask_info(pid_t pid, struct hed_talk_answer *out, struct hed_why *why);
@@ -86,6 +90,8 @@ int hed_snap_place_homes(struct hed_snap_folder *p, const struct hed_snap_reader
 
 /* ---- images.c -------------------------------------------------------------------------------- */
 
+#define HED_SNAP_GPU 256
+
 /* What of a process is not in CRIU's images. Kept in the snapshot as text. */
 struct hed_snap_process {
     struct hed_criu_process criu;
@@ -93,7 +99,11 @@ struct hed_snap_process {
     int criu_version;
     bool has_user; /* snapshots of before do not say it */
     uid_t user;    /* who started it */
+    /* What its server used, if that was for this program alone (private.h); else "". */
+    char private_gpu[HED_SNAP_GPU];
 };
+
+#define HED_SNAP_PRIVATE_USUAL "auto" /* for servers that could not be asked */
 
 /* Adds the images in a folder, and the notes, to a snapshot that a program has begun. */
 int hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, const char *folder,
@@ -103,7 +113,11 @@ int hed_snap_images_put(int fd, const struct hed_snap_reader *parent, int zstd, 
 int hed_snap_images_get(const struct hed_snap_reader *r, const char *folder,
                         struct hed_snap_process *out, struct hed_why *why);
 
-/* Reads only what was noted, and CRIU's image of open files, which is the caller's to free. */
+/* Reads only what was noted. */
+int hed_snap_images_notes(const struct hed_snap_reader *r, struct hed_snap_process *out,
+                          struct hed_why *why);
+
+/* The same, and CRIU's image of open files, which is the caller's to free. */
 int hed_snap_images_peek(const struct hed_snap_reader *r, struct hed_snap_process *out,
                          void **files, size_t *size, struct hed_why *why);
 
@@ -165,6 +179,11 @@ struct hed_snap_brought {
     uint64_t process_ns, memory_ns;
     unsigned cut; /* files */
 };
+
+/* What a server for the program has to use, if the program had one of its own, which has ended with
+ * it; "" if it used a server that others can use, too. */
+int hed_snap_private_gpu(const char *dir, const char *name, char out[HED_SNAP_GPU],
+                         struct hed_why *why);
 
 /* Makes a program again, as a child of this process. After a failure there is none. */
 int hed_snap_bring(const struct hed_snap_bring *b, struct hed_snap_brought *out,

@@ -21,6 +21,10 @@ hed_snap_place_open(const char *dir, bool make, struct hed_snap_folder *out, str
 
     if (err != 0)
         return err;
+    /* Of "." there should be nothing in a path that people read. */
+    for (size_t n = strlen(out->dir); n > 2 && strcmp(out->dir + n - 2, "/.") == 0;
+         n = strlen(out->dir))
+        out->dir[n - 2] = '\0';
     if (make && mkdir(out->dir, 0700) != 0 && errno != EEXIST) {
         hed_why_set(why, "cannot make the folder %s: %s", out->dir, strerror(errno));
         return hed_err_from_errno(errno);

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "cli/install.h"
 
+#define FOLDER "/tmp/heddle-run-"
 #define START_NS (60 * HED_NS_PER_S) /* a driver may take long to start */
 #define STOP_NS (10 * HED_NS_PER_S)
 
@@ -111,7 +112,7 @@ hed_private_start(const char *gpu, struct hed_private_server *out, struct hed_wh
     if (err != 0)
         return err;
     (void)snprintf(program, sizeof program, "%s/heddled", install.dir);
-    (void)snprintf(out->folder, sizeof out->folder, "/tmp/heddle-run-XXXXXX");
+    (void)snprintf(out->folder, sizeof out->folder, FOLDER "XXXXXX");
     if (!mkdtemp(out->folder)) {
         hed_why_set(why, "cannot make a folder in /tmp: %s", strerror(errno));
         out->folder[0] = '\0';
@@ -158,4 +159,10 @@ hed_private_stop(struct hed_private_server *s)
     (void)unlink(path);
     (void)rmdir(s->folder);
     s->folder[0] = '\0';
+}
+
+bool
+hed_private_is(const char *address)
+{
+    return strncmp(address, "shm:" FOLDER, strlen("shm:" FOLDER)) == 0;
 }

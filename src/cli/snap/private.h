@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct hed_why;
@@ -20,3 +21,6 @@ int hed_private_start(const char *gpu, struct hed_private_server *out, struct he
 
 /* Ends it and removes its folder. */
 void hed_private_stop(struct hed_private_server *s);
+
+/* Is it the address of such a server? That ends with its program, so nobody can go back to it. */
+bool hed_private_is(const char *address);

@@ -28,7 +28,9 @@ static const char restore_usage[] =
     "makes the process, and needs root.\n"
     "\n"
     "  --gpu WHERE     where its GPU work runs: the address of a server; gpu, cpu or\n"
-    "                  auto for this machine (default: the server that it had)\n"
+    "                  auto for this machine (default: the server that it had; for a\n"
+    "                  program with a server of its own, such as --ckpt starts, a new\n"
+    "                  one)\n"
     "  --new-pids      give it its old number in a namespace of its own: if another\n"
     "                  process has that number now\n"
     "  --detach        do not stay; print the number of its process\n"
@@ -76,6 +78,7 @@ struct restore_words {
     bool new_pids, detach, verify, trust_user, help;
     char dir[PATH_MAX], name[HED_SNAP_FILE_NAME]; /* of the file; name is "" for a folder */
     struct hed_private_server server;             /* if there is one */
+    char noted[HED_SNAP_GPU];                     /* what its own server used, if it had one */
 };
 
 static int
@@ -157,17 +160,48 @@ parse_restore(struct restore_words *w, const struct hed_cli_opt *table, int argc
     return w->help ? HED_EXIT_OK : check_restore_words(w);
 }
 
+/* A program that had a server of its own gets another one. */
+static int
+choose_private(struct restore_words *w)
+{
+    struct hed_config config;
+    struct hed_why why = {""};
+
+    if (hed_snap_private_gpu(w->dir, w->name[0] ? w->name : NULL, w->noted, &why) != 0) {
+        hed_cli_say("%s: %s: %s", w->command, w->file, why.text);
+        return HED_EXIT_FAILED;
+    }
+    if (!w->noted[0])
+        return HED_EXIT_OK;
+    hed_config_init(&config);
+    if (hed_address_is(w->noted) || hed_config_set(&config, "gpu", w->noted, &why) != 0) {
+        hed_cli_say("%s: %s: the snapshot does not say what GPU it used: give --gpu", w->command,
+                    w->file);
+        return HED_EXIT_FAILED;
+    }
+    if (w->detach) {
+        hed_cli_say("%s: the program had a server of its own, which would have to stay: --detach "
+                    "needs --gpu ADDRESS (heddle serve)",
+                    w->command);
+        return HED_EXIT_USAGE;
+    }
+    w->gpu = w->noted;
+    return HED_EXIT_OK;
+}
+
 /* Where the work is to run. Devices of this machine are used through a server of our own. */
 static int
 choose_address(struct restore_words *w, const char **out)
 {
     struct hed_why why = {""};
+    const int code = w->gpu ? HED_EXIT_OK : choose_private(w);
 
     *out = w->gpu ? w->gpu : "";
-    if (!w->gpu || hed_address_is(w->gpu))
-        return HED_EXIT_OK;
+    if (code != HED_EXIT_OK || !w->gpu || hed_address_is(w->gpu))
+        return code;
     if (hed_private_start(w->gpu, &w->server, &why) != 0) {
-        hed_cli_say("%s: --gpu %s: %s", w->command, w->gpu, why.text);
+        hed_cli_say("%s: %s%s: %s", w->command, w->gpu == w->noted ? "" : "--gpu ", w->gpu,
+                    why.text);
         return HED_EXIT_FAILED;
     }
     *out = w->server.address;

@@ -11,16 +11,57 @@
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/snap/live.h"
+#include "cli/snap/tree.h"
 #include "wire/transport.h"
 
 #define INFO_MS 10000 /* for an answer that stops nothing */
+
+static bool
+is_reachable(pid_t pid, struct hed_why *why)
+{
+    int fd;
+
+    if (hed_talk_open(pid, &fd, why) != 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+/* The program that a heddle command has started, of which the shell knows the command only. */
+bool
+hed_snap_find_program(pid_t number, pid_t *out, struct hed_why *why)
+{
+    pid_t below[HED_TREE_FOUND];
+    struct hed_why ignored;
+    size_t count, found = 0;
+
+    if (is_reachable(number, why)) {
+        *out = number;
+        return true;
+    }
+    count = hed_tree_below_heddle(number, below);
+    for (size_t i = 0; i < count; i++)
+        if (is_reachable(below[i], &ignored) && found++ == 0)
+            *out = below[i];
+    if (found > 1)
+        hed_why_set(why,
+                    "process %d is a heddle command that has started several programs which use "
+                    "CUDA: give the number of one of them, such as %d",
+                    (int)number, (int)*out);
+    else if (found == 0 && count > 0)
+        hed_why_set(why,
+                    "process %d is a heddle command, and no program that it has started can be "
+                    "reached: only those that use a GPU through a server can be (heddle run "
+                    "--gpu shm:..., or --ckpt), once they use CUDA",
+                    (int)number);
+    return found == 1;
+}
 
 int
 hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out)
 {
     struct hed_why why = {""}, other = {""};
     uint64_t number = 0;
-    int fd;
 
     if (!word) {
         hed_cli_say("%s: no program given: give the number of its process, or of its worker "
@@ -33,11 +74,8 @@ hed_snap_subject(const char *command, const char *word, const char *listen, pid_
                     command, word);
         return HED_EXIT_USAGE;
     }
-    if (hed_talk_open((pid_t)number, &fd, &why) == 0) {
-        close(fd);
-        *out = (pid_t)number;
+    if (hed_snap_find_program((pid_t)number, out, &why))
         return HED_EXIT_OK;
-    }
     if (hed_cli_ask_client(listen, number, out, &other) == 0)
         return HED_EXIT_OK;
     /* Whoever names a server means one of its workers. */

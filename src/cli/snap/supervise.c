@@ -2,6 +2,7 @@
 #include "cli/snap/supervise.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +14,9 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "cli/cli.h"
 #include "cli/snap/recover.h"
+#include "cli/snap/saved.h"
 #include "cli/snap/tree.h"
 
 /* What a program is commonly sent. SIGSTOP and SIGKILL cannot be passed on. */
@@ -220,6 +223,7 @@ int
 hed_supervise(const struct hed_supervised *s, int *signal_number)
 {
     struct watch w = {.s = s, .next = hed_now_ns() + s->every_ns};
+    char saved[PATH_MAX];
     sigset_t mine;
 
     supervised_signals(&mine);
@@ -231,6 +235,14 @@ hed_supervise(const struct hed_supervised *s, int *signal_number)
     if (fd >= 0)
         close(fd);
     wait_for_tick(&w);
+    if (w.stop == 0 && !w.over && w.ended && WIFSIGNALED(w.status) &&
+        WTERMSIG(w.status) == SIGKILL && hed_saved_hear(s->pid, saved, sizeof saved)) {
+        hed_cli_say("process %d was saved in %s, and has ended; `heddle snap restore %s` makes it "
+                    "go on",
+                    (int)s->pid, saved, saved);
+        *signal_number = 0; /* it was not killed for a reason of its own */
+        return 128 + SIGKILL;
+    }
     *signal_number = w.stop ? w.stop : w.over ? 0 : WIFSIGNALED(w.status) ? WTERMSIG(w.status) : 0;
     if (w.over)
         return 1;

@@ -28,9 +28,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/snap/guard.h"
 #include "cli/snap/live.h"
+#include "cli/snap/private.h"
+#include "cli/snap/saved.h"
 #include "cli/snap/trust.h"
 
 struct taking {
@@ -103,6 +106,18 @@ release_program(struct taking *s, enum hed_talk_state state, struct hed_why *why
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* A server that `heddle run --ckpt` has started ends with the program, so whoever restores the
+ * program needs to know what it used. */
+static void
+note_private_server(struct taking *s)
+{
+    char *gpu = s->process.private_gpu;
+
+    if (hed_private_is(s->info.address) &&
+        hed_cli_ask_gpu(s->info.address, gpu, sizeof s->process.private_gpu) != 0)
+        (void)hed_str_copy(gpu, sizeof s->process.private_gpu, HED_SNAP_PRIVATE_USUAL);
+}
+
 /* Checks everything that can be checked before the program is touched. */
 static int
 prepare_taking(struct taking *s, struct hed_why *why)
@@ -127,6 +142,8 @@ prepare_taking(struct taking *s, struct hed_why *why)
     memcpy(s->out->session, s->info.session, sizeof s->out->session);
     s->own = hed_snap_is_own_process(s->t->pid);
     s->process.has_user = hed_snap_user_of(s->t->pid, &s->process.user);
+    if (err == 0)
+        note_private_server(s);
     return err;
 }
 
@@ -295,6 +312,8 @@ take_and_end(struct taking *s, struct hed_why *why)
             err = publish_taking(s, why);
             s->fds[0] = copy;
         }
+        if (err == 0)
+            hed_saved_tell(s->process.socket, s->t->pid, s->out->path);
         hed_snap_images_kill(s->images.path, err == 0 ? SIGKILL : SIGCONT);
     }
     if (err != 0)

@@ -1,8 +1,9 @@
-/* Ending a process with all its descendants. See tree.h. */
+/* A process with all its descendants. See tree.h. */
 #include "cli/snap/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -110,4 +112,38 @@ hed_tree_kill(pid_t pid)
     for (size_t i = 1; i < t.count; i++)
         while (!is_gone(t.pids[i]) && hed_now_ns() < end)
             hed_sleep_ns(LOOK_NS);
+}
+
+bool
+hed_tree_is_heddle(pid_t pid)
+{
+    char path[32];
+    char exe[PATH_MAX];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+
+    const ssize_t n = readlink(path, exe, sizeof exe - 1);
+
+    exe[n > 0 ? n : 0] = '\0';
+
+    const char *slash = strrchr(exe, '/');
+
+    return slash && (strcmp(slash, "/heddle") == 0 || strcmp(slash, "/heddle (deleted)") == 0);
+}
+
+size_t
+hed_tree_below_heddle(pid_t pid, pid_t out[HED_TREE_FOUND])
+{
+    static struct tree t;
+    size_t count = 0;
+
+    if (!hed_tree_is_heddle(pid))
+        return 0;
+    t.count = 0;
+    add_to_tree(&t, pid);
+    for (size_t i = 0; i < t.count && t.count <= HED_TREE_FOUND; i++)
+        add_children(&t, t.pids[i]);
+    for (size_t i = 1; i < t.count && count < HED_TREE_FOUND; i++)
+        out[count++] = t.pids[i];
+    return count;
 }

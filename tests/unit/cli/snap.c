@@ -72,7 +72,8 @@ notes_are_read(void **state)
 
     (void)state;
     assert_int_equal(read_notes("criu 31701\npid 1234\nshell-job yes\nstream1 pipe:[47]\n"
-                                "stream2 tty\nlater thing\nuser 1000\nsocket /x/snap-1234\n",
+                                "stream2 tty\nlater thing\nuser 1000\nsocket /x/snap-1234\n"
+                                "private cpu:a100\n",
                                 &p),
                      0);
     assert_int_equal(p.criu.pid, 1234);
@@ -82,6 +83,7 @@ notes_are_read(void **state)
     assert_string_equal(p.criu.stream[1], "pipe:[47]");
     assert_string_equal(p.criu.stream[2], "tty");
     assert_string_equal(p.socket, "/x/snap-1234");
+    assert_string_equal(p.private_gpu, "cpu:a100");
     assert_true(p.has_user);
     assert_int_equal(p.user, 1000);
 }
