@@ -237,16 +237,18 @@ mad_low(struct lift *l)
         hed_lift_shifted(l, d, a, (unsigned)shift, false);
 }
 
-/* A pair that is added or, with .X, inverted. */
+/* A pair that is added or, with .X, inverted. With a carry, a negated one is inverted, too, and
+ * *ones is what is missing then. */
 static const char *
-wide_addend(struct lift *l, const struct hed_sass_operand *c)
+wide_addend(struct lift *l, const struct hed_sass_operand *c, bool carries, bool *ones)
 {
     const char *q = hed_lift_u64(l, c), *t;
 
+    *ones = carries && c->negate;
     if (!c->negate && !c->invert)
         return q;
     t = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "%s %s, %s", c->negate ? "neg.s64" : "not.b64", t, q);
+    hed_lift_calc(l, "%s %s, %s", c->negate && !carries ? "neg.s64" : "not.b64", t, q);
     return t;
 }
 
@@ -264,35 +266,45 @@ wide_product(struct lift *l, const char *addend)
     return q;
 }
 
+/* Adds 0 or 1, a word, to a 64-bit sum. *carry, if it is not NULL, is a predicate that becomes true
+ * if this carries. */
+static const char *
+add_bit(struct lift *l, const char *q, const char *bit, const char **carry)
+{
+    const char *sum = hed_lift_temp(l, 'q');
+
+    hed_lift_calc(l, "add.u64 %s, %s, %s", sum, q, widened(l, bit));
+    if (*carry) {
+        const char *again = hed_lift_temp(l, 'x'), *both = hed_lift_temp(l, 'x');
+
+        hed_lift_calc(l, "setp.lt.u64 %s, %s, %s", again, sum, q);
+        hed_lift_calc(l, "or.pred %s, %s, %s", both, *carry, again);
+        *carry = both;
+    }
+    return sum;
+}
+
 /* Product plus pair, with the carries that the instruction has. The carry out of a 64-bit sum is
  * its order against a summand. */
 static const char *
 wide_sum(struct lift *l)
 {
     const bool wants = wants_carry(l, 81);
-    const char *addend = wide_addend(l, hed_lift_operand(l, 3)), *q = wide_product(l, addend);
-    const char *x = NULL;
+    bool ones;
+    const char *addend = wide_addend(l, hed_lift_operand(l, 3), wants, &ones);
+    const char *q = wide_product(l, addend), *x = NULL;
 
     if (wants) {
         x = hed_lift_temp(l, 'x');
         hed_lift_calc(l, "setp.lt.u64 %s, %s, %s", x, q, addend);
     }
+    if (ones)
+        q = add_bit(l, q, "1", &x);
     if (hed_lift_has(l, "X")) {
         const char *n = hed_lift_pred_number(l, 87);
 
-        if (strcmp(n, "0") != 0) {
-            const char *one = widened(l, n), *sum = hed_lift_temp(l, 'q');
-
-            hed_lift_calc(l, "add.u64 %s, %s, %s", sum, q, one);
-            if (x) {
-                const char *again = hed_lift_temp(l, 'x'), *both = hed_lift_temp(l, 'x');
-
-                hed_lift_calc(l, "setp.lt.u64 %s, %s, %s", again, sum, q);
-                hed_lift_calc(l, "or.pred %s, %s, %s", both, x, again);
-                x = both;
-            }
-            q = sum;
-        }
+        if (strcmp(n, "0") != 0)
+            q = add_bit(l, q, n, &x);
     }
     if (x)
         hed_lift_set_pred(l, 81, x);
@@ -355,6 +367,21 @@ lea_shifted(struct lift *l, const struct hed_sass_operand *a, const struct hed_s
     return s;
 }
 
+/* A summand of 64 bits. A negated one counts as its inverse; the one that is missing is added to
+ * *ones. That is how carries come out: 0 - 0 has one. */
+static const char *
+lea_summand(struct lift *l, const char *word, const struct hed_sass_operand *sign, unsigned *ones)
+{
+    const char *t;
+
+    *ones += sign->negate;
+    if (!sign->negate && !sign->invert)
+        return widened(l, word);
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "not.b32 %s, %s", t, word);
+    return widened(l, t);
+}
+
 void
 hed_lift_lea(struct lift *l)
 {
@@ -363,25 +390,17 @@ hed_lift_lea(struct lift *l)
     const unsigned by = (unsigned)hed_sass_bits(l->inst, 75, 5);
     const char *q = lea_shifted(l, a, is_high && !sign ? hed_lift_operand(l, 3) : NULL, sign, by);
     const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
-    struct hed_sass_operand shifted = {
-        .kind = HED_SASS_REG, .negate = a->negate, .invert = a->invert};
-    const char *x, *y, *sum;
+    const char *x, *y, *sum = hed_lift_temp(l, 'q');
+    unsigned ones = 0;
 
     hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
-    x = is_high ? high : low;
-    if (shifted.negate || shifted.invert) {
-        const char *t = hed_lift_temp(l, 't');
-
-        hed_lift_calc(l, "not.b32 %s, %s", t, x);
-        x = t;
-    }
-    y = hed_lift_u32(l, b);
-    sum = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "add.u64 %s, %s, %s", sum, widened(l, x), widened(l, y));
-    if (shifted.negate) {
+    x = lea_summand(l, is_high ? high : low, a, &ones);
+    y = lea_summand(l, hed_lift_word(l, b), b, &ones);
+    hed_lift_calc(l, "add.u64 %s, %s, %s", sum, x, y);
+    if (ones) {
         const char *t = hed_lift_temp(l, 'q');
 
-        hed_lift_calc(l, "add.u64 %s, %s, 1", t, sum);
+        hed_lift_calc(l, "add.u64 %s, %s, %u", t, sum, ones);
         sum = t;
     }
     if (hed_lift_has(l, "X")) {
