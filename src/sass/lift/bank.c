@@ -329,6 +329,8 @@ hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes)
     case 3:
         if (l->code.constants == LIFT_NONE)
             break;
+        if (l->use == HED_SASS_FOR_GPU)
+            return hed_lift_named_constant(l, offset, bytes);
         t = hed_lift_temp(l, bytes == 8 ? 'q' : 't');
         hed_lift_calc(l, "ld.const.b%u %s, [%s]", bytes * 8, t,
                       hed_lift_variable(l, l->code.constants, offset));

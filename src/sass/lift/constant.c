@@ -12,6 +12,19 @@ enum { CONST_WORD = 4, CONST_PAIR = 5 };
 static const char *const types[] = {"u8", "s8", "u16", "s16", "b32", "b64"};
 static const unsigned bytes_of[] = {1, 1, 2, 2, 4, 8};
 
+/* A part of a word that was loaded without its sign. */
+static const char *
+with_sign(struct lift *l, const char *w, unsigned size)
+{
+    const char *t;
+
+    if (types[size][0] != 's')
+        return w;
+    t = hed_lift_temp(l, 't');
+    hed_lift_calc(l, "bfe.s32 %s, %s, 0, %u", t, w, bytes_of[size] * 8);
+    return t;
+}
+
 /* A part of a word. */
 static const char *
 narrow_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned size)
@@ -25,6 +38,8 @@ narrow_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned size)
         hed_lift_calc(l, "ld.param.%s %s, [%s]", types[size], t, p);
         return t;
     }
+    if (bank == 3 && l->use == HED_SASS_FOR_GPU)
+        return with_sign(l, hed_lift_named_constant(l, offset, bytes_of[size]), size);
     w = hed_lift_constant(l, bank, offset & ~INT64_C(3), 4);
     hed_lift_calc(l, "bfe.%c32 %s, %s, %u, %u", types[size][0], t, w, (unsigned)(offset & 3) * 8,
                   bytes_of[size] * 8);
@@ -150,7 +165,7 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
                    : hed_lift_text(l, "heddle_literals%u+%" PRId64, l->number, offset);
         l->uses_literals = true;
     } else if (bank == 3 && l->code.constants != LIFT_NONE) {
-        name = hed_lift_variable(l, l->code.constants, offset);
+        name = l->use == HED_SASS_FOR_CPU ? hed_lift_variable(l, l->code.constants, offset) : "";
     } else if (bank == 4 && l->code.pool.var != LIFT_NONE && l->use == HED_SASS_FOR_CPU) {
         if (has_unknown_address(&l->code.pool))
             hed_lift_refuse(l, "an address that is not known");
@@ -159,6 +174,21 @@ bank_memory(struct lift *l, uint32_t bank, int64_t offset, const char **space)
     if (!name)
         hed_lift_refuse(l, "a constant bank that is not known");
     return name;
+}
+
+static void
+put_named(struct lift *l, const struct hed_sass_operand *d, const char *index, int64_t offset,
+          unsigned size)
+{
+    const char *v = hed_lift_named_indexed(l, offset, index, bytes_of[size]);
+
+    if (size == CONST_PAIR) {
+        hed_lift_put(l, "mov.b64 %s, %s", hed_lift_def64(l, d), v);
+        hed_lift_end64(l, d);
+        return;
+    }
+    v = with_sign(l, v, size);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, d), v);
 }
 
 /* The index may be negative: offsets are those of the first element. */
@@ -170,6 +200,10 @@ put_indexed(struct lift *l, const struct hed_sass_operand *d, const char *index,
 
     if (!name)
         return;
+    if (c->bank == 3 && l->use == HED_SASS_FOR_GPU) {
+        put_named(l, d, index, c->value, size);
+        return;
+    }
     q = hed_lift_temp(l, 'q');
     base = hed_lift_temp(l, 'q');
     at = hed_lift_temp(l, 'q');

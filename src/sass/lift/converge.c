@@ -4,8 +4,9 @@
  *   BSYNC B0        bar.warp.sync %b0       wait for each other here, without those that have ended
  *
  * Instructions that act on the lanes that run them together count on it, and PTX promises nothing
- * about lanes that parted: without such an instruction a kernel needs none of this. On our CPU the
- * order of the blocks does the same.
+ * about lanes that parted. Code of old style counts on it, too, where lanes of a warp write to
+ * shared memory, or to volatile memory, what others read next. A kernel without either needs none
+ * of this. On our CPU the order of the blocks does the same.
  *
  * BREAK takes a lane out of a barrier that the others wait at, and their masks cannot know of it.
  * Such a barrier is left to the compiler, which sees the same branches as the one that wrote BREAK,
@@ -29,6 +30,27 @@ acts_on_lanes(const struct hed_sass_inst *inst)
         if (strcmp(inst->name, names[i]) == 0)
             return true;
     return strcmp(inst->name, "BRA") == 0 && hed_sass_bits(inst, 33, 1);
+}
+
+/* Does it write to memory in which lanes may look for each other's values without a barrier? */
+static bool
+shows_to_lanes(const struct lift *l, const struct hed_sass_inst *inst)
+{
+    enum { STRONG_SYS = 10, TURING_STRONG_SYS = 11 };
+    const uint64_t order = hed_sass_bits(inst, 77, 4);
+
+    if (strcmp(inst->name, "STS") == 0)
+        return true;
+    return (strcmp(inst->name, "ST") == 0 || strcmp(inst->name, "STG") == 0) &&
+           order == (hed_lift_arch(l) == LIFT_TURING ? TURING_STRONG_SYS : STRONG_SYS);
+}
+
+/* Is it a meeting that not all lanes of the barrier come to? Such a one can be left out unless
+ * instructions act on lanes. */
+static bool
+is_partial_meeting(const struct hed_sass_inst *inst)
+{
+    return strcmp(inst->name, "BSYNC") == 0 && hed_sass_bits(inst, 87, 4) != HED_SASS_PT;
 }
 
 /* WARPSYNC is a meeting of its own: it waits wherever lanes are. */
@@ -59,8 +81,8 @@ void
 hed_lift_find_meetings(struct lift *l)
 {
     struct hed_sass_inst inst;
-    uint32_t broken = 0;
-    bool together = false, moved = false;
+    uint32_t broken = 0, partial = 0;
+    bool together = false, moved = false, shows = false;
 
     l->barriers = 0;
     if (l->use != HED_SASS_FOR_GPU)
@@ -70,11 +92,16 @@ hed_lift_find_meetings(struct lift *l)
                             &inst) != 0)
             continue;
         together |= acts_on_lanes(&inst);
+        shows |= shows_to_lanes(l, &inst);
+        if (is_partial_meeting(&inst) && barrier_of(&inst) != LIFT_NONE)
+            partial |= 1u << barrier_of(&inst);
         moved |= strcmp(inst.name, "BMOV") == 0;
         if (strcmp(inst.name, "BREAK") == 0)
             broken |= barrier_of(&inst) == LIFT_NONE ? ALL_BARRIERS : 1u << barrier_of(&inst);
     }
-    if (together && !(moved && broken))
+    if (!together)
+        broken |= partial;
+    if ((together || shows) && !(moved && broken))
         l->barriers = ALL_BARRIERS & ~broken;
 }
 

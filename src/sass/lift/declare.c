@@ -43,8 +43,8 @@ is_name_of_ours(struct hed_bytes name)
 
 /* A GPU's driver finds variables by their names, so each symbol is a variable there. This is the
  * one that begins last before an offset, if it holds it. */
-static const struct hed_sass_symbol *
-symbol_at(const struct hed_sass_program *p, uint32_t var, int64_t offset)
+const struct hed_sass_symbol *
+hed_lift_symbol_at(const struct hed_sass_program *p, uint32_t var, int64_t offset)
 {
     const struct hed_sass_symbol behind = {.var = var, .at = (uint64_t)offset + 1}, *s;
     size_t i;
@@ -66,7 +66,7 @@ hed_lift_variable(struct lift *l, uint32_t var, int64_t offset)
 
     if (l->use == HED_SASS_FOR_CPU)
         return hed_lift_text(l, "%s+%" PRId64, l->program->vars[var].name, offset);
-    s = symbol_at(l->program, var, offset);
+    s = hed_lift_symbol_at(l->program, var, offset);
     if (!s) {
         hed_lift_refuse(l, "a variable without a name");
         return "0";
@@ -136,7 +136,8 @@ write_init_words(const struct hed_sass_program *p, const struct hed_sass_symbol 
     for (uint64_t i = 0; i < s->size / 8 && !b->err; i++) {
         const struct hed_sass_pointer *q = noted_pointer(p, s->var, s->at + i * 8);
         const bool is_number = q && q->to == HED_SASS_NUMBER;
-        const struct hed_sass_symbol *to = q && !is_number ? symbol_at(p, q->to, q->addend) : NULL;
+        const struct hed_sass_symbol *to =
+            q && !is_number ? hed_lift_symbol_at(p, q->to, q->addend) : NULL;
         const uint8_t *word = hed_bytes_at(init, s->at + i * 8, 8);
 
         hed_buf_addf(b, "%s", i ? "," : "");
@@ -166,9 +167,9 @@ declare_symbol(const struct hed_sass_program *p, const struct hed_sass_symbol *s
     const struct hed_bytes init = hed_bytes_cut(v->init, s->at, s->size);
     const bool words = s->size % 8 == 0 && has_pointers(p, s);
 
-    hed_buf_addf(b, "%s.%s%s .align 16 .%s ", s->visible ? ".visible " : "",
+    hed_buf_addf(b, "%s.%s%s .align %u .%s ", s->visible ? ".visible " : "",
                  v->constant ? "const" : "global", v->managed ? " .attribute(.managed)" : "",
-                 words ? "u64" : "b8");
+                 v->constant ? hed_lift_constant_align(s) : LIFT_ALIGN_MAX, words ? "u64" : "b8");
     write_symbol(b, p, s);
     hed_buf_addf(b, "[%" PRIu64 "]", words ? s->size / 8 : s->size);
     if (words || init.size)

@@ -52,7 +52,8 @@
 #define LIFT_NONE UINT32_MAX
 #define LIFT_PAIRS (128 + 32) /* of R, then of UR */
 #define LIFT_BANK_BYTES 65536 /* of constants */
-#define LIFT_TEXT_MAX 8192    /* characters of operands that one instruction may need */
+#define LIFT_TEXT_MAX 16384   /* characters of operands that one instruction may need */
+#define LIFT_ALIGN_MAX 16u    /* bytes: of a variable in text for a GPU */
 
 /* Sets of pairs. */
 struct lift_pairs {
@@ -227,6 +228,9 @@ const char *hed_lift_param(struct lift *l, int64_t at, unsigned bytes);
 const char *hed_lift_local_name(struct lift *l);
 /* The name of the block's shared memory. */
 const char *hed_lift_shared_name(struct lift *l);
+/* The symbol that holds a byte of a variable; NULL if there is none. */
+const struct hed_sass_symbol *hed_lift_symbol_at(const struct hed_sass_program *p, uint32_t var,
+                                                 int64_t offset);
 /* A place in a variable of the program, as an address: "name+8". */
 const char *hed_lift_variable(struct lift *l, uint32_t var, int64_t offset);
 
@@ -359,6 +363,16 @@ bool hed_lift_is_zero(const struct hed_sass_operand *o);
 
 /* A constant of 4 or 8 bytes in a bank. */
 const char *hed_lift_constant(struct lift *l, uint32_t bank, int64_t offset, unsigned bytes);
+
+/* ---- named.c --------------------------------------------------------------------------------- */
+
+/* How far a constant of that name is aligned in text for a GPU. */
+unsigned hed_lift_constant_align(const struct hed_sass_symbol *s);
+/* 1, 2, 4 or 8 bytes of bank 3 in text for a GPU: at an offset, or at one to which a register is
+ * added. The result is a 64-bit value if there are 8, a word without sign otherwise. */
+const char *hed_lift_named_constant(struct lift *l, int64_t offset, unsigned bytes);
+const char *hed_lift_named_indexed(struct lift *l, int64_t offset, const char *index,
+                                   unsigned bytes);
 
 /* The half of an address that the instruction has in place of a number; NULL if it has none. */
 const char *hed_lift_patched(struct lift *l);

@@ -200,8 +200,8 @@ order_of_access(struct lift *l, bool is_load, bool is_global)
     case 6:
     case 7:
         return ".relaxed.gpu";
-    case 10:
-        return ".relaxed.sys";
+    case 10: /* what volatile becomes; a compiler may not merge or drop it again */
+        return l->use == HED_SASS_FOR_GPU ? ".volatile" : ".relaxed.sys";
     case 8:
     case 12:
         return is_global ? ".mmio.relaxed.sys" : ".relaxed.sys";
@@ -280,7 +280,8 @@ is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
 static bool
 is_one_access(const char *name, unsigned size)
 {
-    return size == SIZE_PAIR && strstr(name, ".relaxed") != NULL;
+    return size == SIZE_PAIR &&
+           (strstr(name, ".relaxed") != NULL || strstr(name, ".volatile") != NULL);
 }
 
 static void
@@ -445,22 +446,28 @@ hed_lift_store_generic(struct lift *l)
     lift_far_store(l, "");
 }
 
+/* Machine code does not say which accesses to shared memory were volatile, and lanes of a warp may
+ * count on their order and on nothing else. The compiler that wrote it has moved all that could be
+ * moved; the one that reads the text must leave them where they are. On our CPU nobody moves an
+ * access that another lane could see. */
 void
 hed_lift_load_shared(struct lift *l)
 {
+    const char *ld = l->use == HED_SASS_FOR_GPU ? "ld.volatile.shared" : "ld.shared";
     unsigned size;
 
     if (size_of_access(l, &size))
-        put_load(l, "ld.shared", size, hed_lift_shared(l, hed_lift_operand(l, 1)));
+        put_load(l, ld, size, hed_lift_shared(l, hed_lift_operand(l, 1)));
 }
 
 void
 hed_lift_store_shared(struct lift *l)
 {
+    const char *st = l->use == HED_SASS_FOR_GPU ? "st.volatile.shared" : "st.shared";
     unsigned size;
 
     if (size_of_access(l, &size))
-        put_store(l, "st.shared", size, hed_lift_shared(l, hed_lift_operand(l, 0)));
+        put_store(l, st, size, hed_lift_shared(l, hed_lift_operand(l, 0)));
 }
 
 void
