@@ -32,8 +32,9 @@ bool hed_tls_built(void); /* was heddle built with OpenSSL? */
  * that the files need not be readable any more. Once per process, before there are threads. */
 int hed_tls_prepare(const struct hed_tls *tls, struct hed_why *why);
 
-/* Client: connects, sends the preface, and then begins TLS. timeout_ms limits all of it except for
- * looking up a name, which takes as long as the system's resolver takes. A connection that leaves
+/* Client: connects, sends the preface, and then begins TLS. timeout_ms limits the first; the
+ * handshake has four times as long. Looking up a name takes as long as the system's resolver takes.
+ * A connection that leaves
  * this machine without tls->ca is refused unless tls->insecure is set. The server's first byte
  * under TLS is HED_TLS_READY; it is read here, so that this function reports it when the server
  * refuses the client's certificate. */

@@ -1,6 +1,7 @@
 /* How connections begin: a client opens one, a server accepts one. The sockets come from links. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,8 @@
 #include "wire/socket.h"
 #include "wire/transport.h"
 #include "wire/wire.h"
+
+#define HANDSHAKE_TIMES 4 /* times the time to connect */
 
 static int
 conn_create(int fd, const struct hed_link *link, struct hed_conn **out)
@@ -54,32 +57,54 @@ check_client_tls(const struct hed_tls *tls, struct hed_why *why)
     return HED_EACCESS;
 }
 
+static bool
+begins_tls(const struct hed_link *link, const struct hed_tls *tls)
+{
+    return !link->private && !tls->insecure;
+}
+
+/* Once the server's machine has answered, the server itself may have many clients to meet first, so
+ * the handshake has more time. */
+static int
+open_checked(const struct hed_address *a, const struct hed_tls *tls,
+             const struct hed_preface *preface, int timeout_ms, struct hed_conn **out,
+             struct hed_why *why)
+{
+    const struct hed_link *link = a->transport->link;
+    struct hed_conn *c = NULL;
+    int fd = -1;
+    int err = link->connect(a, hed_socket_end(timeout_ms), &fd, why);
+
+    if (!err && (err = conn_create(fd, link, &c)))
+        close(fd);
+    if (!err && (err = hed_conn_write(c, preface, sizeof *preface)))
+        hed_why_set(why, "the server hung up at once; its log may say why");
+    if (!err && begins_tls(link, tls)) {
+        const int64_t ms = (int64_t)timeout_ms * HANDSHAKE_TIMES;
+
+        err = hed_tls_begin(fd, link, tls, a->host,
+                            hed_socket_end(ms > INT_MAX ? INT_MAX : (int)ms), &c->tls, why);
+    }
+    if (!err)
+        *out = c;
+    else
+        hed_conn_close(c);
+    return err;
+}
+
 int
 hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
               const struct hed_preface *preface, int timeout_ms, struct hed_conn **out,
               struct hed_why *why)
 {
     const struct hed_link *link = a->transport->link;
-    const uint64_t end = hed_socket_end(timeout_ms);
     struct hed_why reason = {""};
-    struct hed_conn *c = NULL;
-    int fd = -1;
     int err = link->private ? 0 : check_client_tls(tls, &reason);
 
     if (!err)
-        err = link->connect(a, end, &fd, &reason);
-    if (!err && (err = conn_create(fd, link, &c)))
-        close(fd);
-    if (!err && (err = hed_conn_write(c, preface, sizeof *preface)))
-        hed_why_set(&reason, "the server hung up at once; its log may say why");
-    if (!err && !link->private && !tls->insecure)
-        err = hed_tls_begin(fd, link, tls, a->host, end, &c->tls, &reason);
-    if (!err) {
-        *out = c;
-        return 0;
-    }
-    hed_conn_close(c);
-    explain_address(a, err, &reason, why);
+        err = open_checked(a, tls, preface, timeout_ms, out, &reason);
+    if (err)
+        explain_address(a, err, &reason, why);
     return err;
 }
 

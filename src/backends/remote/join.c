@@ -6,10 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "backends/remote/remote.h"
@@ -27,6 +29,7 @@
 #include "wire/window.h"
 
 #define OFFERS_MAX 16  /* addresses for the arena that are tried */
+#define RETRY_MS 1000  /* a client that was turned away waits for up to this time */
 #define BEGIN_TIMES 12 /* times the time to connect, since a driver may take that long to start */
 
 /* ---- hello ----------------------------------------------------------------------------------- */
@@ -282,6 +285,16 @@ read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *
     return hed_address_parse(c->gpu, &r->address, why);
 }
 
+/* Waits up to RETRY_MS, so that clients that were turned away together do not return together. */
+static void
+pause_at_random(void)
+{
+    uint32_t random = 0;
+
+    (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
+    (void)poll(NULL, 0, (int)(random % RETRY_MS));
+}
+
 int
 hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind, struct hed_conn **out,
                    struct hed_why *why)
@@ -290,7 +303,15 @@ hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind, struc
 
     memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
     memcpy(p.session, r->session, sizeof p.session);
-    return hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
+
+    int err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
+
+    /* A server that has too many clients at once hangs up on some of them. */
+    if (err == HED_EIO && !r->address.transport->link->private) {
+        pause_at_random();
+        err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
+    }
+    return err;
 }
 
 static int

@@ -16,11 +16,11 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define CLIENTS_DEFAULT 256
+#define CLIENTS_DEFAULT 512
 #define CHANNELS_DEFAULT 1024
-#define RATE_DEFAULT 256
-#define STARTUPS_DEFAULT 256
-#define PATIENCE_MS 5000
+#define RATE_DEFAULT 512
+#define STARTUPS_DEFAULT 1024
+#define PATIENCE_MS 15000
 #define GRACE_MS 5000
 #define GUEST_MS 30000
 #define PARK_MS 600000

@@ -234,7 +234,9 @@ struct hed_peer { /* a connection that no worker owns yet, or that is being refu
     struct hed_origin origin;
     char name[64]; /* address, or "local" */
     uint64_t deadline_ns;
-    int gate; /* the answer socket; -1: it is not at a gate */
+    int gate;         /* the answer socket; -1: it is not at a gate */
+    bool speaks;      /* of HED_PEER_GATE: its first words under TLS are there */
+    uint64_t gate_ns; /* when it came to the gate */
     struct {
         struct hed_preface preface;
         struct hed_hello hello;
@@ -340,10 +342,19 @@ void hed_listen_pause(struct hed_server *s, bool pause);
 void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link,
                   const struct sockaddr_storage *at, struct hed_guest *guest);
 void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
+void hed_peer_close(struct hed_server *s, struct hed_peer *p); /* the sweep frees it */
 /* Frees the dead peers and closes the late ones; called between two rounds of the loop. Returns
  * when the next peer will be late, or UINT64_MAX. */
 uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
+
+/* ---- gates.c --------------------------------------------------------------------------------- */
+
+/* A client is to begin TLS. One that sends nothing needs no gate; one that has sent its first words
+ * waits for a gate, and its time counts from there. */
+void hed_gates_await(struct hed_server *s, struct hed_peer *p);
+/* Sends connections that wait to gates, as long as there are any. */
+void hed_gates_fill(struct hed_server *s, uint64_t now_ns);
 
 /* ---- operator.c ------------------------------------------------------------------------------ */
 

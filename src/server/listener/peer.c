@@ -36,8 +36,7 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define DRAIN_MAX 64              /* reads in one round */
-#define GATE_MORE_NS HED_NS_PER_S /* the gate itself notices first that a client is late */
+#define DRAIN_MAX 64 /* reads in one round */
 /* A worker, or the keeper, that is behind is asked again so often. Nothing tells when it has taken
  * a connection. */
 #define PASS_AGAIN_NS (2 * HED_NS_PER_MS)
@@ -61,8 +60,8 @@ leave_gate(struct hed_server *s, struct hed_peer *p)
     p->gate = -1;
 }
 
-static void
-close_peer(struct hed_server *s, struct hed_peer *p)
+void
+hed_peer_close(struct hed_server *s, struct hed_peer *p)
 {
     if (p->state == HED_PEER_DEAD)
         return;
@@ -86,7 +85,7 @@ watch_peer(struct hed_server *s, struct hed_peer *p, uint32_t events)
     struct epoll_event e = {.events = events, .data.ptr = p};
 
     if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->fd, &e) != 0)
-        close_peer(s, p);
+        hed_peer_close(s, p);
 }
 
 static void
@@ -99,7 +98,7 @@ continue_writing(struct hed_server *s, struct hed_peer *p)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN) {
-            close_peer(s, p);
+            hed_peer_close(s, p);
             return;
         }
         if (n < 0)
@@ -137,7 +136,7 @@ refuse_peer(struct hed_server *s, struct hed_peer *p, const char *text)
     }
     w = p->link->private || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
     if (!w) {
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     hed_welcome_refuse(w, CUDA_ERROR_DEVICE_UNAVAILABLE, text);
@@ -155,7 +154,7 @@ drain_peer(struct hed_server *s, struct hed_peer *p)
         if (n > 0 || (n < 0 && errno == EINTR))
             continue;
         if (n == 0 || errno != EAGAIN)
-            close_peer(s, p);
+            hed_peer_close(s, p);
         return;
     }
 }
@@ -188,7 +187,7 @@ begin_client(struct hed_server *s, struct hed_peer *p)
     else if (!hed_bucket_take(&s->rate, hed_now_ns()))
         hed_why_set(&why, "more than %u new clients in one second (--rate)", s->options->rate);
     else if (hed_child_start(s, p, &why) == 0)
-        close_peer(s, p);
+        hed_peer_close(s, p);
     if (why.text[0])
         refuse_peer(s, p, why.text);
 }
@@ -234,7 +233,7 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
         hed_server_refused(s, p, "a channel of another user's session");
     else if (err)
         hed_server_refused(s, p, "a channel that its worker does not accept");
-    close_peer(s, p);
+    hed_peer_close(s, p);
 }
 
 /* Answers an operator's question or order. */
@@ -245,7 +244,7 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
 
     if (!p->link->local) {
         hed_server_refused(s, p, "operators' questions are answered over unix sockets only");
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     hed_buf_init(&text, HED_STATUS_MAX);
@@ -262,7 +261,7 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
     /* An order that was passed on is answered by its worker. */
     if (text.err || text.size == 0) {
         hed_buf_fini(&text);
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     begin_writing(s, p, text.data, text.size);
@@ -270,38 +269,12 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
 
 /* ---- at the gate ----------------------------------------------------------------------------- */
 
-/* Asks the keeper for a gate. If the keeper is behind, the connection waits and asks again. */
-static void
-ask_for_gate(struct hed_server *s, struct hed_peer *p)
-{
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
-    const int gate = hed_keeper_ask(s, p);
-
-    if (gate == HED_ETIME)
-        return;
-    if (gate < 0) {
-        hed_server_refused(s, p, "the server cannot do TLS handshakes now");
-        close_peer(s, p);
-        return;
-    }
-    p->gate = gate;
-    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->gate, &e) != 0)
-        close_peer(s, p);
-}
-
 static void
 begin_gate(struct hed_server *s, struct hed_peer *p)
 {
     p->state = HED_PEER_GATE;
-    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS * 2 + GATE_MORE_NS;
-    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
-    ask_for_gate(s, p);
-}
-
-static bool
-has_no_gate(const struct hed_peer *p)
-{
-    return p->state == HED_PEER_GATE && p->gate < 0;
+    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
+    hed_gates_await(s, p);
 }
 
 /* The gate runs no code of the client's, but it has read what the client sent. So what it says is
@@ -324,7 +297,7 @@ hear_gate(struct hed_server *s, struct hed_peer *p)
     answer.state.who.name[sizeof answer.state.who.name - 1] = '\0';
     if (answer.refused[0]) {
         hed_server_refused(s, p, answer.refused);
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     p->who = answer.state.who;
@@ -361,7 +334,7 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
     if (memcmp(preface->magic, HED_PREFACE_MAGIC, sizeof preface->magic) != 0 ||
         preface->reserved != 0) {
         hed_server_refused(s, p, "it does not speak heddle's protocol");
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     switch (preface->kind) {
@@ -384,7 +357,7 @@ handle_preface(struct hed_server *s, struct hed_peer *p)
         break;
     default:
         hed_server_refused(s, p, "it asks for something that this version does not know");
-        close_peer(s, p);
+        hed_peer_close(s, p);
     }
 }
 
@@ -404,7 +377,7 @@ read_peer(struct hed_server *s, struct hed_peer *p)
     if (n <= 0) {
         if (p->got)
             hed_server_refused(s, p, "it hung up before it had said what it wants");
-        close_peer(s, p);
+        hed_peer_close(s, p);
         return;
     }
     p->got += (size_t)n;
@@ -425,7 +398,10 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
         read_peer(s, p);
         break;
     case HED_PEER_GATE:
-        hear_gate(s, p);
+        if (p->gate >= 0)
+            hear_gate(s, p);
+        else if (!p->speaks)
+            hed_gates_await(s, p);
         break;
     case HED_PEER_WRITING:
         continue_writing(s, p);
@@ -469,7 +445,7 @@ make_room_for_peer(struct hed_server *s)
     if (is_silent_state(worst))
         hed_server_refused(s, worst,
                            "too many connections have not said what they want (--startups)");
-    close_peer(s, worst);
+    hed_peer_close(s, worst);
 }
 
 void
@@ -530,22 +506,18 @@ pass_again(struct hed_server *s, struct hed_peer *p, uint64_t now_ns)
     if (err == HED_ETIME)
         c->behind_ns = now_ns;
     else
-        close_peer(s, p);
+        hed_peer_close(s, p);
 }
 
 uint64_t
 hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
 {
     uint64_t next = UINT64_MAX;
-    bool behind = false; /* the keeper */
 
+    hed_gates_fill(s, now_ns);
     for (struct hed_peer **at = &s->peers; *at;) {
         struct hed_peer *p = *at;
 
-        if (has_no_gate(p) && !behind) {
-            ask_for_gate(s, p);
-            behind = has_no_gate(p);
-        }
         if (p->state == HED_PEER_PASSING)
             pass_again(s, p, now_ns);
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
@@ -553,7 +525,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
                 hed_server_refused(s, p, "it did not say in time what it wants (--patience)");
             else if (p->state == HED_PEER_PASSING)
                 hed_server_refused(s, p, "its worker did not take a channel in time (--patience)");
-            close_peer(s, p);
+            hed_peer_close(s, p);
         }
         if (p->state == HED_PEER_DEAD) {
             *at = p->next;
@@ -563,7 +535,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
             continue;
         }
         next = hed_min(next, p->deadline_ns);
-        if (p->state == HED_PEER_PASSING || has_no_gate(p))
+        if (p->state == HED_PEER_PASSING || (p->state == HED_PEER_GATE && p->gate < 0 && p->speaks))
             next = hed_min(next, now_ns + PASS_AGAIN_NS);
         at = &p->next;
     }
@@ -574,6 +546,6 @@ void
 hed_peers_close(struct hed_server *s)
 {
     for (struct hed_peer *p = s->peers; p; p = p->next)
-        close_peer(s, p);
+        hed_peer_close(s, p);
     (void)hed_peers_sweep(s, 0);
 }

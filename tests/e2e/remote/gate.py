@@ -10,12 +10,14 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
 import unittest
 
 from serve_case import TCP, hello
 from words import HEDDLE, PATIENCE, TOKEN, TlsCase, environment, until
 
 PREFACE = b"HEDDLE1\n" + struct.pack("<II", 1, 0) + bytes(16)
+BEGUN = PREFACE + b"\x16\x03\x01\x02\x00\x01"  # a record that announces more than comes
 ROOT = os.geteuid() == 0
 PROGRAM = """
 import ctypes, sys
@@ -114,8 +116,7 @@ class Gate(TlsCase):
     def test_silent_peers_have_no_worker(self):
         at, log = self.serve_tls("--clients", "1", "--patience", "1000")
         self.silent(at, 30)
-        # A record that announces more than comes.
-        self.silent(at, 30, PREFACE + b"\x16\x03\x01\x02\x00\x01")
+        self.silent(at, 30, BEGUN)
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
         self.assertEqual(self.devices(at, TOKEN).returncode, 0, log())
 
@@ -148,9 +149,61 @@ class Gate(TlsCase):
         self.assertEqual((r.returncode, r.stderr), (0, ""), log())
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
 
+    def test_silent_peers_have_no_gate(self):
+        at, log = self.serve_tls("--patience", "1000")
+        keeper, listener = self.pids("heddled-gate")[0], self.servers[-1][0].pid
+        self.silent(at, 30)
+        until(lambda: len(os.listdir(f"/proc/{listener}/fd")) > 30, log)
+        self.assertEqual(self.devices(at, "alice").returncode, 0, log())
+        until(lambda: not children(keeper), lambda: f"{len(children(keeper))} gates")
+
+    def test_gates_are_few_at_a_time(self):
+        """The rest waits, and each has its turn although those before it say nothing more."""
+        at, log = self.serve_tls("--patience", "1000")
+        keeper = self.pids("heddled-gate")[0]
+        count = 8 * os.cpu_count() + 20
+        self.silent(at, count, BEGUN)
+        until(lambda: len(children(keeper)) == count, lambda: f"{len(children(keeper))} gates")
+        self.assertEqual(self.devices(at, "alice").returncode, 0, log())
+
+    def test_a_client_that_was_turned_away_tries_again(self):
+        at, _ = self.serve_tls()
+        door = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(door.close)
+        door.settimeout(PATIENCE)
+        host, port = at[6:].rsplit(":", 1)
+
+        def forward(a, b):
+            try:
+                while data := a.recv(65536):
+                    b.sendall(data)
+                b.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+        def meet():
+            first = True
+            while True:
+                try:
+                    s = door.accept()[0]
+                except OSError:
+                    return
+                if first:
+                    s.recv(32, socket.MSG_WAITALL)
+                    s.close()
+                    first = False
+                    continue
+                t = socket.create_connection((host, int(port)), timeout=PATIENCE)
+                for a, b in ((s, t), (t, s)):
+                    threading.Thread(target=forward, args=(a, b), daemon=True).start()
+
+        threading.Thread(target=meet, daemon=True).start()
+        r = self.devices(f"tcp://127.0.0.1:{door.getsockname()[1]}", "alice")
+        self.assertEqual(r.returncode, 0, r.stderr)
+
     def test_gates_end_with_their_connections(self):
         at, log = self.serve_tls("--startups", "8", "--patience", "1000")
-        self.silent(at, 60)
+        self.silent(at, 60, BEGUN)
         self.wait_for(log, "--startups")
         # The keeper takes one after the other.
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
@@ -162,8 +215,8 @@ class Gate(TlsCase):
         keeper, listener = self.pids("heddled-gate")[0], self.servers[-1][0].pid
         os.kill(keeper, signal.SIGSTOP)
         try:
-            self.silent(at, 400)
-            until(lambda: len(os.listdir(f"/proc/{listener}/fd")) > 400 or "refused" in log(), log)
+            self.silent(at, 40, BEGUN)
+            until(lambda: len(os.listdir(f"/proc/{listener}/fd")) > 40 or "refused" in log(), log)
         finally:
             os.kill(keeper, signal.SIGCONT)
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
@@ -171,8 +224,10 @@ class Gate(TlsCase):
 
     def test_late_clients_are_told_from_silent_ones(self):
         at, log = self.serve_tls("--patience", "1")
-        self.silent(at, 3)
+        self.silent(at, 3, BEGUN)
         self.wait_for(log, "did not finish the TLS handshake in time")
+        self.silent(at, 3)
+        self.wait_for(log, "did not say in time what it wants")
         self.assertEqual(self.devices(at, "alice").returncode, 0, log())
 
     def test_limits_are_explained_over_tls(self):
