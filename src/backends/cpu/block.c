@@ -8,7 +8,7 @@
 #include "backends/cpu/pen.h"
 #include "base/number.h"
 
-#define OUT_MAX ((size_t)256 << 20) /* bytes that one block may print */
+#define OUT_MAX ((size_t)8 << 20) /* bytes of one printf; printf.c passes the text on earlier */
 /* Stacks begin at different offsets in a page; otherwise they would compete for few cache lines. */
 #define SHIFT 1088
 #define SHIFTS 15

@@ -152,8 +152,8 @@ static int
 load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
 {
     static const struct hed_ptx_symbol *const tables[] = {
-        hed_cpu_runtime,       hed_ptx_helpers, hed_ptx_warp_helpers,
-        hed_ptx_group_helpers, hed_rt_textures,
+        hed_cpu_runtime,  hed_ptx_helpers,       hed_ptx_warp_helpers,
+        hed_cpu_together, hed_ptx_group_helpers, hed_rt_textures,
     };
 
     return hed_ptx_load(object->data, object->size, tables, sizeof tables / sizeof *tables, out,

@@ -349,6 +349,16 @@ _Noreturn void hed_strand_end(struct hed_strand *s);
 void hed_strand_leave(struct hed_strand *s);
 /* Returns to the worker's scheduler for good. */
 _Noreturn void hed_strand_abandon(struct hed_strand *s);
+/* Called by functions in C that compiled code calls: the strand does not continue if its grid has
+ * failed. No lock may be held. */
+static inline void
+hed_strand_look(struct hed_ptx_strand *a)
+{
+    struct hed_strand *s = hed_strand_of(a);
+
+    if (hed_grid_failed(s->block->grid))
+        hed_strand_abandon(s);
+}
 /* The strand can run: puts it into the queue. */
 void hed_strand_ready(struct hed_strand *s);
 /* Runs the strand until it leaves. If w->gone is set, it will never come back. */
@@ -396,6 +406,11 @@ void hed_output_write(struct hed_grid *g);
 
 /* The functions of ptx/run/abi.h that the runner defines, by name. */
 extern const struct hed_ptx_symbol hed_cpu_runtime[];
+
+/* together.c: the same for functions of ptx/run/group.h. The table comes before that of group.h. */
+extern const struct hed_ptx_symbol hed_cpu_together[];
+/* The thread works as w from now on; returns as what it worked before. */
+struct hed_engine_worker *hed_engine_worker_begin(struct hed_engine_worker *w);
 
 /* texture.c: what a descriptor says of elements and images makes sense. */
 struct hed_format;

@@ -238,6 +238,7 @@ hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
 {
     const struct hed_job *job = hed_strand_of(s)->block->grid->job;
 
+    hed_strand_look(s);
     if (!job->heap || size > SIZE_MAX)
         return 0;
     return (uint64_t)(uintptr_t)hed_heap_take(job->heap, size, job->heap_limit);
@@ -249,6 +250,7 @@ hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
 {
     const struct hed_job *job = hed_strand_of(s)->block->grid->job;
 
+    hed_strand_look(s);
     if (p == 0)
         return;
     if (!job->heap || hed_heap_give(job->heap, (void *)(uintptr_t)p) != 0)

@@ -4,6 +4,8 @@
  * own size: ints take 4 bytes, everything else 8. The text is formatted at once, collected for each
  * block, and written to the program's stdout in the order of the blocks when the grid is done. So
  * every run prints the same. Nothing is lost: when the limit is reached, the text is written early.
+ * A format can ask for gigabytes, so one printf may do that in the middle, and notices there that
+ * the grid has failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,9 @@
 #define SPEC_MOST 64                  /* bytes of one conversion: %-+ #0123.456lld */
 #define FIELD_MOST 65536              /* the largest width or precision */
 #define FORMAT_MOST ((size_t)1 << 20) /* bytes of a format */
+#define TEXT_MOST (1 << 20)           /* bytes of one %s */
+#define BLOCK_MOST ((size_t)1 << 20)  /* bytes of a block's text that wait for its end */
+#define GRID_MOST ((size_t)16 << 20)  /* bytes of all blocks' texts that wait */
 
 struct hed_output {
     struct hed_output *next;
@@ -140,6 +145,16 @@ print_integer(struct hed_buf *out, struct spec *s, uint64_t v)
         hed_buf_addf(out, s->text, (unsigned long long)v);
 }
 
+/* A text without an end would be read up to the end of memory. */
+static void
+bound_text_spec(struct spec *s)
+{
+    if (memchr(s->text, '.', s->size))
+        return;
+    spec_add(s, '.');
+    spec_number(s, TEXT_MOST);
+}
+
 static void
 print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
 {
@@ -182,6 +197,7 @@ print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
         return;
     case 's':
         v = take_argument(a, 8);
+        bound_text_spec(s);
         spec_add(s, 's');
         hed_buf_addf(out, s->text,
                      v ? (const char *)(uintptr_t)hed_ptx_in_pen(a->grid, v) : "(null)");
@@ -218,6 +234,7 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
     struct arguments a = {.grid = strand->grid, .base = args};
     const char *p = (const char *)(uintptr_t)hed_ptx_in_pen(strand->grid, format);
 
+    hed_strand_look(strand);
     /* "If the format string is NULL, -1 is returned, and if an internal error occurs, -2." */
     if (format == 0)
         return UINT32_MAX;
@@ -237,7 +254,13 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
             break;
         p = read_spec(end + 1, &s, &a);
         print_conversion(&b->out, &s, &a);
+        if (b->out.size > BLOCK_MOST) {
+            hed_output_add(b);
+            hed_strand_look(strand);
+        }
     }
+    if (b->out.size > BLOCK_MOST)
+        hed_output_add(b);
     return b->out.err ? UINT32_MAX - 1 : a.taken;
 }
 
@@ -306,7 +329,8 @@ hed_output_add(struct hed_block *b)
     o->next = g->out;
     g->out = o;
     g->out_bytes += o->size;
-    if (g->out_bytes > g->job->printf_limit && g->out_bytes > ((size_t)1 << 20)) {
+    if ((g->out_bytes > g->job->printf_limit && g->out_bytes > BLOCK_MOST) ||
+        g->out_bytes > GRID_MOST) {
         early = g->out;
         g->out = NULL;
         g->out_bytes = 0;

@@ -18,8 +18,7 @@ hed_rt_yield(struct hed_ptx_strand *a)
     a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
     s->spun++;
     if (s->block->grid->direct) {
-        if (hed_grid_failed(s->block->grid))
-            hed_strand_abandon(s);
+        hed_strand_look(a);
         return;
     }
     hed_strand_ready(s);
@@ -57,8 +56,7 @@ hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
     const uint64_t most = ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 
     if (s->block->grid->direct) {
-        if (hed_grid_failed(s->block->grid))
-            hed_strand_abandon(s);
+        hed_strand_look(a);
         hed_sleep_ns(most);
         return;
     }
@@ -76,12 +74,14 @@ hed_rt_clock(struct hed_ptx_strand *a)
     const struct hed_grid *g = hed_strand_of(a)->block->grid;
     const uint64_t ns = hed_now_ns();
 
+    hed_strand_look(a);
     return ns / 1000000 * g->job->clock_khz + ns % 1000000 * g->job->clock_khz / 1000000;
 }
 
 uint64_t
 hed_rt_globaltimer(struct hed_ptx_strand *a)
 {
+    hed_strand_look(a);
     return hed_wall_ns();
 }
 
@@ -122,6 +122,7 @@ hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
     struct hed_strand *s = hed_strand_of(a);
     const struct hed_near *n = s->block->grid->job->near;
 
+    hed_strand_look(a);
     if (!n || !hed_near_condition_set(n, handle, value))
         hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
 }

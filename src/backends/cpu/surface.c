@@ -21,6 +21,7 @@ surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 {
     struct hed_surface f;
 
+    hed_strand_look(s);
     object = hed_cpu_object(s, object);
     s->line = line; /* for the report of a fault that a bad object causes */
     if (object == 0 || object % _Alignof(struct hed_surface))
@@ -309,6 +310,7 @@ hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, 
     const struct hed_texture *t;
     uint32_t answer = 0, magic;
 
+    hed_strand_look(s);
     s->line = line;
     if (hed_cpu_object(s, object) == 0 || hed_cpu_object(s, object) % _Alignof(struct hed_texture))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);

@@ -515,6 +515,7 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     struct lookup k = {.grid = s->grid};
     union texel v;
 
+    hed_strand_look(s);
     object = hed_cpu_object(s, object);
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0) {

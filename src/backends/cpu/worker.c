@@ -250,16 +250,18 @@ hed_engine_thread_end(struct hed_engine *e)
 void
 hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g)
 {
+    struct hed_engine_worker *other = hed_engine_worker_begin(w);
     stack_t before;
 
     if (w->is_bound) {
         hed_fault_renew();
         work_on_grid(w, g);
-        return;
+    } else {
+        hed_fault_enter(w, &before);
+        work_on_grid(w, g);
+        hed_fault_leave(w, &before);
     }
-    hed_fault_enter(w, &before);
-    work_on_grid(w, g);
-    hed_fault_leave(w, &before);
+    (void)hed_engine_worker_begin(other);
 }
 
 void

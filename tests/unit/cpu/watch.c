@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "unit/cpu/compiled.h"
 
-#define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
+#define HEAD ".version 7.1\n.target sm_80\n.address_size 64\n"
 
 /* ThreadSanitizer delivers signals only when the thread calls a function of libc. */
 #if defined(__SANITIZE_THREAD__)
@@ -19,27 +19,62 @@
 #endif
 
 /* Each loops for ever in its own way: does nothing; computes; waits for memory that nobody writes;
- * sleeps; prints; waits at barriers; jumps by a table. */
-static const char loops[] =
-    HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
-         ".global .align 4 .u32 word;\n"
-         ".global .align 1 .b8 text[2] = {46, 0};\n"
-         ".visible .entry nothing() {\nL: bra L;\n}\n"
-         ".visible .entry computes() {\n .reg .b32 %r<4>; .reg .pred %p<2>;\n"
-         " mov.u32 %r1, %tid.x;\nL: mad.lo.u32 %r1, %r1, 1664525, 1013904223;\n"
-         " st.global.u32 [word], %r1; bra L;\n}\n"
-         ".visible .entry waits() {\n .reg .b32 %r<4>; .reg .pred %p<2>;\n"
-         "L: ld.volatile.global.u32 %r1, [word]; setp.ne.u32 %p1, %r1, 77; @%p1 bra L; ret;\n}\n"
-         ".visible .entry sleeps() {\nL: nanosleep.u32 1000000; bra L;\n}\n"
-         ".visible .entry prints() {\n .reg .b32 %r<2>; .reg .b64 %rd<3>;\n"
-         " mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, 0;\n"
-         "L: { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd1;\n"
-         " st.param.b64 [a], %rd2; call (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }\n"
-         " bra L;\n}\n"
-         ".visible .entry meets() {\nL: bar.sync 0; bra L;\n}\n"
-         ".visible .entry jumps() {\n .reg .b32 %r<2>; mov.u32 %r1, 0;\n"
-         "T: .branchtargets A, B;\nA: brx.idx %r1, T;\nB: ret;\n}\n"
-         ".func (.reg .b32 r) f0(.reg .b32 x) {\n add.u32 r, x, 1; ret;\n}\n";
+ * sleeps; prints; waits at barriers; jumps by a table. The first ones are nearly always in a
+ * function in C: they print much, multiply matrices, load them, allocate, and read textures and
+ * clocks. */
+static const char loops[] = HEAD
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+    ".extern .func free(.param .b64 p);\n"
+    ".global .align 4 .u32 word;\n"
+    ".global .align 1 .b8 text[2] = {46, 0};\n"
+    ".global .align 1 .b8 wide[12] = {37,54,53,53,51,54,100,37,42,100,46,0};\n" /* %65536d%*d. */
+    ".global .align 8 .b8 args[16];\n"
+    ".visible .entry prints_much() {\n .reg .b32 %r<2>; .reg .b64 %rd<3>;\n"
+    " mov.u64 %rd1, wide; cvta.global.u64 %rd1, %rd1;\n"
+    " mov.u64 %rd2, args; cvta.global.u64 %rd2, %rd2;\n"
+    "L: { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd1;\n"
+    " st.param.b64 [a], %rd2; call (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }\n"
+    " bra L;\n}\n"
+    ".visible .entry multiplies() {\n .reg .b32 %r<10>;\n"
+    " mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 1;\n"
+    " mov.b32 %r5, 2; mov.b32 %r6, 3; mov.b32 %r7, 4; mov.b32 %r8, 5; mov.b32 %r9, 6;\n"
+    "L: mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%r0,%r1,%r2,%r3},\n"
+    " {%r4,%r5,%r6,%r7}, {%r8,%r9}, {%r0,%r1,%r2,%r3};\n"
+    " mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%r0,%r1,%r2,%r3},\n"
+    " {%r0,%r5,%r6,%r7}, {%r8,%r1}, {%r0,%r1,%r2,%r3};\n"
+    " st.global.u32 [word], %r0; bra L;\n}\n"
+    ".visible .entry loads() {\n .reg .b32 %r<8>; .shared .align 16 .b8 tile[1024];\n"
+    " mov.u32 %r1, tile;\n"
+    "L: ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r2,%r3,%r4,%r5}, [%r1];\n"
+    " st.shared.u32 [tile], %r2; bra L;\n}\n"
+    ".visible .entry allocates() {\n .reg .b64 %rd<3>;\n"
+    "L: { .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call (r), malloc, (n);\n"
+    " ld.param.b64 %rd1, [r]; }\n"
+    " { .param .b64 p; st.param.b64 [p], 0; call free, (p); }\n"
+    " bra L;\n}\n"
+    ".visible .entry looks_up() {\n .reg .b64 %rd<2>; .reg .f32 %f<6>;\n"
+    " mov.u64 %rd1, 0; mov.f32 %f1, 0f00000000;\n"
+    "L: tex.1d.v4.f32.f32 {%f2,%f3,%f4,%f5}, [%rd1, {%f1}]; add.f32 %f1, %f1, %f2;\n"
+    " bra L;\n}\n"
+    ".visible .entry reads_clocks() {\n .reg .b64 %rd<3>;\n"
+    "L: mov.u64 %rd1, %clock64; mov.u64 %rd2, %globaltimer; bra L;\n}\n"
+    ".visible .entry nothing() {\nL: bra L;\n}\n"
+    ".visible .entry computes() {\n .reg .b32 %r<4>; .reg .pred %p<2>;\n"
+    " mov.u32 %r1, %tid.x;\nL: mad.lo.u32 %r1, %r1, 1664525, 1013904223;\n"
+    " st.global.u32 [word], %r1; bra L;\n}\n"
+    ".visible .entry waits() {\n .reg .b32 %r<4>; .reg .pred %p<2>;\n"
+    "L: ld.volatile.global.u32 %r1, [word]; setp.ne.u32 %p1, %r1, 77; @%p1 bra L; ret;\n}\n"
+    ".visible .entry sleeps() {\nL: nanosleep.u32 1000000; bra L;\n}\n"
+    ".visible .entry prints() {\n .reg .b32 %r<2>; .reg .b64 %rd<3>;\n"
+    " mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, 0;\n"
+    "L: { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd1;\n"
+    " st.param.b64 [a], %rd2; call (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }\n"
+    " bra L;\n}\n"
+    ".visible .entry meets() {\nL: bar.sync 0; bra L;\n}\n"
+    ".visible .entry jumps() {\n .reg .b32 %r<2>; mov.u32 %r1, 0;\n"
+    "T: .branchtargets A, B;\nA: brx.idx %r1, T;\nB: ret;\n}\n"
+    ".func (.reg .b32 r) f0(.reg .b32 x) {\n add.u32 r, x, 1; ret;\n}\n";
 
 static struct hed_watch *watch;
 
@@ -83,7 +118,7 @@ open_loops(void)
     assert_int_equal(text.err, 0);
 
     const struct hed_code_source source = {
-        .data = text.data, .size = text.size, .device = 86, .arch = 75};
+        .data = text.data, .size = text.size, .device = 86, .arch = 80};
     struct hed_code *code = open_source(&source);
 
     hed_buf_fini(&text);
@@ -95,7 +130,10 @@ launch_kernel(struct hed_code *code, uint32_t kernel, uint32_t blocks, struct he
 {
     static uint32_t word;
     static char text[2] = ".";
-    const uint64_t addresses[] = {(uintptr_t)&word, (uintptr_t)text};
+    static char wide[12] = "%65536d%*d.";
+    static uint64_t args[2];
+    const uint64_t addresses[] = {(uintptr_t)&word, (uintptr_t)text, (uintptr_t)wide,
+                                  (uintptr_t)args};
     const struct hed_launch l = {.code = code,
                                  .kernel = kernel,
                                  .variables = addresses,
