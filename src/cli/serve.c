@@ -86,6 +86,11 @@ static const char usage[] =
     "  --images DIR        keep GPU code of clients in this folder for later clients;\n"
     "                      none: do not keep it. Default: ~/.cache/heddle/images, or,\n"
     "                      for root, /var/cache/heddle/images\n"
+    "  --images-client SIZE, --images-total SIZE\n"
+    "                      what one client and all clients may keep there and as\n"
+    "                      compiled kernels (default: 16G and 64G; 0: no limit)\n"
+    "  --images-reserve SIZE\n"
+    "                      keep so much of that disk free (default: 1G)\n"
     "  --sandbox MODE      confine the processes that serve clients: auto (as far as\n"
     "                      this machine can), require or off. Default: require with\n"
     "                      the CPU GPU over TCP, otherwise auto\n"
@@ -167,6 +172,9 @@ static const struct hed_cli_opt options[] = {
     {"tls-deny", true},
     {"insecure", false},
     {"images", true},
+    {"images-client", true},
+    {"images-total", true},
+    {"images-reserve", true},
     {"sandbox", true},
     {"confine", true},
     {"worker-uids", true},

@@ -37,12 +37,13 @@ struct hed_worker_start {
     uint32_t compile_ms;    /* of processor time to compile one kernel; 0 for no limit */
     int hello_ms;           /* how long the first message of a channel may take */
     const char *images;     /* folder of stored images; "" for none */
-    const char *cache;      /* folder of compiled kernels; "" for none; NULL: as the settings say */
-    bool confined;          /* it cannot find out about other processes */
-    bool warm;              /* begin as a spare does: addresses are then the same in all workers */
-    bool group;             /* other workers of this client, other users, share these folders */
-    int desk;               /* socket for leases of device memory; 0: all is granted */
-    int notice;             /* server/notice.h; 0: there is none */
+    uint64_t images_most, images_reserve; /* bytes in it; bytes that stay free on its disk */
+    const char *cache; /* folder of compiled kernels; "" for none; NULL: as the settings say */
+    bool confined;     /* it cannot find out about other processes */
+    bool warm;         /* begin as a spare does: addresses are then the same in all workers */
+    bool group;        /* other workers of this client, other users, share these folders */
+    int desk;          /* socket for leases of device memory; 0: all is granted */
+    int notice;        /* server/notice.h; 0: there is none */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */
     const char *peer;                 /* the client in the log: its address, or "local" */
     uint32_t client_pid, client_uid;  /* of a local link */

@@ -124,6 +124,8 @@ common_start(const struct hed_server *s, const struct hed_child *c)
         .park_ms = o->park_ms,
         .hello_ms = (int)(2 * o->patience_ms),
         .images = s->images,
+        .images_most = o->images_client,
+        .images_reserve = o->images_reserve,
         .status = c->status,
     };
 
@@ -441,6 +443,8 @@ hed_child_reap(struct hed_server *s)
 
     while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
         hed_guests_reaped(s, pid);
+        if (pid == s->space)
+            s->space = 0;
         for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
             if (s->children[i].pid == pid) {
                 reap_child(s, &s->children[i], how);

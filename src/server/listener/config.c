@@ -26,6 +26,9 @@
 #define PARK_MS 600000
 #define COMPILE_MS 600000
 /* Neither of users, nor of services (systemd), nor of containers (subuid). */
+#define IMAGES_CLIENT (UINT64_C(16) << 30)
+#define IMAGES_TOTAL (UINT64_C(64) << 30)
+#define IMAGES_RESERVE (UINT64_C(1) << 30)
 #define WORKER_UID_FIRST 70000
 #define FILE_MAX 65536  /* bytes of the file */
 #define LINE_BYTES 8192 /* bytes of a line of it */
@@ -224,6 +227,9 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->guest_ms = GUEST_MS;
     o->park_ms = PARK_MS;
     o->compile_ms = COMPILE_MS;
+    o->images_client = IMAGES_CLIENT;
+    o->images_total = IMAGES_TOTAL;
+    o->images_reserve = IMAGES_RESERVE;
     o->worker_uids[0] = WORKER_UID_FIRST;
     o->worker_uids[1] = WORKER_UID_FIRST + HED_LEDGER_WORKERS;
     default_images(o->images, sizeof o->images);

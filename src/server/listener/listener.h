@@ -53,9 +53,11 @@ struct hed_server_options {
     uint32_t listen_count;
     char gpu[4096];
     char log[256];
-    char images[1024]; /* "" for none */
-    uint32_t mode;     /* of the sockets' files */
-    bool allow_all;    /* let every user of this machine in */
+    char images[1024];                    /* "" for none */
+    uint64_t images_client, images_total; /* bytes of one client, and of all; 0 for no limit */
+    uint64_t images_reserve;              /* bytes that stay free on the disk */
+    uint32_t mode;                        /* of the sockets' files */
+    bool allow_all;                       /* let every user of this machine in */
     uint32_t uids[HED_ALLOW_MAX], uid_count;
     uint32_t gids[HED_ALLOW_MAX], gid_count;
     uint64_t memory, host_memory; /* bytes per client; 0 for no limit */
@@ -311,6 +313,8 @@ struct hed_server {
     uint32_t spare_failures;           /* that ended before they were ready, one after another */
     uint32_t resting;     /* workers that wrote too much, and are not read for a while */
     uint64_t pressure_ns; /* when to look at the memory of workers again */
+    uint64_t space_ns;    /* when to look at the folders again */
+    pid_t space;          /* the process that does; 0 if there is none */
 
     uint64_t started_ns;
     uint64_t accepted, refused, served;
@@ -455,6 +459,14 @@ bool hed_spare_is_ready(const struct hed_child *c);
  * to look again, or UINT64_MAX. */
 uint64_t hed_pressure_look(struct hed_server *s, uint64_t now_ns);
 uint64_t hed_pressure_of(pid_t pid); /* bytes that a worker uses; 0 if it is gone */
+
+/* ---- space.c --------------------------------------------------------------------------------- */
+
+/* Now and then starts a process that removes the oldest images and kernels of all clients if they
+ * take more than --images-total. Returns when to look again, or UINT64_MAX. */
+uint64_t hed_space_look(struct hed_server *s, uint64_t now_ns);
+/* The work of that process, for tests as well. Kernels are in folders of clients only. */
+void hed_space_sweep(const char *images, const char *kernels, uint64_t most);
 
 /* ---- desk.c ---------------------------------------------------------------------------------- */
 

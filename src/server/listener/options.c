@@ -189,6 +189,24 @@ take_total_memory(struct hed_server_options *o, const char *value, struct hed_wh
 }
 
 static int
+take_images_client(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_size(value, &o->images_client, why);
+}
+
+static int
+take_images_total(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_size(value, &o->images_total, why);
+}
+
+static int
+take_images_reserve(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_size(value, &o->images_reserve, why);
+}
+
+static int
 take_clients(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_number(value, 1, HED_LEDGER_WORKERS, &o->clients, why);
@@ -454,6 +472,9 @@ static const struct option {
     {"tls-deny", true, take_tls_deny},
     {"insecure", false, take_insecure},
     {"images", true, take_images},
+    {"images-client", true, take_images_client},
+    {"images-total", true, take_images_total},
+    {"images-reserve", true, take_images_reserve},
     {"sandbox", true, take_sandbox},
     {"confine", true, take_confine},
     {"worker-uids", true, take_worker_uids},

@@ -51,6 +51,9 @@ static const struct field limit_fields[] = {
     FIELD("grace", grace_ms),
     FIELD("guest-timeout", guest_ms),
     FIELD("park-timeout", park_ms),
+    FIELD("images-client", images_client),
+    FIELD("images-total", images_total),
+    FIELD("images-reserve", images_reserve),
 };
 
 static const struct field user_fields[] = {

@@ -26,6 +26,19 @@
 
 #define VARIABLES_MAX 65536
 
+/* Images in memory count as pinned memory of the client. */
+static bool
+take_image_memory(void *worker, uint64_t bytes)
+{
+    return hed_lease_take(worker, HED_DESK_HOST, bytes, bytes) == bytes;
+}
+
+static void
+give_image_memory(void *worker, uint64_t bytes)
+{
+    hed_lease_give(worker, HED_DESK_HOST, bytes);
+}
+
 int
 hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
 {
@@ -38,6 +51,11 @@ hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
         hed_why_set(why, "not enough memory for the client's code");
         return HED_ENOMEM;
     }
+    hed_images_limit(c->images, &(struct hed_images_limits){.folder = w->start->images_most,
+                                                            .reserve = w->start->images_reserve,
+                                                            .take = take_image_memory,
+                                                            .give = give_image_memory,
+                                                            .arg = w});
     hed_lock_init(&c->lock, HED_RANK_CODE);
     w->code = c;
     return 0;

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +23,7 @@
 #include "wire/code.h"
 
 #define FOLDER_MAX (UINT64_C(16) << 30) /* bytes of all files; the oldest are removed first */
-#define MEMORY_MAX (UINT64_C(2) << 30)  /* bytes of images without a folder */
+#define MEMORY_MAX (UINT64_C(2) << 30)  /* bytes of images that are in no folder */
 #define MEMORY_COUNT 128                /* their number; each has a descriptor */
 #define ARRIVING_MAX (UINT64_C(2) << 30)
 /* Bytes that a file counts as at least, since all files are looked at for every new image. */
@@ -36,7 +38,8 @@ struct arriving {
     uint8_t hash[HED_HASH_SIZE];
     uint64_t size, got;
     int fd;
-    int err; /* the image cannot be stored: the rest is dropped */
+    bool in_memory; /* there is no folder, or the folder failed */
+    int err;        /* the image cannot be stored: the rest is dropped */
     char temporary[PATH_MAX];
     struct hed_hash state;
 };
@@ -52,6 +55,8 @@ struct kept {
 struct hed_images {
     char folder[PATH_MAX - 2 * HED_HASH_TEXT]; /* "" for none */
     mode_t mode;                               /* of the files in it */
+    struct hed_images_limits limits;           /* constant after hed_images_limit() */
+    _Atomic bool said;                         /* that images stay in memory */
     struct hed_lock lock;                      /* rank HED_RANK_IMAGES; guards the following */
     struct arriving *arriving;
     struct kept *kept; /* newest first */
@@ -82,6 +87,7 @@ hed_images_create(const char *folder)
     if (!i)
         return NULL;
     hed_lock_init(&i->lock, HED_RANK_IMAGES);
+    i->limits.folder = FOLDER_MAX;
     if (!folder || !folder[0])
         return i;
     if (strlen(folder) < sizeof i->folder && is_private_folder(folder, &i->mode))
@@ -92,6 +98,27 @@ hed_images_create(const char *folder)
             "%s is not a folder that only this user can write to, so images are not stored there",
             folder);
     return i;
+}
+
+void
+hed_images_limit(struct hed_images *i, const struct hed_images_limits *l)
+{
+    i->limits = *l;
+    if (!l->folder)
+        i->limits.folder = FOLDER_MAX;
+}
+
+static bool
+charge_memory(const struct hed_images *i, uint64_t bytes)
+{
+    return !i->limits.take || i->limits.take(i->limits.arg, bytes);
+}
+
+static void
+discharge_memory(const struct hed_images *i, uint64_t bytes)
+{
+    if (i->limits.give)
+        i->limits.give(i->limits.arg, bytes);
 }
 
 static void
@@ -150,7 +177,7 @@ make_room_for_image(const struct hed_images *i, uint64_t size)
     char oldest[PATH_MAX];
     uint64_t gone;
 
-    while (measure_folder(i, oldest, &gone) + charged_size(size) > FOLDER_MAX && oldest[0])
+    while (measure_folder(i, oldest, &gone) + charged_size(size) > i->limits.folder && oldest[0])
         if (unlink(oldest) != 0 && errno != ENOENT)
             return;
 }
@@ -178,14 +205,13 @@ open_stored_image(struct hed_images *i, const uint8_t *hash, uint64_t size)
     if (i->folder[0]) {
         image_path(i, hash, path);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0)
-            return -1;
-        if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == size) {
+        if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == size) {
             (void)futimens(fd, NULL); /* it was used, so it is no longer the oldest */
             return fd;
         }
-        (void)close(fd);
-        return -1;
+        if (fd >= 0)
+            (void)close(fd);
+        fd = -1;
     }
     hed_lock(&i->lock);
 
@@ -210,8 +236,10 @@ hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t
 /* ---- arriving -------------------------------------------------------------------------------- */
 
 static void
-drop_arriving(struct arriving *a)
+drop_arriving(const struct hed_images *i, struct arriving *a)
 {
+    if (a->in_memory && a->fd >= 0)
+        discharge_memory(i, a->size);
     if (a->temporary[0])
         (void)unlink(a->temporary);
     if (a->fd >= 0)
@@ -298,6 +326,62 @@ name_image_file(const struct hed_images *i, struct arriving *a)
     return false;
 }
 
+/* Is there room for the image on the disk? Other programs, and other clients, need some, too. */
+static bool
+has_disk_room(const struct hed_images *i, uint64_t size)
+{
+    struct statvfs v;
+
+    if (size > i->limits.folder)
+        return false;
+    if (statvfs(i->folder, &v) != 0)
+        return true; /* writing will show it */
+    return (uint64_t)v.f_bavail * v.f_frsize >= i->limits.reserve + size;
+}
+
+/* Once for each worker: the images of this client are kept while it is there, and no longer. */
+static void
+say_in_memory(struct hed_images *i, const char *why)
+{
+    if (!atomic_exchange_explicit(&i->said, true, memory_order_relaxed))
+        hed_warn(SERVER, "images stay in memory, because the folder for them fails: %s", why);
+}
+
+/* The image goes on in memory: what has arrived is copied there. */
+static int
+move_to_memory(const struct hed_images *i, struct arriving *a, uint64_t got)
+{
+    char piece[16384];
+    uint64_t at = 0;
+
+    if (!charge_memory(i, a->size))
+        return HED_ENOMEM;
+
+    const int fd = memfd_create("heddle-image", MFD_CLOEXEC);
+
+    while (fd >= 0 && at < got) {
+        const ssize_t n = pread(a->fd, piece, hed_min(sizeof piece, got - at), (off_t)at);
+
+        if (n <= 0 || pwrite(fd, piece, (size_t)n, (off_t)at) != n)
+            break;
+        at += (uint64_t)n;
+    }
+    if (fd < 0 || at < got) {
+        if (fd >= 0)
+            (void)close(fd);
+        discharge_memory(i, a->size);
+        return HED_EIO;
+    }
+    if (a->temporary[0])
+        (void)unlink(a->temporary);
+    a->temporary[0] = '\0';
+    if (a->fd >= 0)
+        (void)close(a->fd);
+    a->fd = fd;
+    a->in_memory = true;
+    return 0;
+}
+
 static struct arriving *
 begin_arriving(struct hed_images *i, const void *channel, const uint8_t *hash, uint64_t size)
 {
@@ -307,21 +391,23 @@ begin_arriving(struct hed_images *i, const void *channel, const uint8_t *hash, u
         return NULL;
     a->channel = channel;
     a->size = size;
+    a->fd = -1;
     memcpy(a->hash, hash, HED_HASH_SIZE);
     hed_hash_init(&a->state);
     if (i->folder[0]) {
         make_room_for_image(i, size);
-        a->fd = make_image_file(i, a);
-    } else {
-        a->fd = memfd_create("heddle-image", MFD_CLOEXEC);
+        if (!has_disk_room(i, size))
+            say_in_memory(i, "too little space is free");
+        else if ((a->fd = make_image_file(i, a)) < 0)
+            say_in_memory(i, strerror(errno));
     }
     if (a->fd < 0)
-        a->err = HED_EIO;
+        a->err = move_to_memory(i, a, 0);
     return a;
 }
 
 static void
-write_piece(struct arriving *a, const unsigned char *p, size_t n)
+write_piece(struct hed_images *i, struct arriving *a, const unsigned char *p, size_t n)
 {
     uint64_t at = a->got;
 
@@ -330,6 +416,11 @@ write_piece(struct arriving *a, const unsigned char *p, size_t n)
 
         if (wrote < 0 && errno == EINTR)
             continue;
+        if (wrote <= 0 && !a->in_memory) {
+            say_in_memory(i, wrote < 0 ? strerror(errno) : "nothing is written");
+            a->err = move_to_memory(i, a, at);
+            continue;
+        }
         if (wrote <= 0) {
             hed_warn(SERVER, "cannot store an image: %s", strerror(errno));
             a->err = HED_EIO;
@@ -347,6 +438,7 @@ static int
 keep_in_memory(struct hed_images *i, struct arriving *a)
 {
     struct kept *k = calloc(1, sizeof *k);
+    uint64_t freed = 0;
 
     if (!k)
         return HED_ENOMEM;
@@ -365,11 +457,14 @@ keep_in_memory(struct hed_images *i, struct arriving *a)
             last = &(*last)->next;
         i->kept_bytes -= (*last)->size;
         i->kept_count--;
+        freed += (*last)->size;
         (void)close((*last)->fd);
         free(*last);
         *last = NULL;
     }
     hed_unlock(&i->lock);
+    if (freed)
+        discharge_memory(i, freed);
     return 0;
 }
 
@@ -385,13 +480,18 @@ finish_arriving(struct hed_images *i, struct arriving *a)
     hed_hash_end(&a->state, hash);
     if (memcmp(hash, a->hash, sizeof hash) != 0)
         return HED_EFORMAT;
-    if (!i->folder[0])
+    if (a->in_memory)
         return keep_in_memory(i, a);
     image_path(i, hash, path);
-    if (fchmod(a->fd, i->mode) != 0 || !name_image_file(i, a) || rename(a->temporary, path) != 0)
-        return HED_EIO;
-    a->temporary[0] = '\0';
-    return 0;
+    if (fchmod(a->fd, i->mode) == 0 && name_image_file(i, a) && rename(a->temporary, path) == 0) {
+        a->temporary[0] = '\0';
+        return 0;
+    }
+    say_in_memory(i, strerror(errno));
+
+    const int err = move_to_memory(i, a, a->size);
+
+    return err ? err : keep_in_memory(i, a);
 }
 
 int
@@ -403,7 +503,7 @@ hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED
 
     *complete = false;
     if (offset == 0 && a) { /* the image before was given up */
-        drop_arriving(a);
+        drop_arriving(i, a);
         a = NULL;
     }
     if (offset == 0 && size > 0 && size <= HED_IMAGE_MAX) {
@@ -416,11 +516,11 @@ hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED
     if (!a || a->got != offset || a->size != size || n == 0 || n > size - offset ||
         memcmp(a->hash, hash, HED_HASH_SIZE) != 0) {
         if (a)
-            drop_arriving(a);
+            drop_arriving(i, a);
         return HED_EFORMAT;
     }
     hed_hash_add(&a->state, p, n);
-    write_piece(a, p, n);
+    write_piece(i, a, p, n);
     a->got += n;
     if (a->got < a->size) {
         return_arriving(i, a);
@@ -428,7 +528,7 @@ hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED
     }
     err = finish_arriving(i, a);
     *complete = err == 0;
-    drop_arriving(a);
+    drop_arriving(i, a);
     return err;
 }
 
@@ -478,13 +578,14 @@ hed_images_free(struct hed_images *i)
         struct arriving *a = i->arriving;
 
         i->arriving = a->next;
-        drop_arriving(a);
+        drop_arriving(i, a);
     }
     while (i->kept) {
         struct kept *k = i->kept;
 
         i->kept = k->next;
         (void)close(k->fd);
+        discharge_memory(i, k->size);
         free(k);
     }
     hed_lock_fini(&i->lock);

@@ -21,6 +21,16 @@ struct hed_images;
 /* `folder` is "" for none. A folder that other users may write to is not used. NULL if there is no
  * memory. */
 struct hed_images *hed_images_create(const char *folder);
+/* Before there are images. What does not fit into the folder stays in memory, as without one. */
+struct hed_images_limits {
+    uint64_t folder;  /* bytes in the folder; 0: as many as without limits */
+    uint64_t reserve; /* bytes that stay free on its disk */
+    /* Asks for memory, and gives it back; NULL: there is no limit. */
+    bool (*take)(void *arg, uint64_t bytes);
+    void (*give)(void *arg, uint64_t bytes);
+    void *arg;
+};
+void hed_images_limit(struct hed_images *i, const struct hed_images_limits *l);
 void hed_images_free(struct hed_images *i); /* NULL is allowed; files stay */
 
 bool hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size);

@@ -2,7 +2,9 @@
 #include "server/worker/images.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -214,6 +216,96 @@ a_folder_of_everybody_is_not_used(void **state)
     hed_images_free(i);
 }
 
+static uint64_t charged;
+
+static bool
+take_up_to_a_hundred(void *arg, uint64_t bytes)
+{
+    if (bytes > 100 - charged)
+        return false;
+    charged += bytes;
+    return true;
+}
+
+static void
+give_back(void *arg, uint64_t bytes)
+{
+    assert_true(bytes <= charged);
+    charged -= bytes;
+}
+
+/* What finds no room on the disk stays in memory, within the client's limit. */
+static void
+a_reserve_stays_free(void **state)
+{
+    const struct hed_images_limits limits = {
+        .reserve = UINT64_MAX / 2, .take = take_up_to_a_hundred, .give = give_back};
+    struct hed_images *i = hed_images_create(folder);
+    uint8_t hash[HED_HASH_SIZE];
+    char large[128] = "x";
+    bool complete;
+
+    charged = 0;
+    hed_images_limit(i, &limits);
+    send_and_use(i);
+    assert_int_equal(files(false), 0);
+    assert_int_equal(charged, sizeof text);
+    hash_of(large, sizeof large, hash);
+    assert_int_equal(
+        hed_images_add(i, &folder, hash, sizeof large, 0, large, sizeof large, &complete),
+        HED_ENOMEM);
+    assert_false(complete);
+    assert_int_equal(charged, sizeof text);
+    hed_images_free(i);
+    assert_int_equal(charged, 0);
+}
+
+/* An image that is larger than the disk goes on in memory. Needs a disk that is full: a file system
+ * of its own, in a process of its own. */
+static void
+use_a_full_disk(void)
+{
+    enum { SIZE = 1 << 20, PIECE = 1 << 16 };
+    struct hed_images *i = hed_images_create(folder);
+    unsigned char *image = malloc(SIZE);
+    uint8_t hash[HED_HASH_SIZE];
+    bool complete = false;
+    void *p = NULL;
+
+    for (size_t k = 0; k < SIZE; k++)
+        image[k] = (unsigned char)(k * 7 + k / 251);
+    hash_of(image, SIZE, hash);
+    for (size_t at = 0; at < SIZE; at += PIECE)
+        if (hed_images_add(i, &folder, hash, SIZE, at, image + at, PIECE, &complete) != 0)
+            _exit(2);
+    if (!complete || hed_images_map(i, hash, SIZE, &p) != 0 || memcmp(p, image, SIZE) != 0)
+        _exit(3);
+    send_and_use(i);
+    hed_images_free(i);
+    free(image);
+    _exit(0);
+}
+
+static void
+a_full_disk_does_not_matter(void **state)
+{
+    const pid_t pid = fork();
+    int how;
+
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) != 0 ||
+            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("tmpfs", folder, "tmpfs", 0, "size=256k,mode=700") != 0)
+            _exit(77);
+        use_a_full_disk();
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFEXITED(how));
+    if (WEXITSTATUS(how) == 77)
+        skip(); /* no file system of our own here */
+    assert_int_equal(WEXITSTATUS(how), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kept_in_memory),
     cmocka_unit_test_setup_teardown(kept_in_a_folder_for_all, make_folder, remove_folder),
@@ -222,6 +314,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_worker_that_dies_leaves_nothing, make_folder, remove_folder),
     cmocka_unit_test(many_small_ones_make_room),
     cmocka_unit_test_setup_teardown(a_folder_of_everybody_is_not_used, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_reserve_stays_free, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_full_disk_does_not_matter, make_folder, remove_folder),
 };
 
 HED_UNIT_MAIN(tests)
