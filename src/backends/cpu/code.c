@@ -65,7 +65,7 @@ decode_kernel(struct hed_cpu_kernel *k, struct hed_why *why)
 static bool
 find_compiled_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k)
 {
-    if ((c->baseline && !c->tiered) ||
+    if ((c->baseline && !c->tiered) || hed_tier_trial() ||
         hed_cpu_find_compiled(c, k->name, &code->text, k->rows, &k->compiled) != 0)
         return false;
     k->tier = HED_TIER_COMPILED;
@@ -82,6 +82,8 @@ make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel 
         explain_refusal(k->func->refused, why);
     } else if (c->baseline) {
         err = decode_kernel(k, why);
+        if (!err && c->tiered && hed_tier_trial())
+            hed_tier_compile(c, k);
     } else {
         err = hed_cpu_compile(c, k->module, k->func, k->name, &code->text, k->rows, &k->compiled,
                               why);

@@ -95,21 +95,34 @@ struct hed_tier_launch {
     struct hed_cpu *cpu;
     struct hed_cpu_kernel *kernel;
     uint64_t begin;
+    bool forced;        /* by trial.c: it changes the tier after so many blocks */
+    uint64_t change_at; /* blocks */
 };
-/* Between two blocks of it; arg is a struct hed_tier_launch. True if compiled code is there for the
- * remaining blocks. */
-bool hed_tier_between(void *arg);
+/* Between two blocks of it, of which so many began; arg is a struct hed_tier_launch. True if
+ * compiled code is there for the remaining blocks, which are to use it. */
+bool hed_tier_between(void *arg, uint64_t began);
 /* A launch of a kernel in the baseline tier took ns: compiles it soon if it is hot. */
 void hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns);
 /* Takes the kernel to compile next out of the queue, and counts its thread as busy until
  * hed_tier_done(). NULL if none waits for which there is a thread. Both under the lock. */
 struct hed_cpu_kernel *hed_tier_take(struct hed_tiers *t);
 void hed_tier_done(struct hed_tiers *t, const struct hed_cpu_kernel *k);
+/* Compiles a kernel of the baseline tier, and says so; it stays there if that is impossible. */
+void hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k);
 /* What a launch of the kernel runs now. */
 const struct hed_ptx_loaded *hed_tier_loaded(const struct hed_cpu_kernel *k);
 /* The code is closed. True if the caller frees it now; otherwise one of its kernels is being
  * compiled, and the thread that does that will free it. */
 bool hed_tier_forget(struct hed_cpu *c, struct hed_cpu_code *code);
+
+/* ---- trial.c: changes of tier that a test asks for ------------------------------------------- */
+
+/* Are they asked for? Then kernels are compiled when they are first launched, and are in both
+ * tiers. Constant. Always false without HED_DEBUG. */
+bool hed_tier_trial(void);
+/* After how many blocks of a grid that has so many the next launch changes the tier; 0: it is
+ * compiled from the start. More than there are: it never does. */
+uint64_t hed_tier_trial_moment(uint64_t blocks);
 
 /* code.c */
 void hed_code_free(struct hed_cpu_code *code);

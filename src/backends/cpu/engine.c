@@ -152,6 +152,8 @@ choose_blocks(struct hed_grid *g)
     const uint32_t workers = g->engine->threads;
 
     g->chunk = job->info.flags & HED_PTX_BLOCKS ? UINT64_MAX : g->direct ? CHUNK_MOST : 1;
+    if (job->chunk_most)
+        g->chunk = hed_min(g->chunk, job->chunk_most);
     if (job->cooperative) {
         g->open_most = UINT32_MAX;
         g->open_share = (uint32_t)hed_divide_up(g->blocks, workers);

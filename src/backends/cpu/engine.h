@@ -84,11 +84,13 @@ struct hed_job {
     _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */
-    /* Asked between blocks, on any thread that works on the grid: if true, no block begins any
-     * more, and *ran tells how many began. Both NULL if the grid runs to its end. */
-    bool (*hands_over)(void *arg);
+    /* Asked between blocks, on any thread that works on the grid, with the number of those that
+     * began: if true, no block begins any more, and *ran tells how many began. Both NULL if the
+     * grid runs to its end. */
+    bool (*hands_over)(void *arg, uint64_t began);
     void *hands_over_arg;
     uint64_t *ran;
+    uint32_t chunk_most; /* blocks that a worker takes at once at most; 0: as many as is good */
 };
 
 /* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
@@ -330,7 +332,7 @@ hed_grid_hands_over(struct hed_grid *g)
     /* Relaxed: it only stops the handing out of blocks. */
     if (atomic_load_explicit(&g->handed_over, memory_order_relaxed))
         return true;
-    if (!job->hands_over(job->hands_over_arg))
+    if (!job->hands_over(job->hands_over_arg, atomic_load_explicit(&g->next, memory_order_relaxed)))
         return false;
     atomic_store_explicit(&g->handed_over, true, memory_order_relaxed);
     return true;

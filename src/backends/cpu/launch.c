@@ -37,19 +37,25 @@ resident_blocks(const struct hed_profile *p, const struct hed_job *job)
 }
 
 static uint64_t
-blocks_of_job(const struct hed_job *job)
+blocks_in(const uint32_t *grid)
 {
-    return (uint64_t)job->grid[0] * job->grid[1] * job->grid[2];
+    return (uint64_t)grid[0] * grid[1] * grid[2];
 }
 
 /* Runs a grid in the baseline tier. If the kernel is compiled meanwhile, the remaining blocks run
  * compiled; those of a cooperative grid need each other, so they stay. */
 static CUresult
-run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, struct hed_why *why)
+run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, uint64_t change_at,
+             struct hed_why *why)
 {
     struct hed_tier_launch launch = {.cpu = c, .kernel = k, .begin = job->begin};
     uint64_t ran = 0;
 
+    if (hed_tier_trial() && hed_tier_loaded(k) != &k->loaded) {
+        launch.forced = true;
+        launch.change_at = change_at;
+        job->chunk_most = 1;
+    }
     if (c->tiered && !job->cooperative) {
         job->hands_over = hed_tier_between;
         job->hands_over_arg = &launch;
@@ -62,7 +68,7 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, s
 
     hed_show_launch(k, ns);
     hed_tier_note(c, k, ns);
-    if (r != CUDA_SUCCESS || !job->ran || ran == blocks_of_job(job))
+    if (r != CUDA_SUCCESS || !job->ran || ran == blocks_in(job->grid))
         return r;
 
     const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
@@ -75,6 +81,7 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, s
     job->first = ran;
     job->hands_over = NULL;
     job->ran = NULL;
+    job->chunk_most = 0;
     return hed_engine_run(c->engine, job, why);
 }
 
@@ -84,7 +91,8 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     struct hed_cpu *c = m;
     const CUresult ready = hed_cpu_prepare(m, l->code, l->kernel, l->block, why);
     struct hed_cpu_kernel *k = hed_cpu_kernel_of(m, l->code, l->kernel, l->block);
-    const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
+    const uint64_t change_at = hed_tier_trial() ? hed_tier_trial_moment(blocks_in(l->grid)) : 0;
+    const struct hed_ptx_loaded *loaded = change_at && k->program ? &k->loaded : hed_tier_loaded(k);
     const bool in_baseline = k->program && loaded == &k->loaded;
     struct hed_job job = {
         .entry = loaded->entry,
@@ -123,7 +131,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
     if (in_baseline)
-        return run_baseline(c, k, &job, why);
+        return run_baseline(c, k, &job, change_at, why);
     hed_show_launch(k, 0);
     return hed_engine_run(c->engine, &job, why);
 }

@@ -47,8 +47,8 @@ hed_tier_init(struct hed_tiers *t)
     t->most = (unsigned)hed_clamp(cores > 0 ? (uint64_t)cores / 2 : 1, 1, HED_TIER_THREADS_MAX);
 }
 
-static void
-compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
+void
+hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k)
 {
     struct hed_cpu_code *code = k->code;
     struct hed_why why;
@@ -144,7 +144,7 @@ tier_main(void *arg)
 
         code->compiling++;
         hed_unlock(&t->lock);
-        compile_hot_kernel(c, k);
+        hed_tier_compile(c, k);
         hed_lock(&t->lock);
         hed_tier_done(t, k);
         if (--code->compiling == 0 && code->closed) {
@@ -204,9 +204,13 @@ hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns)
 }
 
 bool
-hed_tier_between(void *arg)
+hed_tier_between(void *arg, uint64_t began)
 {
     const struct hed_tier_launch *l = arg;
+
+    if (l->forced)
+        return began >= l->change_at;
+
     /* Relaxed: hed_tier_loaded() looks again. */
     const int state = atomic_load_explicit(&l->kernel->tier, memory_order_relaxed);
 
@@ -220,7 +224,7 @@ hed_tier_between(void *arg)
 const struct hed_ptx_loaded *
 hed_tier_loaded(const struct hed_cpu_kernel *k)
 {
-    /* Acquire: pairs with the release in compile_hot_kernel(). */
+    /* Acquire: pairs with the release in hed_tier_compile(). */
     return atomic_load_explicit(&k->tier, memory_order_acquire) == HED_TIER_COMPILED
                ? &k->compiled.loaded
                : &k->loaded;

@@ -2,6 +2,7 @@
  * wait for blocks. */
 #include <stdatomic.h>
 
+#include "base/number.h"
 #include "unit/cpu/make.h"
 
 /* Counts its threads, if the numbers of the strand are right. */
@@ -44,7 +45,7 @@ every_thread_runs_once(void **state)
 
 /* True after it has been asked often enough. */
 static bool
-hand_over_soon(void *arg)
+hand_over_soon(void *arg, uint64_t began)
 {
     return atomic_fetch_sub((_Atomic int *)arg, 1) <= 0;
 }
@@ -80,6 +81,38 @@ a_grid_can_be_handed_over_between_blocks(void **state)
 {
     check_hand_over(0, HED_PTX_WAITS);
     check_hand_over(HED_PTX_WAITS, 0);
+}
+
+static bool
+hand_over_at(void *arg, uint64_t began)
+{
+    return began >= *(uint64_t *)arg;
+}
+
+/* Blocks that are handed out one by one stop at the block that is asked for, unless they began at
+ * the same time. */
+static void
+a_grid_can_be_handed_over_at_every_block(void **state)
+{
+    enum { BLOCKS = 12, THREADS = 40 };
+
+    for (uint64_t at = 1; at <= BLOCKS + 1; at++) {
+        for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags += HED_PTX_WAITS) {
+            _Atomic int seen[BLOCKS * THREADS] = {0};
+            void *params[] = {seen};
+            struct hed_job job = make_job(count_warp, flags, BLOCKS, THREADS);
+            uint64_t ran = 0;
+
+            job.hands_over = hand_over_at;
+            job.hands_over_arg = &at;
+            job.ran = &ran;
+            job.chunk_most = 1;
+            run_well(&job, params, 1);
+            assert_in_range(ran, hed_min(at, BLOCKS), BLOCKS);
+            for (uint64_t i = 0; i < BLOCKS * THREADS; i++)
+                assert_int_equal(seen[i], i < ran * THREADS);
+        }
+    }
 }
 
 static void
@@ -376,6 +409,7 @@ grids_run_side_by_side(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(every_thread_runs_once, setup, teardown),
     cmocka_unit_test_setup_teardown(a_grid_can_be_handed_over_between_blocks, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_grid_can_be_handed_over_at_every_block, setup, teardown),
     cmocka_unit_test_setup_teardown(blocks_and_threads_have_three_dimensions, setup, teardown),
     cmocka_unit_test_setup_teardown(barriers_hold_a_block_together, setup, teardown),
     cmocka_unit_test_setup_teardown(ended_threads_count_as_arrived, setup, teardown),
