@@ -412,7 +412,7 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
 
     assert_non_null(shared);
     assert_non_null(memory);
-    for (unsigned i = 0; i < blocks && err == 0; i++) {
+    for (unsigned i = launch->first; i < (launch->end ? launch->end : blocks) && err == 0; i++) {
         struct hed_ptx_block b = {.grid = &g, .shared = shared, .ctaid = {i, 0, 0}, .smid = i & 3};
 
         memset(shared, 0xee, SHARED_BYTES);

@@ -48,6 +48,8 @@ struct exec_launch {
     const void *params;       /* the block of parameters */
     size_t size;              /* of it */
     unsigned dynamic_shared;  /* bytes */
+    unsigned first;           /* the block to begin with */
+    unsigned end;             /* the block to end before; 0: all run */
     bool any_rows;            /* compiles for HED_ROWS_ANY instead of the rows of this block */
     bool meets;               /* all threads of a block come to each barrier, and wait there */
 };

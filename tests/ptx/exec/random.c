@@ -31,17 +31,20 @@ struct tier {
     enum exec_tier tier;
     bool any_rows; /* compiled as if nothing were known of the block's width */
     bool lifted;   /* from machine code */
+    bool changes;  /* the first blocks run in the baseline tier */
 };
 
 static const struct tier tiers[] = {
-    {"as warps", EXEC_COMPILED, false, false},
-    {"in the baseline tier", EXEC_BASELINE, false, false},
-    {"as warps of any layout", EXEC_COMPILED, true, false},
+    {"as warps", EXEC_COMPILED, false, false, false},
+    {"in the baseline tier", EXEC_BASELINE, false, false, false},
+    {"as warps of any layout", EXEC_COMPILED, true, false, false},
+    {"first in the baseline tier, then as warps", EXEC_COMPILED, false, false, true},
 };
 static const struct tier lifted_tiers[] = {
-    {"in the baseline tier", EXEC_BASELINE, false, false},
-    {"lifted", EXEC_BASELINE, false, true},
-    {"lifted, as warps", EXEC_COMPILED, false, true},
+    {"in the baseline tier", EXEC_BASELINE, false, false, false},
+    {"lifted", EXEC_BASELINE, false, true, false},
+    {"lifted, as warps", EXEC_COMPILED, false, true, false},
+    {"first lifted, then lifted as warps", EXEC_COMPILED, false, true, true},
 };
 #define TIERS (sizeof(tiers) / sizeof(tiers[0]))
 
@@ -91,6 +94,28 @@ fill_in(unsigned char *in)
     }
 }
 
+/* Runs the blocks of the launch from `first` to before `end`. */
+static int
+run_part(const struct tier *tier, enum exec_tier as, const char *text, unsigned first, unsigned end)
+{
+    struct exec_launch launch = trial.launch;
+    struct exec e;
+    int err;
+
+    launch.any_rows = tier->any_rows;
+    launch.first = first;
+    launch.end = end;
+    exec_open(&e, tier->lifted ? hed_buf_cstr(&trial.lifted) : text, as);
+    err = exec_run(&e, "k", &launch);
+    if (err != 0)
+        snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
+                 tier->name, err, e.why.text, e.trap, e.trap_line);
+    else if (as == EXEC_COMPILED && e.why.text[0])
+        trial.refused++;
+    exec_close(&e);
+    return err;
+}
+
 static int
 run_tier(const struct tier *tier, const char *text, unsigned char *out)
 {
@@ -98,21 +123,16 @@ run_tier(const struct tier *tier, const char *text, unsigned char *out)
         void *in, *out;
         uint32_t n;
     } params = {trial.in + RANDOM_IN, out, trial.n};
-    struct exec e;
-    int err;
+    const unsigned change = tier->changes ? (trial.launch.blocks + 1) / 2 : 0;
+    int err = 0;
 
     memset(out, 0xcc, RANDOM_OUT);
     trial.launch.params = &params;
     trial.launch.size = sizeof(params);
-    trial.launch.any_rows = tier->any_rows;
-    exec_open(&e, tier->lifted ? hed_buf_cstr(&trial.lifted) : text, tier->tier);
-    err = exec_run(&e, "k", &trial.launch);
-    if (err != 0)
-        snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
-                 tier->name, err, e.why.text, e.trap, e.trap_line);
-    else if (tier->tier == EXEC_COMPILED && e.why.text[0])
-        trial.refused++;
-    exec_close(&e);
+    if (change)
+        err = run_part(tier, EXEC_BASELINE, text, 0, change);
+    if (err == 0 && change < trial.launch.blocks)
+        err = run_part(tier, tier->tier, text, change, trial.launch.blocks);
     return err;
 }
 
