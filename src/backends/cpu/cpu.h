@@ -6,6 +6,7 @@
  *   code.c     images into code: what is in them, and kernels when they are first launched
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
+ *   trial.c    changes of tier that a test asks for
  *   exit.c     stops the compiler when the process ends
  *   show.c     what other processes see of kernels
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
