@@ -77,6 +77,9 @@ static const char usage[] =
     "  --park-timeout SECONDS\n"
     "                      end sessions whose client went away to be saved and does\n"
     "                      not return for so long (default: 600; 0: none may go)\n"
+    "  --parked N, --parked-per-source N\n"
+    "                      how many such sessions all clients, and those of one\n"
+    "                      address or user, may have (default: 256 and 64)\n"
     "  --tls-ca FILE       TCP: accept clients with a certificate of this authority\n"
     "  --tls-cert FILE     TCP: the server's certificate\n"
     "  --tls-key FILE      TCP: the key of that certificate\n"
@@ -165,6 +168,8 @@ static const struct hed_cli_opt options[] = {
     {"grace", true},
     {"guest-timeout", true},
     {"park-timeout", true},
+    {"parked", true},
+    {"parked-per-source", true},
     {"tls-ca", true},
     {"tls-cert", true},
     {"tls-key", true},

@@ -66,6 +66,38 @@ class Parked(Case):
         until(lambda: not server.status()["clients"])
         self.assertEqual(self.come_back(client), "refused")
 
+    def test_the_oldest_end_if_they_are_many(self):
+        for option in ("--parked", "--parked-per-source"):
+            server = Server(self, option, "2")
+            clients = [self.park(server) for _ in range(4)]
+            until(lambda: len(server.status()["clients"]) == 2)
+            self.assertEqual([self.come_back(c) for c in clients],
+                             ["refused", "refused", "returned", "returned"])
+            self.assertIn(f"({option})", server.log())
+            for c in clients:
+                c.kill()
+                c.wait()
+            self.assertEqual(server.stop(), 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be two users")
+    def test_they_make_room_for_users_that_have_fewer(self):
+        server = Server(self, "--clients", "2", "--mode", "0666", "--allow-uid", "all")
+        os.chmod(self.dir, 0o755)
+        clients = [self.park(server) for _ in range(2)]
+        devices = [HEDDLE, "devices", "--gpu", f"shm:{server.path}"]
+        options = {"env": clean_environment(), "capture_output": True, "text": True}
+        # Those that have as many have no claim.
+        r = subprocess.run(devices, **options)
+        self.assertIn("--clients", r.stderr)
+        try:
+            r = subprocess.run(devices, user=65534, group=65534, extra_groups=[], cwd="/",
+                               **options)
+        except PermissionError:
+            self.skipTest("others cannot read the build folder")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        server.until_logged("others need its place (--clients)")
+        self.assertEqual([self.come_back(c) for c in clients], ["refused", "returned"])
+
     def test_parking_can_be_forbidden(self):
         server = Server(self, "--park-timeout", "0")
         r = subprocess.run([PARK, "stay"], stdin=subprocess.DEVNULL, capture_output=True,

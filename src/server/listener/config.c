@@ -24,6 +24,8 @@
 #define GRACE_MS 5000
 #define GUEST_MS 30000
 #define PARK_MS 600000
+#define PARKED_DEFAULT 256
+#define PARKED_SOURCE_DEFAULT 64
 #define COMPILE_MS 600000
 /* Neither of users, nor of services (systemd), nor of containers (subuid). */
 #define IMAGES_CLIENT (UINT64_C(16) << 30)
@@ -226,6 +228,8 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->grace_ms = GRACE_MS;
     o->guest_ms = GUEST_MS;
     o->park_ms = PARK_MS;
+    o->parked = PARKED_DEFAULT;
+    o->parked_source = PARKED_SOURCE_DEFAULT;
     o->compile_ms = COMPILE_MS;
     o->images_client = IMAGES_CLIENT;
     o->images_total = IMAGES_TOTAL;

@@ -72,7 +72,8 @@ struct hed_server_options {
     uint32_t patience_ms; /* how long a connection may take to send its preface */
     uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     uint32_t park_ms;     /* how long a client that parked its worker may be away; 0: none may */
-    uint32_t guest_ms;    /* how long the kernel of a guest may be silent; 0 for any time */
+    uint32_t parked, parked_source; /* such clients, of all and of one origin; 0 for no limit */
+    uint32_t guest_ms; /* how long the kernel of a guest may be silent; 0 for any time */
     struct hed_tls tls;
     char token_file[1024]; /* "" if clients need no token */
     char deny_file[1024];  /* certificates that are refused; "" for none */
@@ -313,6 +314,7 @@ struct hed_server {
     uint32_t spare_failures;           /* that ended before they were ready, one after another */
     uint32_t resting;     /* workers that wrote too much, and are not read for a while */
     uint64_t pressure_ns; /* when to look at the memory of workers again */
+    uint64_t parked_ns;   /* when to look at parked sessions again */
     uint64_t space_ns;    /* when to look at the folders again */
     pid_t space;          /* the process that does; 0 if there is none */
 
@@ -432,6 +434,14 @@ uint64_t hed_children_expire(struct hed_server *s, uint64_t now_ns);
 /* In a new process: closes all descriptors but the given and the first three, and resets the
  * signals. */
 void hed_child_prepare(int *kept, size_t count);
+
+/* ---- parked.c -------------------------------------------------------------------------------- */
+
+/* Is there a place for one more client of this origin? If all are taken, perhaps ends a parked
+ * session of another. */
+bool hed_parked_make_room(struct hed_server *s, const struct hed_origin *newcomer);
+/* Ends parked sessions if there are too many. Returns when to look again, or UINT64_MAX. */
+uint64_t hed_parked_look(struct hed_server *s, uint64_t now_ns);
 
 /* ---- spare.c --------------------------------------------------------------------------------- */
 

@@ -189,6 +189,18 @@ take_total_memory(struct hed_server_options *o, const char *value, struct hed_wh
 }
 
 static int
+take_parked(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 0, HED_LEDGER_WORKERS, &o->parked, why);
+}
+
+static int
+take_parked_source(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return parse_number(value, 0, HED_LEDGER_WORKERS, &o->parked_source, why);
+}
+
+static int
 take_images_client(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_size(value, &o->images_client, why);
@@ -465,6 +477,8 @@ static const struct option {
     {"grace", true, take_grace},
     {"guest-timeout", true, take_guest_timeout},
     {"park-timeout", true, take_park_timeout},
+    {"parked", true, take_parked},
+    {"parked-per-source", true, take_parked_source},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},
     {"tls-key", true, take_tls_key},

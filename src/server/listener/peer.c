@@ -179,7 +179,7 @@ begin_client(struct hed_server *s, struct hed_peer *p)
 
     if (s->stopping)
         refuse_peer(s, p, "the server is stopping");
-    else if (s->child_count >= s->options->clients)
+    else if (s->child_count >= s->options->clients && !hed_parked_make_room(s, &p->origin))
         hed_why_set(&why, "the server already has %u clients (--clients)", s->child_count);
     else if (s->options->per_source && count_clients(s, &p->origin) >= s->options->per_source)
         hed_why_set(&why, "the server already has %u clients from there (--per-source)",

@@ -51,6 +51,8 @@ static const struct field limit_fields[] = {
     FIELD("grace", grace_ms),
     FIELD("guest-timeout", guest_ms),
     FIELD("park-timeout", park_ms),
+    FIELD("parked", parked),
+    FIELD("parked-per-source", parked_source),
     FIELD("images-client", images_client),
     FIELD("images-total", images_total),
     FIELD("images-reserve", images_reserve),

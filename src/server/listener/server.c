@@ -99,6 +99,7 @@ next_timeout(struct hed_server *s)
     next = hed_min(next, hed_lines_resume(s, now));
     next = hed_min(next, hed_pressure_look(s, now));
     next = hed_min(next, hed_space_look(s, now));
+    next = hed_min(next, hed_parked_look(s, now));
     next = hed_min(next, hed_spares_look(s, now));
     if (hed_guests_clear(s))
         next = now;
