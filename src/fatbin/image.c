@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "base/readable.h"
 #include "fatbin/cubin.h"
 #include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
@@ -19,7 +20,7 @@ _Static_assert(sizeof(struct hed_fatbin_wrapper) == HED_FATBIN_WRAPPER_SIZE,
 static int
 at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
 {
-    const struct hed_bytes header = {p, HED_FATBIN_HEADER_SIZE};
+    const struct hed_bytes header = {p, hed_readable(p, HED_FATBIN_HEADER_SIZE)};
     struct hed_fatbin_walk w;
     uint64_t size;
 
@@ -33,13 +34,26 @@ at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
     return 0;
 }
 
+/* A header that is damaged may lead out of the memory that can be read. What is missing then is
+ * found later, as with a file that was cut. */
+static void
+cut_to_readable(struct hed_image *image)
+{
+    image->bytes.size = hed_readable(image->bytes.data, image->bytes.size);
+}
+
 static int
 at_wrapper(const void *p, struct hed_image *out, struct hed_why *why)
 {
     struct hed_fatbin_wrapper w;
 
+    if (hed_readable(p, sizeof w) < sizeof w) {
+        hed_why_set(why, "the fat binary's wrapper cannot be read");
+        return HED_EFORMAT;
+    }
     memcpy(&w, p, sizeof w);
-    if (!w.data || hed_load_u32(w.data) != HED_FATBIN_MAGIC) {
+    if (!w.data || hed_readable(w.data, sizeof(uint32_t)) < sizeof(uint32_t) ||
+        hed_load_u32(w.data) != HED_FATBIN_MAGIC) {
         hed_why_set(why, "the fat binary's wrapper (version %u) leads nowhere", w.version);
         return HED_EFORMAT;
     }
@@ -59,6 +73,10 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
     struct hed_elf_file o;
     Elf64_Ehdr head;
 
+    if (hed_readable(p, sizeof head) < sizeof head) {
+        hed_why_set(why, "the ELF file's header cannot be read");
+        return HED_EFORMAT;
+    }
     memcpy(&head, p, sizeof head);
 
     /* ptxas and nvlink put segment headers last, and section headers right before them. Neither sum
@@ -74,8 +92,12 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
     }
 
     /* The end of the sections is known once the headers can be read. */
-    struct hed_bytes b = {p, (size_t)end};
+    struct hed_bytes b = {p, hed_readable(p, (size_t)end)};
 
+    if (b.size < sections) {
+        hed_why_set(why, "the cubin's headers lead out of the memory that can be read");
+        return HED_EFORMAT;
+    }
     for (uint32_t i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
         Elf64_Shdr s;
 
@@ -84,6 +106,8 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
             s.sh_offset + s.sh_size > b.size)
             b.size = (size_t)(s.sh_offset + s.sh_size);
     }
+
+    b.size = hed_readable(p, b.size);
 
     const int err = hed_elf_file_read(b, &o, why);
 
@@ -107,8 +131,13 @@ hed_image_at(const void *p, struct hed_image *out, struct hed_why *why)
 
         if (magic == HED_FATBIN_WRAPPER_MAGIC)
             return at_wrapper(p, out, why);
-        if (magic == HED_FATBIN_MAGIC)
-            return at_fatbin(p, out, why);
+        if (magic == HED_FATBIN_MAGIC) {
+            const int err = at_fatbin(p, out, why);
+
+            if (!err)
+                cut_to_readable(out);
+            return err;
+        }
         if (memcmp(p, ELFMAG, SELFMAG) == 0)
             return at_elf(p, out, why);
     }

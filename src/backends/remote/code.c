@@ -286,14 +286,32 @@ send_image(struct hed_remote_opening *o)
     return CUDA_SUCCESS;
 }
 
-CUresult
-hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_remote_opening *o))
+static void
+hash_image(const struct hed_remote_opening *o, uint8_t out[HED_HASH_SIZE])
 {
     struct hed_hash h;
 
     hed_hash_init(&h);
     hed_hash_add(&h, o->bytes.data, o->bytes.size);
-    hed_hash_end(&h, o->hash);
+    hed_hash_end(&h, out);
+}
+
+/* The length of a damaged image may be wrong, so that it ends in memory that is used for other
+ * things. The worker does not store what changed on its way. */
+static CUresult
+explain_missing(const struct hed_remote_opening *o)
+{
+    uint8_t now[HED_HASH_SIZE];
+
+    hash_image(o, now);
+    return memcmp(now, o->hash, sizeof now) == 0 ? CUDA_ERROR_OUT_OF_MEMORY
+                                                 : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult
+hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_remote_opening *o))
+{
+    hash_image(o, o->hash);
 
     CUresult r = fn(o);
 
@@ -302,7 +320,7 @@ hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_re
         if (r == CUDA_SUCCESS)
             r = fn(o);
     }
-    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_OUT_OF_MEMORY : r;
+    return r == CUDA_ERROR_FILE_NOT_FOUND ? explain_missing(o) : r;
 }
 
 void

@@ -479,7 +479,7 @@ finish_arriving(struct hed_images *i, struct arriving *a)
         return a->err;
     hed_hash_end(&a->state, hash);
     if (memcmp(hash, a->hash, sizeof hash) != 0)
-        return HED_EFORMAT;
+        return HED_EINVAL;
     if (a->in_memory)
         return keep_in_memory(i, a);
     image_path(i, hash, path);

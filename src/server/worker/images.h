@@ -36,9 +36,9 @@ void hed_images_free(struct hed_images *i); /* NULL is allowed; files stay */
 bool hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size);
 
 /* Adds a piece of an image. The pieces of a channel come in order, from offset 0. *complete is set
- * when the last piece has come and the image is there. HED_EFORMAT if the pieces make no sense or
- * the hash is wrong. HED_EIO, HED_ENOMEM or HED_ELIMIT if the image cannot be stored; later pieces
- * of it then get the same answer. */
+ * when the last piece has come and the image is there. HED_EFORMAT if the pieces make no sense;
+ * HED_EINVAL if the hash is wrong, as of memory that changes while it is sent. HED_EIO, HED_ENOMEM
+ * or HED_ELIMIT if the image cannot be stored; later pieces of it then get the same answer. */
 int hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
                    uint64_t size, uint64_t offset, const void *p, size_t n, bool *complete);
 

@@ -2,6 +2,8 @@
 #include "unit/fatbin/make.h"
 
 #include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fatbin/find.h"
 #include "fatbin/image.h"
@@ -208,7 +210,60 @@ ptx_is_recognised(void **state)
     assert_false(hed_ptx_begins(text(""), &h));
 }
 
+/* A copy of the bytes that ends where memory ends. */
+static uint8_t *
+copy_to_the_end(struct hed_bytes b, size_t *size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    *size = (b.size + page - 1) / page * page;
+
+    uint8_t *p =
+        mmap(NULL, *size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(mprotect(p + *size, page, PROT_NONE), 0);
+    memcpy(p + *size - b.size, b.data, b.size);
+    return p + *size - b.size;
+}
+
+/* Each field of a header can lead to where nothing can be read. Nothing there is read. */
+static void
+damaged_headers_lead_nowhere(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t head;
+    } files[] = {{"cubin/sm_90", 64}, {"fatbin/many", 16}};
+    static const uint32_t values[] = {0, 1, 0xff, 0x10000, 0x7fffffff, UINT32_MAX};
+    struct hed_image i;
+
+    (void)state;
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        const struct hed_bytes b = fixture(files[f].name);
+        size_t size;
+        uint8_t *p = copy_to_the_end(b, &size);
+
+        for (size_t at = 4; at + 4 <= files[f].head; at += 2) {
+            for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+                memcpy(p + at, &values[v], sizeof values[v]);
+                if (hed_image_at(p, &i, NULL) == 0)
+                    assert_true(i.bytes.size <= b.size);
+                memcpy(p + at, b.data + at, sizeof values[v]);
+            }
+        }
+        /* Section headers, near the end of a cubin. */
+        for (size_t at = b.size > 4096 ? b.size - 4096 : 64; at + 8 <= b.size; at += 8) {
+            memset(p + at, 0x3f, 5);
+            if (hed_image_at(p, &i, NULL) == 0)
+                assert_true(i.bytes.size <= b.size);
+            memcpy(p + at, b.data + at, 8);
+        }
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(damaged_headers_lead_nowhere),
     cmocka_unit_test(sections_of_a_program_are_searched),
     cmocka_unit_test(every_kind_of_file_is_searched),
     cmocka_unit_test(members_of_archives_have_names),

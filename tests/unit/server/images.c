@@ -122,7 +122,7 @@ a_wrong_name_is_refused(void **state)
     bool complete;
 
     hash_of("something else", 14, hash);
-    assert_int_equal(piece(i, hash, 0, sizeof text, &complete), HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, sizeof text, &complete), HED_EINVAL);
     assert_false(complete);
     assert_false(hed_images_has(i, hash, sizeof text));
     assert_int_equal(files(false), 0);
