@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,31 @@ hed_log_setup(const char *spec, struct hed_why *why)
     return 0;
 }
 
+/* How many bytes of UTF-8 begin here that a person can read; 0 if these are none: a control
+ * character of one byte or two, one that changes the direction of text, or no UTF-8 at all. */
+static size_t
+readable_bytes(const unsigned char *p, size_t n)
+{
+    const size_t length = p[0] < 0x80                   ? 1
+                          : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                          : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+                          : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                                        : 0;
+    uint32_t c = length == 1 ? p[0] : p[0] & (0xffu >> (length + 1));
+
+    if (length == 0 || length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) ||
+        (c >= 0x2066 && c <= 0x2069) || (length == 3 && c < 0x800) || (length == 4 && c < 0x10000))
+        return 0;
+    return length;
+}
+
 void
 hed_log_write(enum hed_log_comp comp, enum hed_log_level level, const char *fmt, ...)
 {
@@ -144,9 +170,11 @@ hed_log_write(enum hed_log_comp comp, enum hed_log_level level, const char *fmt,
         n = sizeof(line) - 1;
         memcpy(line + n - 3, "...", 3);
     }
-    /* What a peer sent may be in the text: it must not be able to forge a line. */
-    for (size_t i = (size_t)head; i < n; i++) {
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+    /* What a peer sent may be in the text: it must not be able to forge a line, nor to command a
+     * terminal. */
+    for (size_t i = (size_t)head, length; i < n; i += length ? length : 1) {
+        length = readable_bytes((const unsigned char *)line + i, n - i);
+        if (length == 0)
             line[i] = '?';
     }
     line[n++] = '\n';

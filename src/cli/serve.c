@@ -77,21 +77,26 @@ static const char usage[] =
     "  --park-timeout SECONDS\n"
     "                      end sessions whose client went away to be saved and does\n"
     "                      not return for so long (default: 600; 0: none may go)\n"
-    "  --parked N, --parked-per-source N\n"
-    "                      how many such sessions all clients, and those of one\n"
-    "                      address or user, may have (default: 256 and 64)\n"
+    "  --parked N          how many such sessions there may be (default: 256)\n"
+    "  --parked-per-source N\n"
+    "                      the same, of one address or user (default: 64)\n"
     "  --tls-ca FILE       TCP: accept clients with a certificate of this authority\n"
     "  --tls-cert FILE     TCP: the server's certificate\n"
     "  --tls-key FILE      TCP: the key of that certificate\n"
     "  --token-file FILE   TCP: accept clients that know the token in this file\n"
     "  --tls-deny FILE     TCP: refuse the certificates that this file lists\n"
     "  --insecure          TCP without TLS: anybody who can connect can use the GPU\n"
+    "  --show-clients WHICH\n"
+    "                      clients that --list and --status show to users other than\n"
+    "                      root and the server's own: all, or own (default)\n"
     "  --images DIR        keep GPU code of clients in this folder for later clients;\n"
     "                      none: do not keep it. Default: ~/.cache/heddle/images, or,\n"
     "                      for root, /var/cache/heddle/images\n"
-    "  --images-client SIZE, --images-total SIZE\n"
-    "                      what one client and all clients may keep there and as\n"
-    "                      compiled kernels (default: 16G and 64G; 0: no limit)\n"
+    "  --images-client SIZE\n"
+    "                      what one client may keep there (default: 16G)\n"
+    "  --images-total SIZE\n"
+    "                      what all clients may keep there and as compiled kernels\n"
+    "                      (default: 64G; 0: no limit)\n"
     "  --images-reserve SIZE\n"
     "                      keep so much of that disk free (default: 1G)\n"
     "  --sandbox MODE      confine the processes that serve clients: auto (as far as\n"
@@ -176,6 +181,7 @@ static const struct hed_cli_opt options[] = {
     {"token-file", true},
     {"tls-deny", true},
     {"insecure", false},
+    {"show-clients", true},
     {"images", true},
     {"images-client", true},
     {"images-total", true},

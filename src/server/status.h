@@ -16,6 +16,7 @@ struct hed_worker_status {
     _Atomic uint32_t ready;     /* a spare worker waits for its client */
     _Atomic uint32_t looks;     /* 1: the client looks for room (HED_LOOKS_FOR_ROOM) */
     char program[64];           /* written once, when the hello arrives */
+    _Atomic uint32_t evicted;   /* written by the listener: an operator ends the session */
 };
 
 /* For the listener: a page for a new worker, all zero. NULL if there is no memory. It goes to the

@@ -28,6 +28,7 @@
  * counts what comes with code: variables of modules, and contexts. So it has more. */
 #define ROOM_ON_CPU (UINT64_C(64) << 20) /* bytes over --memory */
 #define ROOM_ON_GPU (UINT64_C(512) << 20)
+#define DISMISS_MS 5000 /* for a worker to tell its client that it is evicted, and to end */
 
 /* ---- in the new process ---------------------------------------------------------------------- */
 
@@ -428,6 +429,7 @@ reap_child(struct hed_server *s, struct hed_child *c, int how)
     hed_ledger_clear(&s->ledger, place);
     hed_guest_forget(c->guest, place);
     hed_status_free(c->status);
+    c->kill_ns = 0;
     c->pid = 0;
     if (c->spare)
         s->spare_count--;
@@ -454,18 +456,42 @@ hed_child_reap(struct hed_server *s)
     }
 }
 
-bool
-hed_child_evict(struct hed_server *s, uint64_t worker)
+static struct hed_child *
+find_client_worker(struct hed_server *s, uint64_t worker)
 {
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         struct hed_child *c = &s->children[i];
 
-        if (c->pid > 0 && !c->spare && (uint64_t)c->pid == worker) {
-            c->evicted = true;
-            return kill(c->pid, SIGKILL) == 0;
-        }
+        if (c->pid > 0 && !c->spare && (uint64_t)c->pid == worker)
+            return c;
     }
-    return false;
+    return NULL;
+}
+
+bool
+hed_child_evict(struct hed_server *s, uint64_t worker)
+{
+    struct hed_child *c = find_client_worker(s, worker);
+
+    if (c)
+        c->evicted = true;
+    return c && kill(c->pid, SIGKILL) == 0;
+}
+
+bool
+hed_child_dismiss(struct hed_server *s, uint64_t worker)
+{
+    struct hed_child *c = find_client_worker(s, worker);
+
+    if (!c)
+        return false;
+    /* Nobody is there to be told. */
+    if (!c->status || atomic_load_explicit(&c->status->parked_ns, memory_order_relaxed))
+        return hed_child_evict(s, worker);
+    atomic_store_explicit(&c->status->evicted, 1, memory_order_relaxed);
+    c->evicted = true;
+    c->kill_ns = hed_now_ns() + DISMISS_MS * HED_NS_PER_MS;
+    return true;
 }
 
 uint64_t
@@ -480,6 +506,12 @@ hed_children_expire(struct hed_server *s, uint64_t now_ns)
         const uint64_t end =
             c->started_ns + (c->session_ms + (uint64_t)HED_KILL_MS) * HED_NS_PER_MS;
 
+        if (c->pid > 0 && c->kill_ns && now_ns >= c->kill_ns) {
+            c->kill_ns = 0;
+            (void)kill(c->pid, SIGKILL);
+        }
+        if (c->pid > 0 && c->kill_ns)
+            next = hed_min(next, c->kill_ns);
         if (c->pid <= 0 || c->evicted || !c->session_ms)
             continue;
         if (end > now_ns) {

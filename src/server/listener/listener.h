@@ -58,6 +58,7 @@ struct hed_server_options {
     uint64_t images_reserve;              /* bytes that stay free on the disk */
     uint32_t mode;                        /* of the sockets' files */
     bool allow_all;                       /* let every user of this machine in */
+    bool show_all;                        /* every user sees all clients, not only its own */
     uint32_t uids[HED_ALLOW_MAX], uid_count;
     uint32_t gids[HED_ALLOW_MAX], gid_count;
     uint64_t memory, host_memory; /* bytes per client; 0 for no limit */
@@ -272,6 +273,7 @@ struct hed_child { /* a worker */
     struct hed_worker_status *status;
     uint32_t session_ms; /* that it may take; 0 for no limit */
     bool evicted;        /* killed by --evict or a limit */
+    uint64_t kill_ns;    /* of one that was told so: when it is killed; 0: not */
     uint64_t behind_ns;  /* the round in which it could not take another connection */
 };
 
@@ -366,6 +368,7 @@ void hed_gates_fill(struct hed_server *s, uint64_t now_ns);
 
 /* Does what an operator asks for that is more than a question, and adds the answer to `out`. If it
  * adds nothing, a worker has the connection and answers. */
+bool hed_operator_is(const struct hed_peer *p); /* the server's own user, or root */
 void hed_operator_heard(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out);
 
 /* ---- guests.c -------------------------------------------------------------------------------- */
@@ -426,8 +429,9 @@ int hed_child_pass(const struct hed_child *c, const struct hed_peer *p);
 void hed_child_reap(struct hed_server *s);
 void hed_child_signal(struct hed_server *s, int signal); /* all workers */
 
-/* Ends a client. False if no worker has that number. */
+/* Ends a client. False if no worker has that number. dismiss lets the worker tell it why first. */
 bool hed_child_evict(struct hed_server *s, uint64_t worker);
+bool hed_child_dismiss(struct hed_server *s, uint64_t worker);
 /* Ends the clients whose time is over (--session). Returns when the next one is due, or
  * UINT64_MAX. */
 uint64_t hed_children_expire(struct hed_server *s, uint64_t now_ns);
@@ -524,9 +528,13 @@ int hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t p
 /* ---- status.c -------------------------------------------------------------------------------- */
 
 #define HED_STATUS_MAX (8u << 20) /* bytes of the complete text */
-void hed_status_write(const struct hed_server *s, struct hed_buf *out);
-void hed_status_list(const struct hed_server *s, struct hed_buf *out);   /* table.c */
-void hed_status_report(const struct hed_server *s, struct hed_buf *out); /* report.c */
+/* Clients are shown that this user may see; NULL: all. */
+void hed_status_write(const struct hed_server *s, const uid_t *viewer, struct hed_buf *out);
+void hed_status_list(const struct hed_server *s, const uid_t *viewer,
+                     struct hed_buf *out); /* table.c */
+bool hed_status_shows(const struct hed_child *c, const uid_t *viewer);
+void hed_status_report(const struct hed_server *s, const uid_t *viewer,
+                       struct hed_buf *out); /* report.c */
 /* "12 s", "5 min", "3 h", "8 d"; "20.0 GiB", "512 MiB". */
 #define HED_AGE_TEXT 32
 const char *hed_age_text(uint64_t ns, char out[HED_AGE_TEXT]);

@@ -1,7 +1,7 @@
 /* What operators ask for that changes something: ending clients, and orders to them. See
  * listener.h.
  *
- *   EVICT ──> the worker is killed
+ *   EVICT ──> the worker tells its client, and ends; if it does not, it is killed
  *   ORDER ──> the operator's connection goes to the worker (worker/orders.c), which reads the order
  *             from it and writes reports to it
  *
@@ -17,9 +17,8 @@
 #include "server/listener/listener.h"
 #include "wire/order.h"
 
-/* The server's own user, and root. */
-static bool
-is_operator(const struct hed_peer *p)
+bool
+hed_operator_is(const struct hed_peer *p)
 {
     return p->user.uid == 0 || p->user.uid == geteuid();
 }
@@ -29,9 +28,9 @@ evict_client(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out
 {
     const unsigned long long worker = p->in.preface.worker;
 
-    if (!is_operator(p))
+    if (!hed_operator_is(p))
         hed_buf_addf(out, "refused: only the server's user and root may evict clients\n");
-    else if (!hed_child_evict(s, worker))
+    else if (!hed_child_dismiss(s, worker))
         hed_buf_addf(out, "refused: there is no worker %llu\n", worker);
     else {
         hed_buf_addf(out, "evicted\n");
@@ -57,7 +56,7 @@ pass_order(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out)
     struct hed_order_report report;
     struct hed_why why = {""};
 
-    if (!is_operator(p))
+    if (!hed_operator_is(p))
         hed_why_set(&why, "only the server's user and root may give orders to clients");
     else if (!c)
         hed_why_set(&why, "there is no worker %llu", worker);

@@ -201,6 +201,17 @@ take_parked_source(struct hed_server_options *o, const char *value, struct hed_w
 }
 
 static int
+take_show_clients(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    if (strcmp(value, "all") != 0 && strcmp(value, "own") != 0) {
+        hed_why_set(why, "'%.64s' is neither all nor own", value);
+        return HED_EINVAL;
+    }
+    o->show_all = value[0] == 'a';
+    return 0;
+}
+
+static int
 take_images_client(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     return parse_size(value, &o->images_client, why);
@@ -485,6 +496,7 @@ static const struct option {
     {"token-file", true, take_token_file},
     {"tls-deny", true, take_tls_deny},
     {"insecure", false, take_insecure},
+    {"show-clients", true, take_show_clients},
     {"images", true, take_images},
     {"images-client", true, take_images_client},
     {"images-total", true, take_images_total},

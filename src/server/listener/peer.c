@@ -240,6 +240,7 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
 static void
 begin_answer(struct hed_server *s, struct hed_peer *p)
 {
+    const uid_t *viewer = hed_operator_is(p) || s->options->show_all ? NULL : &p->user.uid;
     struct hed_buf text;
 
     if (!p->link->local) {
@@ -249,11 +250,11 @@ begin_answer(struct hed_server *s, struct hed_peer *p)
     }
     hed_buf_init(&text, HED_STATUS_MAX);
     if (p->in.preface.kind == HED_PREFACE_STATUS)
-        hed_status_write(s, &text);
+        hed_status_write(s, viewer, &text);
     else if (p->in.preface.kind == HED_PREFACE_REPORT)
-        hed_status_report(s, &text);
+        hed_status_report(s, viewer, &text);
     else if (p->in.preface.kind == HED_PREFACE_LIST)
-        hed_status_list(s, &text);
+        hed_status_list(s, viewer, &text);
     else
         hed_operator_heard(s, p, &text);
     if (text.err)

@@ -59,8 +59,8 @@ static const struct field limit_fields[] = {
 };
 
 static const struct field user_fields[] = {
-    FIELD("allow-uid", allow_all), FIELD("allow-uid", uids),      FIELD("allow-uid", uid_count),
-    FIELD("allow-gid", gids),      FIELD("allow-gid", gid_count),
+    FIELD("show-clients", show_all), FIELD("allow-uid", allow_all), FIELD("allow-uid", uids),
+    FIELD("allow-uid", uid_count),   FIELD("allow-gid", gids),      FIELD("allow-gid", gid_count),
 };
 
 static const struct field certificate_fields[] = {

@@ -158,7 +158,7 @@ put_guest_rows(const struct hed_server *s, struct hed_buf *b)
 }
 
 void
-hed_status_report(const struct hed_server *s, struct hed_buf *out)
+hed_status_report(const struct hed_server *s, const uid_t *viewer, struct hed_buf *out)
 {
     put_server(s, out);
     hed_buf_addf(out, LINE "%u of %u (--clients); %llu since the start; %llu connections refused\n",
@@ -172,6 +172,6 @@ hed_status_report(const struct hed_server *s, struct hed_buf *out)
     put_guest_rows(s, out);
     if (s->child_count) {
         hed_buf_addf(out, "\n");
-        hed_status_list(s, out);
+        hed_status_list(s, viewer, out);
     }
 }

@@ -201,7 +201,7 @@ put_spares_of(const struct hed_server *s, struct hed_buf *b)
 }
 
 void
-hed_status_write(const struct hed_server *s, struct hed_buf *out)
+hed_status_write(const struct hed_server *s, const uid_t *viewer, struct hed_buf *out)
 {
     bool first = true;
 
@@ -222,7 +222,7 @@ hed_status_write(const struct hed_server *s, struct hed_buf *out)
     hed_buf_addf(out, ",\"stopping\":%s", s->stopping ? "true" : "false");
     hed_buf_addf(out, ",\"clients\":[");
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        if (s->children[i].pid == 0 || s->children[i].spare)
+        if (!hed_status_shows(&s->children[i], viewer))
             continue;
         hed_buf_addf(out, "%s\n", first ? "" : ",");
         put_client(s, &s->children[i], out);

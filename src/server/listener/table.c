@@ -93,13 +93,19 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
                  (unsigned long long)atomic_load(&w->launches));
 }
 
+bool
+hed_status_shows(const struct hed_child *c, const uid_t *viewer)
+{
+    return c->pid > 0 && !c->spare && (!viewer || (c->link->local && c->user.uid == *viewer));
+}
+
 void
-hed_status_list(const struct hed_server *s, struct hed_buf *out)
+hed_status_list(const struct hed_server *s, const uid_t *viewer, struct hed_buf *out)
 {
     hed_buf_addf(out, "%7s  %-16s  %-28s  %6s  %6s  %9s  %9s  %9s\n", "WORKER", "PROGRAM", "CLIENT",
                  "SINCE", "IDLE", "USED", "LEASED", "LAUNCHES");
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
-        if (s->children[i].pid && !s->children[i].spare)
+        if (hed_status_shows(&s->children[i], viewer))
             put_row(s, &s->children[i], out);
     }
 }

@@ -98,7 +98,10 @@ hed_worker_check_limits(struct hed_worker *w, struct hed_worker_limits *l)
     const struct hed_worker_start *s = w->start;
     struct hed_why why = {""};
 
-    if (is_away_too_long(w, l))
+    /* Relaxed: only the word itself counts. */
+    if (s->status && atomic_load_explicit(&s->status->evicted, memory_order_relaxed))
+        hed_why_set(&why, "an operator of the server has evicted the client");
+    else if (is_away_too_long(w, l))
         hed_why_set(&why, "its client did not return within %u s (--park-timeout)",
                     s->park_ms / 1000);
     else if (exceeds_host_limit(w))

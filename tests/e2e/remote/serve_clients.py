@@ -8,6 +8,7 @@ calls libcuda.so.1 as any program would.
 """
 
 import itertools
+import json
 import os
 import select
 import signal
@@ -16,7 +17,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import HEDDLE, PATIENCE, Case, Server, clean_environment, until  # noqa: E402
+from serve_case import (HEDDLE, NOBODY, PATIENCE, Case, Server, clean_environment,  # noqa: E402
+                        until)
 
 PROGRAM = """
 import ctypes, sys, threading
@@ -334,6 +336,29 @@ class Clients(ClientCase):
         self.assertEqual(self.operator(server, "--evict", "1")[0], 1)
         self.assertIn("there is no worker 1", self.operator(server, "--evict", "1")[1])
         self.assertEqual(self.operator(server, "--evict", "x")[0], 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be two users")
+    def test_other_users_see_their_own_clients(self):
+        def look(server, *words):
+            try:
+                r = subprocess.run([HEDDLE, "serve", "--listen", f"shm:{server.path}", *words],
+                                   user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", text=True,
+                                   capture_output=True, env=clean_environment(), timeout=PATIENCE)
+            except PermissionError:
+                self.skipTest("others cannot read the build folder")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            return r.stdout
+        os.chmod(self.dir, 0o755)
+        for which, count in (("own", 0), ("all", 1)):
+            server = self.serve("--mode", "0666", "--allow-uid", "all", "--show-clients", which)
+            c = self.client(server)
+            self.assertEqual(look(server, "--list").count("python"), count)
+            self.assertEqual(look(server, "--status").count("python"), count)
+            self.assertEqual(len(json.loads(look(server, "--status", "--json"))["clients"]), count)
+            self.assertEqual(len(server.workers()), 1)  # root sees all
+            c.process.stdin.close()
+            self.assertEqual(c.process.wait(PATIENCE), 0)
+            self.assertEqual(server.stop(), 0)
 
     def test_it_stops_when_its_clients_have_ended(self):
         server = self.serve()

@@ -142,7 +142,7 @@ class Prefaces(Case):
             self.assertTrue(s.recv(10).startswith(b"{"))
 
     def test_silent_connections_do_not_keep_others_out(self):
-        server = Server(self)
+        server = Server(self, "--startups", "256")
         silent = [server.connect() for _ in range(400)]
         self.sockets += silent
         self.assertEqual(server.status()["pid"], server.process.pid)

@@ -251,8 +251,8 @@ class Status(Case):
         status = server.status()
         server_limits = status["limits"]
         self.assertEqual(set(status), self.KEYS)
-        self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "spare": 0,
-                                            "rate": 256,
+        self.assertEqual(status["limits"], {"clients": 512, "channels": 1024, "spare": 0,
+                                            "rate": 512,
                                             "per_source": server_limits["per_source"],
                                             "startups": server_limits["startups"],
                                             "memory": 1 << 30, "host_memory": 3 << 30,
@@ -278,7 +278,7 @@ class Status(Case):
         r = self.heddle("serve", "--status", "--listen", f"shm:{server.path}")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         for words in (f"process {server.process.pid}, serves --gpu null for ",
-                      f"listens at   shm:{server.path}\n", "1 of 256 (--clients)",
+                      f"listens at   shm:{server.path}\n", "1 of 512 (--clients)",
                       "devices 3.0 GiB (--memory)", "session 7200 s (--session)",
                       "silence no limit (--idle)", "(--total-memory)",
                       "(--per-source)", "(--compile-time)",

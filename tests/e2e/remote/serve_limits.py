@@ -6,11 +6,12 @@ ever to compile. No test asserts a time: without the limit, it would not end.
 """
 
 import os
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import HEDDLED, Server, clean_environment, until  # noqa: E402
+from serve_case import HEDDLE, HEDDLED, PATIENCE, Server, clean_environment, until  # noqa: E402
 from serve_clients import UNAVAILABLE, ClientCase  # noqa: E402
 
 HEAD = ".version 7.0\\n.target sm_75\\n.address_size 64\\n"
@@ -136,6 +137,20 @@ class Limits(ClientCase):
                           f"{reason}", c.log())
             server.until_logged(f"{reason}, so the session ends")
             server.stop()
+
+    def test_an_evicted_client_is_told(self):
+        server = self.serve()
+        c = self.begin(server)
+        worker, = server.workers()
+        r = subprocess.run([HEDDLE, "serve", "--listen", f"shm:{server.path}", "--evict",
+                            str(worker)], text=True, capture_output=True,
+                           env=clean_environment(), timeout=PATIENCE)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        until(lambda: not server.workers())
+        self.assertEqual(c.do("say(cuda.cuCtxSynchronize() or alloc(1 << 30)[0])"), UNAVAILABLE)
+        self.assertIn("the server ended the session: an operator of the server has evicted",
+                      c.log())
+        server.until_logged("was evicted")
 
 
 if __name__ == "__main__":

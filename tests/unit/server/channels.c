@@ -341,7 +341,7 @@ status_quotes_what_workers_write(void **state)
     w->failed = UINT32_MAX;
     w->last_ns = UINT64_MAX;
     hed_buf_init(&text, HED_STATUS_MAX);
-    hed_status_write(&b->server, &text);
+    hed_status_write(&b->server, NULL, &text);
     assert_int_equal(text.err, 0);
     assert_non_null(strstr(hed_buf_cstr(&text), "\"peer\":\"a\\\"b\\\\\\n\\u0001\""));
     assert_non_null(strstr(hed_buf_cstr(&text), "\"leased_bytes\":[0,0,5]"));
