@@ -100,18 +100,28 @@ hed_handles_add(struct hed_handles *t, enum hed_kind kind, struct hed_object *o)
     if (s) {
         s->object = o;
         s->kind = (uint8_t)kind;
-        o->handle = (uint64_t)kind << 56 | (uint64_t)s->generation << 32 | index;
+        o->handle = (uint64_t)kind << 56 | (uint64_t)s->generation << 32 |
+                    (uint64_t)index * HED_HANDLE_ALIGN;
         atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
     }
     hed_unlock(&t->lock);
     return err;
 }
 
+/* The index in a handle. A handle that is no multiple of HED_HANDLE_ALIGN has none. */
+static uint32_t
+index_of(uint64_t handle)
+{
+    const uint32_t low = (uint32_t)handle;
+
+    return low % HED_HANDLE_ALIGN ? NO_SLOT : low / HED_HANDLE_ALIGN;
+}
+
 /* The slot whose object the handle names; NULL if there is no such object of that kind. */
 static struct slot *
 find_slot_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
-    struct slot *s = slot_at(t, (uint32_t)handle);
+    struct slot *s = slot_at(t, index_of(handle));
 
     if (!s || !s->object || handle >> 56 != (uint64_t)kind || s->kind != (uint8_t)kind ||
         s->generation != (uint32_t)(handle >> 32 & (GENERATIONS - 1)))
@@ -149,7 +159,7 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
          * again. */
         if (s->generation < GENERATIONS) {
             s->next_free = t->first_free;
-            t->first_free = (uint32_t)handle;
+            t->first_free = index_of(handle);
         }
     }
     hed_unlock(&t->lock);

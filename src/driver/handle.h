@@ -1,12 +1,13 @@
 /* Handles: the 64-bit names that a soft driver gives its objects.
  *
- *     63      56 55             32 31                 0
- *     |  kind   |   generation    |   index           |
+ *     63      56 55             32 31            4 3   0
+ *     |  kind   |   generation    |   index       |  0  |
  *
- * They are made in the client, without asking a server. A stale, foreign or invented handle is
- * recognised and never causes a crash: the kind must fit, the index must be in use, and the
- * generation must be the index's current one. A CUkernel can be told from a CUfunction by the
- * handle alone.
+ * Programs use the low bits of pointers as flags (PyTorch bit 0 of a CUstream), and these handles
+ * are pointers in CUDA, so all of them are multiples of 16. They are made in the client, without
+ * asking a server. A stale, foreign or invented handle is recognised and never causes a crash: the
+ * kind must fit, the index must be in use, and the generation must be the index's current one. A
+ * CUkernel can be told from a CUfunction by the handle alone.
  *
  * Invariants:
  * 1. A slot's generation goes up when its handle is freed, so a freed handle does not become valid
@@ -45,6 +46,7 @@ enum hed_kind {
 };
 
 #define HED_HANDLES_MAX (1u << 22) /* live objects in one table; stops a leaking program */
+#define HED_HANDLE_ALIGN 16u       /* of every handle, as of memory from malloc() */
 
 /* Every object with a handle begins with this. */
 struct hed_object {

@@ -19,7 +19,7 @@
 struct callback {
     CUlogsCallback tell; /* NULL: the entry is free */
     void *data;
-    uintptr_t id; /* the handle */
+    uintptr_t id; /* the handle: a multiple of HED_HANDLE_ALIGN, because it is a pointer in CUDA */
 };
 
 static struct {
@@ -55,7 +55,7 @@ soft_cuLogsRegisterCallback(struct hed_layer *self, struct hed_cuLogsRegisterCal
 
         if (c->tell)
             continue;
-        *c = (struct callback){a->callbackFunc, a->userData, ++logs.last_id};
+        *c = (struct callback){a->callbackFunc, a->userData, logs.last_id += HED_HANDLE_ALIGN};
         if (a->callback_out)
             *a->callback_out = (CUlogsCallbackHandle)c->id;
         r = CUDA_SUCCESS;

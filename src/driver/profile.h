@@ -41,8 +41,9 @@ struct hed_profile {
 };
 
 /* One visible device. */
+/* NVML's handles are addresses of these: aligned like other handles (driver/handle.h). */
 struct hed_profile_device {
-    struct hed_profile profile;
+    _Alignas(16) struct hed_profile profile;
     uint8_t uuid[16];
     int pci_domain, pci_bus, pci_slot;
     uint32_t index; /* among all devices of the computer, before CUDA_VISIBLE_DEVICES */

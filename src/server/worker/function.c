@@ -8,7 +8,7 @@
 struct hed_worker_function *
 hed_worker_function(struct hed_worker_code *c, uint64_t name)
 {
-    const uint32_t index = (uint32_t)name;
+    const uint32_t index = hed_name_slot(name);
     struct hed_worker_function *chunk = index / HED_FUNCTION_CHUNK < HED_FUNCTION_CHUNKS
                                             ? c->functions[index / HED_FUNCTION_CHUNK]
                                             : NULL;
@@ -22,7 +22,7 @@ int
 hed_worker_function_add(struct hed_worker *w, uint64_t name, CUfunction real, uint32_t param_bytes)
 {
     struct hed_worker_code *c = w->code;
-    const uint32_t index = (uint32_t)name;
+    const uint32_t index = hed_name_slot(name);
 
     if (index / HED_FUNCTION_CHUNK >= HED_FUNCTION_CHUNKS)
         return HED_EFORMAT;

@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "gen/cuda_abi.h"
 #include "server/worker/code.h"
+#include "server/worker/worker.h"
 #include "wire/code.h"
 
 struct hed_images;
@@ -43,7 +44,7 @@ struct hed_worker_library {
 };
 
 #define HED_FUNCTION_CHUNK 1024u
-#define HED_FUNCTION_CHUNKS 8192u /* as many functions as there are names */
+#define HED_FUNCTION_CHUNKS (HED_NAME_SLOTS / HED_FUNCTION_CHUNK)
 
 /* A variable whose address the client was told. */
 struct hed_worker_variable {
@@ -57,7 +58,7 @@ struct hed_worker_code {
     struct hed_lock lock; /* rank HED_RANK_CODE; guards libraries */
     struct hed_worker_library *libraries[HED_CODES_MAX];
     /* Only the thread that holds the current ticket uses the following. */
-    struct hed_worker_function *functions[HED_FUNCTION_CHUNKS]; /* by the low half of the name */
+    struct hed_worker_function *functions[HED_FUNCTION_CHUNKS]; /* by hed_name_slot() */
     struct hed_worker_variable *variables;
     size_t variable_count;
 };

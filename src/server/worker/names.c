@@ -1,10 +1,12 @@
 /* The client's names and the backend's handles for the same objects. See worker.h.
  *
- *     63      56 55             32 31                 0
- *     |  kind   |   generation    |   index           |      a name (the client's handle)
+ *     63      56 55             32 31            4 3   0
+ *     |  kind   |   generation    |   index       |  0  |      a name (the client's handle)
  *
  * There is one table per kind, in chunks that are allocated when first needed, so a lookup is two
- * array accesses. A name with another generation than the bound one is not found.
+ * array accesses. The index of older clients fills the whole low half; hed_name_slot() gives names
+ * of both forms places of their own. A name with another generation than the bound one is not
+ * found.
  *
  * A thread of the client may name a new object before another thread's message about the old object
  * of the same index has come. Such names wait in a list of their own until the entry is free.
@@ -21,10 +23,9 @@
 #include "server/worker/worker.h"
 
 #define KINDS 256
-#define CHUNK 1024u                    /* names per chunk */
-#define CHUNKS 8192u                   /* chunks per kind: 2^23 names */
-#define INDEX(name) ((uint32_t)(name)) /* the low half */
-#define OTHERS_MAX 4096u               /* a client that reuses an index has only a few of them */
+#define CHUNK 1024u                     /* names per chunk */
+#define CHUNKS (HED_NAME_SLOTS / CHUNK) /* per kind */
+#define OTHERS_MAX 4096u                /* a client that reuses an index has only a few of them */
 
 struct entry {
     _Atomic uint64_t name; /* 0 if the entry is free */
@@ -163,7 +164,8 @@ look_for_other(struct hed_names *n, uint64_t name, uint64_t *real)
 static struct entry *
 find_name_entry(struct hed_names *n, uint64_t name, bool make)
 {
-    const uint32_t chunk = INDEX(name) / CHUNK;
+    const uint32_t slot = hed_name_slot(name);
+    const uint32_t chunk = slot / CHUNK;
 
     if (chunk >= CHUNKS)
         return NULL;
@@ -180,7 +182,7 @@ find_name_entry(struct hed_names *n, uint64_t name, bool make)
 
     if (!c && make && (c = calloc(CHUNK, sizeof *c)))
         atomic_store_explicit(&t->chunks[chunk], c, memory_order_release);
-    return c ? &c[INDEX(name) % CHUNK] : NULL;
+    return c ? &c[slot % CHUNK] : NULL;
 }
 
 static int
@@ -210,7 +212,7 @@ hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
 {
     int err;
 
-    if (is_plain_name(name) || INDEX(name) / CHUNK >= CHUNKS)
+    if (is_plain_name(name) || hed_name_slot(name) >= HED_NAME_SLOTS)
         return HED_ELIMIT;
     hed_lock(&n->lock);
     err = bind_name_locked(n, name, real);

@@ -184,6 +184,21 @@ void hed_ticket_pass(struct hed_worker_channel *ch);
 
 /* ---- names.c --------------------------------------------------------------------------------- */
 
+#define HED_NAMES_MAX (1u << 23)           /* names of one kind */
+#define HED_NAME_SLOTS (2 * HED_NAMES_MAX) /* what hed_name_slot() is below */
+
+/* The place of a name in a table of one kind; HED_NAME_SLOTS or more if its index is too large.
+ * Two names have the same place only if they differ in kind or generation alone. */
+static inline uint32_t
+hed_name_slot(uint64_t name)
+{
+    const uint32_t low = (uint32_t)name;
+
+    if (low % 16 == 0)
+        return low / 16 < HED_NAMES_MAX ? low / 16 : UINT32_MAX;
+    return low < HED_NAMES_MAX ? HED_NAMES_MAX + low : UINT32_MAX; /* of an older client */
+}
+
 /* Binds the client's `name` to the backend's handle `real`. The kind (enum hed_kind of
  * driver/handle.h) is in the name's top byte. HED_EEXIST, HED_ELIMIT, HED_ENOMEM. */
 int hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real);

@@ -65,6 +65,25 @@ only_the_right_handle_finds(void **state)
 }
 
 static void
+handles_are_multiples_of_16(void **state)
+{
+    _Atomic int destroyed = 0;
+    struct hed_handles *h = hed_handles_create();
+
+    for (int i = 0; i < 40; i++) {
+        const uint64_t handle = add(h, HED_KIND_STREAM, &destroyed);
+
+        assert_int_equal(handle % 16, 0);
+        for (uint64_t flag = 1; flag < 16; flag++)
+            assert_null(hed_handles_get(h, HED_KIND_STREAM, handle | flag));
+        if (i % 3 == 0)
+            hed_object_put(hed_handles_remove(h, HED_KIND_STREAM, handle));
+    }
+    hed_handles_free(h);
+    assert_int_equal(destroyed, 40);
+}
+
+static void
 a_freed_handle_stays_dead(void **state)
 {
     _Atomic int destroyed = 0;
@@ -179,6 +198,7 @@ threads_never_meet_a_dead_object(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_the_right_handle_finds),
+    cmocka_unit_test(handles_are_multiples_of_16),
     cmocka_unit_test(a_freed_handle_stays_dead),
     cmocka_unit_test(an_object_outlives_its_name_while_used),
     cmocka_unit_test(there_is_a_ceiling),

@@ -261,6 +261,28 @@ names_that_wait_for_a_place_are_few(void **state)
     hed_names_free(n);
 }
 
+/* Names of older clients have their index in the low half, those of newer ones 16 times that. */
+static void
+names_of_both_forms_have_places(void **state)
+{
+    struct hed_names *n = hed_names_create();
+    uint64_t real = 0;
+
+    (void)state;
+    for (uint64_t i = 1; i < 10000; i++)
+        assert_int_equal(hed_name_bind(n, UINT64_C(3) << 56 | i, i), 0);
+    for (uint64_t i = 10000; i < 20000; i++)
+        assert_int_equal(hed_name_bind(n, UINT64_C(3) << 56 | i * 16, i), 0);
+    for (uint64_t i = 1; i < 20000; i++) {
+        assert_int_equal(hed_name_real(n, UINT64_C(3) << 56 | (i < 10000 ? i : i * 16), &real), 0);
+        assert_int_equal(real, i);
+    }
+    assert_int_equal(hed_name_bind(n, UINT64_C(3) << 56 | ((16ull << 22) - 16), 1), 0);
+    assert_int_equal(hed_name_bind(n, UINT64_C(3) << 56 | 0xfffffff0, 1), HED_ELIMIT);
+    assert_int_equal(hed_name_bind(n, UINT64_C(3) << 56 | 0xffffffff, 1), HED_ELIMIT);
+    hed_names_free(n);
+}
+
 static void
 other_processes_are_not_told_of(void **state)
 {
@@ -290,6 +312,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_comes_before_the_arena),
     cmocka_unit_test(functions_go_with_what_they_are_of),
     cmocka_unit_test(names_that_wait_for_a_place_are_few),
+    cmocka_unit_test(names_of_both_forms_have_places),
     cmocka_unit_test(other_processes_are_not_told_of),
 };
 

@@ -171,18 +171,19 @@ hed_remote_twin_has(const struct hed_remote *twin, const struct hed_context *c)
     return false;
 }
 
-/* No stream of the program has such a name: the indices of its handles end before these. */
+/* No stream of the program has such a name: it is odd, and the program's handles are multiples of
+ * HED_HANDLE_ALIGN. */
 static uint64_t
 twin_stream_name(uint64_t first, unsigned seat)
 {
-    return first + seat;
+    return first + 2 * seat;
 }
 
 /* Streams for writers. They need not have an order with anything: each waits for its own. */
 static void
 make_twin_streams(struct hed_remote_twin *t, size_t i)
 {
-    t->streams[i] = (uint64_t)HED_KIND_STREAM << 56 | (HED_HANDLES_MAX + t->names);
+    t->streams[i] = (uint64_t)HED_KIND_STREAM << 56 | (2 * t->names + 1);
     t->names += WRITERS;
     for (unsigned k = 0; k < WRITERS; k++) {
         CUstream name = (CUstream)(uintptr_t)twin_stream_name(t->streams[i], k);
