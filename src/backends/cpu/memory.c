@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/reserve.h"
+#include "base/whole.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */
@@ -88,7 +89,7 @@ hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writabl
 void
 hed_cpu_copy(void *m, uint64_t to, uint64_t from, size_t size)
 {
-    memmove(at_address(to), at_address(from), size);
+    hed_copy_whole(at_address(to), at_address(from), size); /* a kernel may look at it meanwhile */
 }
 
 void

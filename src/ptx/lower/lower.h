@@ -104,6 +104,14 @@ struct hed_lower_access {
     bool is_constant; /* nothing writes there while the kernel runs */
 };
 
+/* The element that is loaded k-th. With an order, loads begin at the end and stores end there: who
+ * finds the end of a vector new, finds all of it new. */
+static inline unsigned
+hed_lower_nth_load(const struct hed_lower_access *how, unsigned k)
+{
+    return how->order == LLVMAtomicOrderingNotAtomic ? k : how->count - 1 - k;
+}
+
 /* Makes the code for one lane: args and results have no lanes. */
 typedef void (*hed_lower_each)(struct hed_lower *l, void *arg, LLVMValueRef *args,
                                LLVMValueRef *results);
@@ -347,6 +355,10 @@ struct hed_lower_place hed_lower_place(struct hed_lower *l, const struct hed_ptx
 LLVMValueRef hed_lower_place_address(struct hed_lower *l, const struct hed_lower_place *at);
 /* The slot of a register, or of element n of a vector register. */
 LLVMValueRef hed_lower_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n);
+
+/* Element i of an operand that is a register, a vector register or a list of registers; a sink if
+ * there is no such element. */
+struct hed_ptx_operand hed_lower_vector_element(const struct hed_ptx_operand *o, unsigned i);
 /* The argument that operand o of a call passes: i32 or i64, as t says, with lanes. */
 LLVMValueRef hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o,
                                 LLVMTypeRef t);

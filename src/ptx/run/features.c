@@ -43,6 +43,7 @@ static const struct feature arm_features[] = {
     {"rdm", HED_PTX_HWCAP, 1u << 12, HED_PTX_NEEDS_NOTHING},
     {"rcpc", HED_PTX_HWCAP, 1u << 15, HED_PTX_NEEDS_NOTHING},
     {"dotprod", HED_PTX_HWCAP, 1u << 20, HED_PTX_NEEDS_NOTHING},
+    {"lse2", HED_PTX_HWCAP, 1u << 25, HED_PTX_NEEDS_NOTHING},
 };
 
 static void

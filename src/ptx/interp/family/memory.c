@@ -3,6 +3,7 @@
  * An access computes the addresses of all lanes. If all lanes run and their addresses are equal or
  * consecutive, it moves a whole register at once; otherwise it goes lane by lane.
  */
+#include "base/whole.h"
 #include "ptx/interp/family.h"
 #include "ptx/interp/lanes.h"
 
@@ -14,6 +15,7 @@
 #define KIND_MASK 7u
 #define ORDER_RELEASE 16u
 #define ORDER_ACQUIRE 32u
+#define WHOLE_16 64u /* hed_has_whole_16() */
 
 /* How the addresses of the lanes lie. */
 enum pattern { ROW, ONE_ADDRESS, SCATTERED };
@@ -161,22 +163,26 @@ element_place(const struct interp_step *s, unsigned count, unsigned k)
     return count == 1 ? s->d : ((const uint32_t *)s->more)[k];
 }
 
-/* Lanes that do not run have no address, so only those that run load. */
+/* Lanes that do not run have no address, so only those that run load. The elements of a lane are
+ * read at once. */
 static inline __attribute__((always_inline)) void
 load_lanes(const struct interp_warp *w, const struct interp_step *s, const uint64_t *at,
            unsigned size, unsigned count)
 {
-    for (unsigned k = 0; k < count; k++) {
-        unsigned char *to = interp_at(w, element_place(s, count, k));
+    if (count == 1 && w->mask == INTERP_ALL) {
+        for (unsigned i = 0; i < HED_PTX_LANES; i++)
+            memcpy((unsigned char *)interp_at(w, s->d) + (size_t)i * size,
+                   (const void *)(uintptr_t)at[i], size);
+        return;
+    }
+    MASKED_LANES(w->mask, i)
+    {
+        unsigned char value[ELEMENTS_MAX * 16];
 
-        if (w->mask == INTERP_ALL) {
-            for (unsigned i = 0; i < HED_PTX_LANES; i++)
-                memcpy(to + (size_t)i * size, (const unsigned char *)(uintptr_t)at[i] + k * size,
-                       size);
-        } else {
-            MASKED_LANES(w->mask, i)
-            memcpy(to + (size_t)i * size, (const unsigned char *)(uintptr_t)at[i] + k * size, size);
-        }
+        memcpy(value, (const void *)(uintptr_t)at[i], (size_t)size * count);
+        for (unsigned k = 0; k < count; k++)
+            memcpy((unsigned char *)interp_at(w, element_place(s, count, k)) + (size_t)i * size,
+                   value + (size_t)k * size, size);
     }
 }
 
@@ -231,9 +237,18 @@ load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, uns
     return s + 1;
 }
 
-/* Ordered accesses go lane by lane, each as one atomic access. */
+/* Ordered accesses go lane by lane, each with all of its elements at once (base/whole.h). Loads
+ * begin with the last lane and stores end with it, so whoever finds the end of what a warp stored,
+ * finds all of it: NCCL's protocol LL128 has one flag at the end of 128 bytes. */
+static inline bool
+is_scalar(unsigned size, unsigned count)
+{
+    return count == 1 && size <= 8;
+}
+
+/* One number, which has no order with anything. */
 static inline uint64_t
-load_ordered(uint64_t at, unsigned size)
+load_relaxed(uint64_t at, unsigned size)
 {
     switch (size) {
     case 1:
@@ -247,28 +262,30 @@ load_ordered(uint64_t at, unsigned size)
     }
 }
 
-/* c is the size, d the number of elements or, if there is one, its place; more has the places. */
+/* c is the size of an element and their number; more has the places of several. */
 static INTERP_STEP(load_ordered_lanes)
 {
     const unsigned size = s->c & 255, count = s->c >> 8;
+    unsigned char value[ELEMENTS_MAX * 16];
     uint64_t at[HED_PTX_LANES];
 
     w->strand->line = s->line;
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
     if (s->b > 1)
         check_lanes(w, s, at);
-    MASKED_LANES(w->mask, lane)
-    {
-        for (unsigned k = 0; k < count; k++) {
-            unsigned char *to = (unsigned char *)interp_at(w, element_place(s, count, k));
+    for (uint32_t left = w->mask, lane; left; left &= ~hed_interp_bits[lane]) {
+        lane = 31 - (uint32_t)__builtin_clz(left);
+        if (is_scalar(size, count)) {
+            const uint64_t v = load_relaxed(at[lane], size);
 
-            for (unsigned part = 0; part < size; part += 8) {
-                const unsigned bytes = size < 8 ? size : 8;
-                const uint64_t v = load_ordered(at[lane] + k * size + part, bytes);
-
-                memcpy(to + (size_t)lane * size + part, &v, bytes);
-            }
+            memcpy(value, &v, sizeof(v));
+        } else {
+            hed_load_whole((const void *)(uintptr_t)at[lane], value, (size_t)size * count,
+                           s->e & WHOLE_16);
         }
+        for (unsigned k = 0; k < count; k++)
+            memcpy((unsigned char *)interp_at(w, element_place(s, count, k)) + (size_t)lane * size,
+                   value + (size_t)k * size, size);
     }
     /* Acquire: pairs with the release of whatever thread wrote the value. */
     if (s->e & ORDER_ACQUIRE)
@@ -330,17 +347,20 @@ store_step(struct interp_warp *w, const struct interp_step *s, unsigned size, un
     /* Lanes in order: of those that write to one address, the last one wins. */
     MASKED_LANES(w->mask, i)
     {
+        unsigned char value[ELEMENTS_MAX * 16];
+
         for (unsigned k = 0; k < count; k++)
-            memcpy((unsigned char *)(uintptr_t)at[i] + k * size,
+            memcpy(value + (size_t)k * size,
                    (const unsigned char *)interp_at(w, element_place(s, count, k)) +
                        (size_t)i * size,
                    size);
+        memcpy((void *)(uintptr_t)at[i], value, (size_t)size * count);
     }
     return s + 1;
 }
 
 static inline void
-store_ordered(uint64_t at, uint64_t v, unsigned size)
+store_relaxed(uint64_t at, uint64_t v, unsigned size)
 {
     switch (size) {
     case 1:
@@ -361,6 +381,7 @@ store_ordered(uint64_t at, uint64_t v, unsigned size)
 static INTERP_STEP(store_ordered_lanes)
 {
     const unsigned size = s->c & 255, count = s->c >> 8;
+    unsigned char value[ELEMENTS_MAX * 16] = {0};
     uint64_t at[HED_PTX_LANES];
 
     w->strand->line = s->line;
@@ -372,16 +393,19 @@ static INTERP_STEP(store_ordered_lanes)
         __atomic_thread_fence(__ATOMIC_RELEASE);
     MASKED_LANES(w->mask, lane)
     {
-        for (unsigned k = 0; k < count; k++) {
-            const unsigned char *from = interp_at(w, element_place(s, count, k));
+        for (unsigned k = 0; k < count; k++)
+            memcpy(value + (size_t)k * size,
+                   (const unsigned char *)interp_at(w, element_place(s, count, k)) +
+                       (size_t)lane * size,
+                   size);
+        if (is_scalar(size, count)) {
+            uint64_t v;
 
-            for (unsigned part = 0; part < size; part += 8) {
-                const unsigned bytes = size < 8 ? size : 8;
-                uint64_t v = 0;
-
-                memcpy(&v, from + (size_t)lane * size + part, bytes);
-                store_ordered(at[lane] + k * size + part, v, bytes);
-            }
+            memcpy(&v, value, sizeof(v));
+            store_relaxed(at[lane], v, size);
+        } else {
+            hed_store_whole((void *)(uintptr_t)at[lane], value, (size_t)size * count,
+                            s->e & WHOLE_16);
         }
     }
     return s + 1;
@@ -457,7 +481,8 @@ emit_access(struct interp_decoder *d, const struct interp_memory *m, const uint3
     s = hed_interp_emit3(d, run, places[0], m->place, m->aligned ? 0 : size * count,
                          size | count << 8);
     s->e = m->kind | (f->sem == HED_PTX_SEM_ACQUIRE ? ORDER_ACQUIRE : 0) |
-           (f->sem == HED_PTX_SEM_RELEASE ? ORDER_RELEASE : 0);
+           (f->sem == HED_PTX_SEM_RELEASE ? ORDER_RELEASE : 0) |
+           (ordered && hed_has_whole_16() ? WHOLE_16 : 0);
     s->imm = m->imm;
     s->more = more;
 }

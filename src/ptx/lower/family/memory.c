@@ -1,12 +1,12 @@
 /* ld and st in all spaces and orders, and memory on the stack. */
 #include "ptx/lower/lower.h"
 
+#include <string.h>
+
 #include "ptx/lower/family/family.h"
 
-/* Element i of an operand that is a register, a vector register or a list of registers; a sink if
- * there is no such element. */
-static struct hed_ptx_operand
-vector_element(const struct hed_ptx_operand *o, unsigned i)
+struct hed_ptx_operand
+hed_lower_vector_element(const struct hed_ptx_operand *o, unsigned i)
 {
     struct hed_ptx_operand e = *o;
 
@@ -84,14 +84,149 @@ limit_alignment(const struct hed_lower_place *at, struct hed_lower_access *how)
         how->align = how->order == LLVMAtomicOrderingNotAtomic ? 1 : how->align;
 }
 
+/* ---- vectors that others look at ------------------------------------------------------------- */
+
+/* Other threads and processes may look at a vector with an order while it is accessed, and programs
+ * rely on a GPU to move it at once (base/whole.h). So its elements are joined to words that are as
+ * wide as one access can be, and the shapes load them from the end and store the end last.
+ *
+ *     v4.b32   { e0 e1 e2 e3 }  --join--> { e1:e0, e3:e2 }  --pair, if 16 bytes--> { e3:e2:e1:e0 }
+ */
+struct words {
+    LLVMTypeRef half; /* what elements are joined to: at most 8 bytes */
+    unsigned count;   /* of these */
+    unsigned each;    /* elements in one of them */
+    bool paired;      /* two of them are one access */
+};
+
+/* Does the processor load and store 16 bytes at once? These are the features with which LLVM does
+ * so for an atomic i128. */
+static bool
+has_whole_16(const struct hed_lower *l)
+{
+    const char *f = l->options->features ? l->options->features : "";
+
+    return strstr(f, "+lse2") || (strstr(f, "+avx") && strstr(f, "+cx16"));
+}
+
+/* Changes an access with an order to one of words. False: there is nothing to join. */
+static bool
+join_access(struct hed_lower *l, const struct hed_ptx_operand *memory, struct hed_lower_access *how,
+            struct words *w)
+{
+    const unsigned bytes = hed_ptx_types[l->inst->form->types[0]].bits / 8;
+    const unsigned whole = bytes * how->count, half = whole < 8 ? whole : 8;
+    const unsigned align =
+        memory->kind == HED_PTX_OPERAND_VAR || memory->base == HED_PTX_OPERAND_VAR
+            ? memory->var->align
+            : whole;
+
+    if (how->order == LLVMAtomicOrderingNotAtomic || how->count == 1 || bytes > 8 || align < half)
+        return false;
+    *w = (struct words){.half = LLVMIntTypeInContext(l->context, half * 8),
+                        .count = whole / half,
+                        .each = half / bytes,
+                        .paired = whole >= 16 && align >= 16 && has_whole_16(l)};
+    how->type = w->paired ? l->i128 : w->half;
+    how->count = w->paired ? w->count / 2 : w->count;
+    how->align = whole < align ? whole : align;
+    /* The parts are one access to whoever finds the end of it new. */
+    if (how->order == LLVMAtomicOrderingMonotonic)
+        how->order = l->inst->form->op == HED_PTX_OP_LD ? LLVMAtomicOrderingAcquire
+                                                        : LLVMAtomicOrderingRelease;
+    return true;
+}
+
+/* Two halves as one i128, and back. With lanes this is a shuffle: LLVM takes shifts of i128
+ * apart. */
+static LLVMValueRef
+pair_halves(struct hed_lower *l, LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMValueRef picks[2 * HED_PTX_LANES];
+    const unsigned n = LLVMGetTypeKind(LLVMTypeOf(low)) == LLVMVectorTypeKind
+                           ? LLVMGetVectorSize(LLVMTypeOf(low))
+                           : 1;
+
+    if (n == 1) {
+        low = LLVMBuildZExt(l->b, low, l->i128, "");
+        high = LLVMBuildZExt(l->b, high, l->i128, "");
+        return LLVMBuildOr(l->b, low,
+                           LLVMBuildShl(l->b, high, LLVMConstInt(l->i128, 64, false), ""), "");
+    }
+    for (unsigned i = 0; i < 2 * n; i++)
+        picks[i] = hed_lower_word(l, i / 2 + (i % 2 ? n : 0));
+    return LLVMBuildBitCast(
+        l->b, LLVMBuildShuffleVector(l->b, low, high, LLVMConstVector(picks, 2 * n), ""),
+        LLVMVectorType(l->i128, n), "");
+}
+
+static LLVMValueRef
+take_half(struct hed_lower *l, LLVMValueRef pair, unsigned nth)
+{
+    unsigned n;
+
+    if (LLVMGetTypeKind(LLVMTypeOf(pair)) != LLVMVectorTypeKind)
+        return LLVMBuildTrunc(l->b,
+                              LLVMBuildLShr(l->b, pair, LLVMConstInt(l->i128, 64 * nth, false), ""),
+                              l->i64, "");
+    n = LLVMGetVectorSize(LLVMTypeOf(pair));
+    pair = LLVMBuildBitCast(l->b, pair, LLVMVectorType(l->i64, 2 * n), "");
+    return hed_lower_elements(l, pair, nth, 2, n);
+}
+
+/* Sets the elements of words that were loaded. */
+static void
+set_elements(struct hed_lower *l, const struct words *w, LLVMValueRef *words)
+{
+    const enum hed_ptx_type t = l->inst->form->types[0];
+
+    for (unsigned i = 0; i < w->count * w->each; i++) {
+        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[0], i);
+        const unsigned nth = i / w->each;
+        LLVMValueRef v = w->paired ? take_half(l, words[nth / 2], nth % 2) : words[nth];
+
+        v = LLVMBuildLShr(l->b, v, hed_lower_int(l, w->half, i % w->each * hed_ptx_types[t].bits),
+                          "");
+        hed_lower_set(l, &e, t, hed_lower_resize(l, v, hed_lower_int_type(l, t), false));
+    }
+}
+
+/* Makes words of the elements. */
+static void
+get_words(struct hed_lower *l, const struct words *w, LLVMValueRef *words)
+{
+    const enum hed_ptx_type t = l->inst->form->types[0];
+
+    for (unsigned nth = 0; nth < w->count; nth++) {
+        LLVMValueRef v = NULL;
+
+        for (unsigned i = 0; i < w->each; i++) {
+            const struct hed_ptx_operand e =
+                hed_lower_vector_element(&l->inst->operands[1], nth * w->each + i);
+            LLVMValueRef part = hed_lower_resize(l, hed_lower_get(l, &e, t), w->half, false);
+
+            part =
+                LLVMBuildShl(l->b, part, hed_lower_int(l, w->half, i * hed_ptx_types[t].bits), "");
+            v = v ? LLVMBuildOr(l->b, v, part, "") : part;
+        }
+        words[nth] = v;
+    }
+    for (unsigned i = 0; w->paired && i < w->count / 2; i++)
+        words[i] = pair_halves(l, words[2 * i], words[2 * i + 1]);
+}
+
+/* ---- loads and stores ------------------------------------------------------------------------ */
+
 void
 hed_op_load(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     struct hed_lower_access how = access_of_instruction(l);
+    struct words words;
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
         hed_lower_place(l, &l->inst->operands[1], operand_space(f, 0), whole);
+    const bool joined = join_access(l, &l->inst->operands[1], &how, &words);
     LLVMValueRef out[HED_LOWER_ELEMENTS_MAX];
 
     /* In a kernel, .param also holds the arguments of the functions it calls, and an address in a
@@ -102,8 +237,10 @@ hed_op_load(struct hed_lower *l)
     if (l->err)
         return;
     l->shape->load(l, &at, &how, out);
-    for (unsigned i = 0; i < how.count; i++) {
-        const struct hed_ptx_operand e = vector_element(&l->inst->operands[0], i);
+    if (joined)
+        set_elements(l, &words, out);
+    for (unsigned i = 0; !joined && i < how.count; i++) {
+        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[0], i);
 
         hed_lower_set(l, &e, f->types[0], out[i]);
     }
@@ -117,11 +254,15 @@ hed_op_store(struct hed_lower *l)
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
         hed_lower_place(l, &l->inst->operands[0], operand_space(f, 0), whole);
+    struct words words;
+    const bool joined = join_access(l, &l->inst->operands[0], &how, &words);
     LLVMValueRef in[HED_LOWER_ELEMENTS_MAX];
 
     limit_alignment(&at, &how);
-    for (unsigned i = 0; i < how.count; i++) {
-        const struct hed_ptx_operand e = vector_element(&l->inst->operands[1], i);
+    if (joined)
+        get_words(l, &words, in);
+    for (unsigned i = 0; !joined && i < how.count; i++) {
+        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[1], i);
 
         in[i] = hed_lower_get(l, &e, f->types[0]);
     }

@@ -53,8 +53,7 @@ element_align(const struct hed_lower_access *how, unsigned i)
 {
     const unsigned own = hed_lower_warp_bytes(how->type);
 
-    return i == 0 || how->order != LLVMAtomicOrderingNotAtomic || how->align < own ? how->align
-                                                                                   : own;
+    return i == 0 || how->align < own ? how->align : own;
 }
 
 static LLVMValueRef
@@ -120,7 +119,9 @@ load_once(struct hed_lower *l, const struct hed_lower_place *at, const struct he
     if (at->address)
         trap_if_misaligned(l, at->address, how);
     p = place_pointer(l, at);
-    for (unsigned i = 0; i < how->count; i++) {
+    for (unsigned k = 0; k < how->count; k++) {
+        const unsigned i = hed_lower_nth_load(how, k);
+
         out[i] = LLVMBuildLoad2(
             l->b, how->type, hed_lower_at(l, p, (int64_t)i * hed_lower_warp_bytes(how->type)), "");
         qualify(out[i], how, element_align(how, i));

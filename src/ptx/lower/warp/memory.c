@@ -60,13 +60,18 @@ hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
 
 /* ---- an access of one lane ---------------------------------------------------------------- */
 
+/* The claim about the alignment is for element 0. */
 static void
-warp_qualify(LLVMValueRef v, const struct hed_lower_access *how)
+warp_qualify(LLVMValueRef v, const struct hed_lower_access *how, unsigned i)
 {
-    LLVMSetAlignment(v, how->align ? how->align : 1);
+    unsigned own = hed_lower_warp_bytes(how->type);
+
     LLVMSetVolatile(v, how->is_volatile);
     if (how->order != LLVMAtomicOrderingNotAtomic)
         LLVMSetOrdering(v, how->order);
+    else if (i > 0)
+        own = 1;
+    LLVMSetAlignment(v, i > 0 && own < how->align ? own : how->align ? how->align : 1);
 }
 
 static LLVMValueRef
@@ -75,9 +80,7 @@ load_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access
     LLVMValueRef v = LLVMBuildLoad2(
         l->b, how->type, hed_lower_at(l, at, (int64_t)i * hed_lower_warp_bytes(how->type)), "");
 
-    warp_qualify(v, how);
-    if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
-        LLVMSetAlignment(v, 1);
+    warp_qualify(v, how, i);
     return v;
 }
 
@@ -88,9 +91,7 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
     LLVMValueRef s =
         LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * hed_lower_warp_bytes(how->type)));
 
-    warp_qualify(s, how);
-    if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
-        LLVMSetAlignment(s, 1);
+    warp_qualify(s, how, i);
 }
 
 /* ---- the functions for a kind of access ----------------------------------------------------- */
@@ -164,7 +165,8 @@ move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
     LLVMValueRef at = hed_lower_pointer(l, address);
 
     check_aligned(l, m, address, lane);
-    for (unsigned i = 0; i < m->how->count; i++) {
+    for (unsigned k = 0; k < m->how->count; k++) {
+        const unsigned i = m->is_store ? k : hed_lower_nth_load(m->how, k);
         LLVMValueRef mine = mover_data(l, m, i, lane);
 
         if (m->is_store)
@@ -174,13 +176,19 @@ move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
     }
 }
 
+/* Loads with an order begin with the last lane, as in hed_lower_nth_load(): a flag at the end of
+ * what a warp stores is read first. */
 static void
 move_lane_by_lane(struct hed_lower *l, const struct mover *m)
 {
+    const bool down = !m->is_store && m->how->order != LLVMAtomicOrderingNotAtomic;
+    LLVMValueRef bits = m->bits;
     struct warp_loop loop;
 
-    hed_lower_warp_loop_begin(l, m->bits, &loop);
-    move_lane(l, m, loop.lane);
+    if (down)
+        bits = hed_lower_intrinsic(l, "llvm.bitreverse", l->i32, &bits, 1);
+    hed_lower_warp_loop_begin(l, bits, &loop);
+    move_lane(l, m, down ? LLVMBuildXor(l->b, hed_lower_word(l, 31), loop.lane, "") : loop.lane);
     hed_lower_warp_loop_end(l, &loop);
 }
 
@@ -442,9 +450,11 @@ hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMTypeRef lanes = LLVMVectorType(how->type, HED_PTX_LANES);
 
     if (at->base) {
-        for (unsigned i = 0; i < how->count; i++)
-            out[i] =
-                hed_lower_splat(l, load_element(l, hed_lower_at(l, at->base, at->offset), how, i));
+        for (unsigned k = 0, i; k < how->count; k++) {
+            i = hed_lower_nth_load(how, k);
+            out[i] = load_element(l, hed_lower_at(l, at->base, at->offset), how, i);
+            out[i] = hed_lower_splat(l, out[i]);
+        }
         return;
     }
     if (is_consecutive_variable(l, at, how)) {
