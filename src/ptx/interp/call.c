@@ -152,6 +152,13 @@ static INTERP_STEP(call_pointer)
 
 /* ---- decoding ------------------------------------------------------------------------------ */
 
+/* A vector register is passed element by element. */
+static unsigned
+count_passed(const struct hed_ptx_var *formal)
+{
+    return formal && formal->space == HED_PTX_SPACE_REG && formal->vec ? formal->vec : 1;
+}
+
 void
 hed_interp_values(struct interp_decoder *d, const struct hed_ptx_var *v, struct interp_value **out,
                   uint32_t *count)
@@ -159,19 +166,26 @@ hed_interp_values(struct interp_decoder *d, const struct hed_ptx_var *v, struct 
     uint32_t n = 0;
 
     for (const struct hed_ptx_var *at = v; at; at = at->next)
-        n++;
+        n += count_passed(at);
     *out = hed_interp_alloc(d, (n + 1) * sizeof(**out));
     *count = n;
-    for (uint32_t i = 0; *out && i < n; i++, v = v->next) {
+    for (uint32_t i = 0, k = 0; *out && i < n; i++) {
         struct interp_value *value = &(*out)[i];
 
         value->is_register = v->space == HED_PTX_SPACE_REG && v->reg;
         if (value->is_register) {
-            value->place = d->regs[v->reg->id];
+            const struct hed_ptx_operand o = {
+                .kind = HED_PTX_OPERAND_REG, .reg = v->reg, .sel = (uint16_t)(v->vec ? k + 1 : 0)};
+
+            value->place = hed_interp_register_place(d, &o);
             value->bytes = interp_bytes(v->reg->type);
         } else {
             (void)hed_interp_map_get(d->locals, (uintptr_t)v, &value->place);
             value->bytes = v->unsized ? UNSIZED : (uint32_t)v->size;
+        }
+        if (++k == count_passed(v)) {
+            v = v->next;
+            k = 0;
         }
     }
 }
@@ -192,35 +206,51 @@ variable_value(struct interp_decoder *d, const struct hed_ptx_operand *o, struct
     v->place += (uint32_t)o->offset;
 }
 
+/* Element k of an argument, or of the place of a result. */
+static void
+call_value(struct interp_decoder *d, const struct hed_ptx_operand *whole,
+           const struct hed_ptx_var *formal, unsigned k, bool is_in, struct interp_value *v)
+{
+    const enum hed_ptx_type t = formal ? formal->type : HED_PTX_TYPE_B32;
+    const struct hed_ptx_operand o = hed_interp_element(whole, k);
+
+    if (is_param_variable(&o)) {
+        variable_value(d, &o, v);
+        v->place += k * interp_bytes(t);
+        v->bytes = v->bytes > k * interp_bytes(t) ? v->bytes - k * interp_bytes(t) : 0;
+        return;
+    }
+    v->is_register = true;
+    if (is_in) {
+        v->place = hed_interp_source(d, &o, t);
+        v->bytes = interp_bytes(t);
+    } else if (o.kind == HED_PTX_OPERAND_REG) {
+        v->place = hed_interp_register_place(d, &o);
+        v->bytes = interp_bytes(o.reg->type);
+    } else {
+        v->place = hed_interp_temp(d, 16);
+        v->bytes = 16;
+    }
+}
+
 /* The arguments of a call, or the places of its results. */
 static struct interp_value *
 call_values(struct interp_decoder *d, const struct hed_ptx_operand *list,
-            const struct hed_ptx_var *formal, bool is_in)
+            const struct hed_ptx_var *first, bool is_in, uint32_t *count)
 {
-    struct interp_value *values = hed_interp_alloc(d, (list->count + 1) * sizeof(*values));
+    const struct hed_ptx_var *formal = first;
+    struct interp_value *values;
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; values && i < list->count; i++, formal = formal ? formal->next : NULL) {
-        const struct hed_ptx_operand *o = &list->elems[i];
-        struct interp_value *v = &values[i];
-
-        if (is_param_variable(o)) {
-            variable_value(d, o, v);
-        } else if (is_in) {
-            const enum hed_ptx_type t = formal ? formal->type : HED_PTX_TYPE_B32;
-
-            v->is_register = true;
-            v->place = hed_interp_source(d, o, t);
-            v->bytes = interp_bytes(t);
-        } else if (o->kind == HED_PTX_OPERAND_REG) {
-            v->is_register = true;
-            v->place = d->regs[o->reg->id];
-            v->bytes = interp_bytes(o->reg->type);
-        } else {
-            v->is_register = true;
-            v->place = hed_interp_temp(d, 16);
-            v->bytes = 16;
-        }
-    }
+    for (uint32_t i = 0; i < list->count; i++, formal = formal ? formal->next : NULL)
+        n += count_passed(formal);
+    values = hed_interp_alloc(d, (n + 1) * sizeof(*values));
+    *count = n;
+    n = 0;
+    formal = first;
+    for (uint32_t i = 0; values && i < list->count; i++, formal = formal ? formal->next : NULL)
+        for (unsigned k = 0; k < count_passed(formal); k++)
+            call_value(d, &list->elems[i], formal, k, is_in, &values[n++]);
     return values;
 }
 
@@ -253,10 +283,8 @@ hed_interp_emit_call(struct interp_decoder *d, const struct hed_ptx_func *callee
     }
     if (!call)
         return;
-    call->args = call_values(d, &o[2], sig->params, true);
-    call->nargs = o[2].count;
-    call->rets = call_values(d, &o[0], sig->rets, false);
-    call->nrets = o[0].count;
+    call->args = call_values(d, &o[2], sig->params, true, &call->nargs);
+    call->rets = call_values(d, &o[0], sig->rets, false, &call->nrets);
     if (callee)
         call->callee = d->program->by_index[hed_ptx_func_index(d->module, callee)];
     else

@@ -290,6 +290,9 @@ void hed_interp_resize(struct interp_decoder *d, uint32_t from, unsigned from_by
  * */
 struct hed_ptx_operand hed_interp_element(const struct hed_ptx_operand *o, unsigned i);
 
+/* Where a register lies, or the element of a vector register that the operand selects. */
+uint32_t hed_interp_register_place(const struct interp_decoder *d, const struct hed_ptx_operand *o);
+
 /* Bytes of a register of type t; 0 for predicates. */
 static inline unsigned
 interp_bytes(enum hed_ptx_type t)

@@ -190,8 +190,8 @@ register_element(const struct hed_ptx_operand *o)
     return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
 }
 
-static uint32_t
-register_place(const struct interp_decoder *d, const struct hed_ptx_operand *o)
+uint32_t
+hed_interp_register_place(const struct interp_decoder *d, const struct hed_ptx_operand *o)
 {
     const unsigned bytes = interp_bytes(o->reg->type);
 
@@ -241,7 +241,7 @@ hed_interp_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enu
 
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
-        place = resized_source(d, register_place(d, o), interp_bytes(o->reg->type), t);
+        place = resized_source(d, hed_interp_register_place(d, o), interp_bytes(o->reg->type), t);
         break;
     case HED_PTX_OPERAND_SREG:
         to = hed_interp_temp(d, interp_bytes(hed_ptx_sregs[o->sreg].type));
@@ -300,7 +300,7 @@ hed_interp_dest(struct interp_decoder *d, const struct hed_ptx_operand *o, enum 
         hed_interp_refuse(d, "the destination is not a register");
         return hed_interp_temp(d, bytes);
     }
-    place = register_place(d, o);
+    place = hed_interp_register_place(d, o);
     if (interp_bytes(o->reg->type) == bytes)
         return place;
     temp = hed_interp_temp(d, bytes);

@@ -382,20 +382,28 @@ move_call_values(struct hed_lower *l, const struct hed_ptx_var *formal,
         const struct hed_ptx_operand *o = &list->elems[i];
         LLVMValueRef at = hed_lower_at(l, block, (int64_t)formal->offset);
         LLVMTypeRef t = hed_lower_int_type(l, formal->type);
+        const bool is_vector = formal->space == HED_PTX_SPACE_REG && formal->vec;
         const struct hed_lower_access how = {
-            .type = t == l->i1 ? l->i8 : t, .count = 1, .align = 1};
+            .type = t == l->i1 ? l->i8 : t, .count = is_vector ? formal->vec : 1, .align = 1};
         const struct hed_lower_place place = place_in_block(l, at, stride);
-        LLVMValueRef v;
+        LLVMValueRef v[HED_LOWER_ELEMENTS_MAX];
 
         if (o->kind == HED_PTX_OPERAND_VAR && o->var->space == HED_PTX_SPACE_PARAM) {
             copy_variable(l, o, formal->size, at, stride, is_in);
-        } else if (is_in) {
-            v = hed_lower_resize(l, hed_lower_get(l, o, formal->type), how.type, false);
-            hed_lower_warp_store(l, &place, &how, &v);
-        } else {
-            hed_lower_warp_load(l, &place, &how, &v);
-            hed_lower_set(l, o, formal->type, hed_lower_resize(l, v, t, false));
+            continue;
         }
+        if (!is_in)
+            hed_lower_warp_load(l, &place, &how, v);
+        for (unsigned k = 0; k < how.count; k++) {
+            const struct hed_ptx_operand e = hed_lower_vector_element(o, k);
+
+            if (is_in)
+                v[k] = hed_lower_resize(l, hed_lower_get(l, &e, formal->type), how.type, false);
+            else
+                hed_lower_set(l, &e, formal->type, hed_lower_resize(l, v[k], t, false));
+        }
+        if (is_in)
+            hed_lower_warp_store(l, &place, &how, v);
     }
 }
 

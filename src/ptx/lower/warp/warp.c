@@ -179,20 +179,24 @@ warp_move_registers(struct hed_lower *l, const struct hed_ptx_var *v, bool is_in
         const struct hed_lower_place at = {.var = v};
         LLVMTypeRef t = hed_lower_int_type(l, v->type);
         const struct hed_lower_access how = {
-            .type = t == l->i1 ? l->i8 : t, .count = 1, .align = 1};
-        LLVMValueRef value;
+            .type = t == l->i1 ? l->i8 : t, .count = v->vec ? v->vec : 1, .align = 1};
+        LLVMValueRef values[HED_LOWER_ELEMENTS_MAX];
 
         if (v->space != HED_PTX_SPACE_REG || !v->reg)
             continue;
-        if (is_in) {
-            hed_lower_warp_load(l, &at, &how, &value);
-            LLVMBuildStore(l->b, hed_lower_resize(l, value, t, false),
-                           hed_lower_slot(l, v->reg, 0));
-        } else {
-            value = LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), hed_lower_slot(l, v->reg, 0), "");
-            value = hed_lower_resize(l, value, how.type, false);
-            hed_lower_warp_store(l, &at, &how, &value);
+        if (is_in)
+            hed_lower_warp_load(l, &at, &how, values);
+        for (unsigned i = 0; i < how.count; i++) {
+            LLVMValueRef slot = hed_lower_slot(l, v->reg, i);
+
+            if (is_in)
+                LLVMBuildStore(l->b, hed_lower_resize(l, values[i], t, false), slot);
+            else
+                values[i] = hed_lower_resize(
+                    l, LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), slot, ""), how.type, false);
         }
+        if (!is_in)
+            hed_lower_warp_store(l, &at, &how, values);
     }
 }
 
