@@ -2,14 +2,17 @@
  * of such words.
  *
  * Programs of a GPU rely on a vector being read and written at once: {data, flag, data, flag} of
- * NCCL's protocol LL in 8 bytes at least, {data, data} with a flag behind 120 more bytes in LL128.
+ * NCCL's protocol LL in 8 bytes at least, {data, data} with a flag behind 120 more bytes in LL128,
+ * {status, value} of CUB's scans in 16 bytes, where the flag comes first.
  *
  *     bytes      one access?
  *     1 to 8     always
  *     16         x86-64: where the processor has AVX ("guarantee that the 16-byte memory operations
  *                performed by [V]MOVAPS, [V]MOVDQA ... will always be carried out atomically",
  *                Intel's manual, volume 3, 9.1.1; AMD says the same of its own). AArch64: LDP and
- *                STP where it has FEAT_LSE2. Elsewhere two of 8 bytes.
+ *                STP where it has FEAT_LSE2. Where they are older than that, a compare-and-
+ *                exchange reads and writes 16 bytes at once; memory that is read must be
+ *                writable then. On other processors two of 8 bytes.
  *
  * A load reads the end first and acquires, a store releases and writes the end last. So whoever
  * finds the end of something new, finds all of it new, even if it was more than one access.
@@ -37,6 +40,17 @@ hed_is_whole_place(const void *p, size_t size)
 static inline bool
 hed_has_whole_16(void)
 {
+#if defined(__x86_64__) || defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Does it do so with plain loads and stores? */
+static inline bool
+hed_has_plain_16(void)
+{
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx");
 #elif defined(__aarch64__)
@@ -48,12 +62,49 @@ hed_has_whole_16(void)
 
 #if defined(__x86_64__)
 
+/* Replaces v[0] and v[1] by what was there; it is `wanted` now, if the two were equal. */
+static inline bool
+hed_exchange_16(void *at, uint64_t *v, const uint64_t *wanted)
+{
+    bool done;
+
+    __asm__ volatile("lock cmpxchg16b %[at]"
+                     : [at] "+m"(*(char(*)[16])at), "+a"(v[0]), "+d"(v[1]), "=@ccz"(done)
+                     : "b"(wanted[0]), "c"(wanted[1])
+                     : "memory");
+    return done;
+}
+
+static inline void
+hed_load_locked_16(const void *from, void *to)
+{
+    uint64_t v[2] = {0, 0};
+    const uint64_t same[2] = {0, 0};
+
+    (void)hed_exchange_16((void *)(uintptr_t)from, v, same);
+    memcpy(to, v, 16);
+}
+
+static inline void
+hed_store_locked_16(void *to, const void *from)
+{
+    uint64_t v[2] = {0, 0}, wanted[2];
+
+    memcpy(wanted, from, 16);
+    while (!hed_exchange_16(to, v, wanted))
+        ;
+}
+
 /* No barrier is needed: x86-64 keeps the order of loads and that of stores. */
 static inline void
 hed_load_whole_16(const void *from, void *to)
 {
     long long v __attribute__((vector_size(16)));
 
+    if (!hed_has_plain_16()) {
+        hed_load_locked_16(from, to);
+        return;
+    }
     __asm__ volatile("movdqa %1, %0" : "=x"(v) : "m"(*(const char(*)[16])from) : "memory");
     memcpy(to, &v, 16);
 }
@@ -63,17 +114,54 @@ hed_store_whole_16(void *to, const void *from)
 {
     long long v __attribute__((vector_size(16)));
 
+    if (!hed_has_plain_16()) {
+        hed_store_locked_16(to, from);
+        return;
+    }
     memcpy(&v, from, 16);
     __asm__ volatile("movdqa %1, %0" : "=m"(*(char(*)[16])to) : "x"(v) : "memory");
 }
 
 #elif defined(__aarch64__)
 
+/* A pair is known to be one if what was read can be written back. */
+static inline void
+hed_load_locked_16(const void *from, void *to)
+{
+    uint64_t v[2], failed;
+
+    __asm__ volatile("1: ldaxp %[low], %[high], [%[at]]\n"
+                     "stxp %w[failed], %[low], %[high], [%[at]]\n"
+                     "cbnz %w[failed], 1b\n"
+                     : [low] "=&r"(v[0]), [high] "=&r"(v[1]), [failed] "=&r"(failed)
+                     : [at] "r"(from)
+                     : "memory");
+    memcpy(to, v, 16);
+}
+
+static inline void
+hed_store_locked_16(void *to, const void *from)
+{
+    uint64_t v[2], low, high, failed;
+
+    memcpy(v, from, 16);
+    __asm__ volatile("1: ldxp %[low], %[high], [%[at]]\n"
+                     "stlxp %w[failed], %[a], %[b], [%[at]]\n"
+                     "cbnz %w[failed], 1b\n"
+                     : [low] "=&r"(low), [high] "=&r"(high), [failed] "=&r"(failed)
+                     : [at] "r"(to), [a] "r"(v[0]), [b] "r"(v[1])
+                     : "memory");
+}
+
 static inline void
 hed_load_whole_16(const void *from, void *to)
 {
     uint64_t v[2];
 
+    if (!hed_has_plain_16()) {
+        hed_load_locked_16(from, to);
+        return;
+    }
     __asm__ volatile("ldp %0, %1, %2\n\tdmb ishld"
                      : "=r"(v[0]), "=r"(v[1])
                      : "Ump"(*(const __int128 *)from)
@@ -86,6 +174,10 @@ hed_store_whole_16(void *to, const void *from)
 {
     uint64_t v[2];
 
+    if (!hed_has_plain_16()) {
+        hed_store_locked_16(to, from);
+        return;
+    }
     memcpy(v, from, 16);
     __asm__ volatile("dmb ish\n\tstp %1, %2, %0"
                      : "=Ump"(*(__int128 *)to)

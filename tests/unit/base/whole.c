@@ -97,8 +97,62 @@ words_are_copied_whole(void **state)
     assert_int_equal(w.torn, 0);
 }
 
+struct pair {
+    _Alignas(16) uint64_t words[2];
+    _Atomic bool started, stop;
+    void (*store)(void *to, const void *from);
+};
+
+static void *
+write_pairs(void *arg)
+{
+    struct pair *p = arg;
+
+    for (uint64_t i = 1; !atomic_load(&p->stop); i++) {
+        const uint64_t both[2] = {i, i};
+
+        p->store(p->words, both);
+        atomic_store(&p->started, true);
+    }
+    return NULL;
+}
+
+/* As this processor does it, and as older ones do. */
+static void
+pairs_are_moved_whole(void **state)
+{
+    static const struct {
+        void (*load)(const void *from, void *to);
+        void (*store)(void *to, const void *from);
+    } ways[] = {{hed_load_whole_16, hed_store_whole_16},
+                {hed_load_locked_16, hed_store_locked_16},
+                {hed_load_whole_16, hed_store_locked_16}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct pair p = {.store = ways[i].store};
+        uint64_t last = 0;
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, write_pairs, &p), 0);
+        while (!atomic_load(&p.started))
+            ;
+        for (uint32_t k = 0; k < 20 * ROUNDS; k++) {
+            uint64_t v[2];
+
+            ways[i].load(p.words, v);
+            assert_int_equal(v[0], v[1]);
+            assert_true(v[0] >= last);
+            last = v[0];
+        }
+        atomic_store(&p.stop, true);
+        pthread_join(thread, NULL);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_size_is_moved),
+    cmocka_unit_test(pairs_are_moved_whole),
     cmocka_unit_test(copies_are_those_of_memmove),
     cmocka_unit_test(words_are_copied_whole),
 };

@@ -1,8 +1,6 @@
 /* ld and st in all spaces and orders, and memory on the stack. */
 #include "ptx/lower/lower.h"
 
-#include <string.h>
-
 #include "ptx/lower/family/family.h"
 
 struct hed_ptx_operand
@@ -99,14 +97,18 @@ struct words {
     bool paired;      /* two of them are one access */
 };
 
-/* Does the processor load and store 16 bytes at once? These are the features with which LLVM does
- * so for an atomic i128. */
+/* Does LLVM make one access of an atomic i128, and no call to a library? Without FEAT_LSE2 or AVX
+ * it is a compare-and-exchange. Two accesses would not do: CUB's scans read {status, value}, NCCL
+ * {data, flag}, so no order of the two is right for both. */
 static bool
 has_whole_16(const struct hed_lower *l)
 {
-    const char *f = l->options->features ? l->options->features : "";
-
-    return strstr(f, "+lse2") || (strstr(f, "+avx") && strstr(f, "+cx16"));
+#if defined(__aarch64__)
+    (void)l;
+    return true;
+#else
+    return hed_lower_has(l, "cx16");
+#endif
 }
 
 /* Changes an access with an order to one of words. False: there is nothing to join. */
@@ -120,13 +122,19 @@ join_access(struct hed_lower *l, const struct hed_ptx_operand *memory, struct he
         memory->kind == HED_PTX_OPERAND_VAR || memory->base == HED_PTX_OPERAND_VAR
             ? memory->var->align
             : whole;
+    const unsigned space = operand_space(l->inst->form, 0);
+    /* A block runs on one thread, which alone reaches its shared memory. */
+    const bool wide = whole >= 16 && align >= 16 && space != HED_PTX_SPACE_SHARED &&
+                      space != HED_PTX_SPACE_SHARED_CTA;
 
     if (how->order == LLVMAtomicOrderingNotAtomic || how->count == 1 || bytes > 8 || align < half)
         return false;
+    if (wide && !has_whole_16(l))
+        hed_lower_refuse(l, "16 bytes at once, on a processor without cmpxchg16b");
     *w = (struct words){.half = LLVMIntTypeInContext(l->context, half * 8),
                         .count = whole / half,
                         .each = half / bytes,
-                        .paired = whole >= 16 && align >= 16 && has_whole_16(l)};
+                        .paired = wide};
     how->type = w->paired ? l->i128 : w->half;
     how->count = w->paired ? w->count / 2 : w->count;
     how->align = whole < align ? whole : align;
