@@ -110,15 +110,6 @@ static void reduce_segments(const Round &round)
     expect_same(round, "SegmentedReduce sum", to.fetch(), want_sum);
     RUN_CUB(cub::DeviceSegmentedReduce::Min, from.at, to.at, segments, at.at, at.at + 1);
     expect_same(round, "SegmentedReduce min", to.fetch(), want_least);
-
-    Device<uint64_t> sorted(in.size());
-    std::vector<uint64_t> want = in;
-
-    for (int s = 0; s < segments; s++)
-        std::sort(want.begin() + offsets[s], want.begin() + offsets[s + 1]);
-    RUN_CUB(cub::DeviceSegmentedSort::SortKeys, from.at, sorted.at, (int)in.size(), segments,
-            at.at, at.at + 1);
-    expect_same(round, "SegmentedSort", sorted.fetch(), want);
 }
 
 static void count_levels(const Round &round)
