@@ -132,11 +132,17 @@ function(heddle_print_summary)
     get_property(rooms GLOBAL PROPERTY heddle_summary)
     set_property(GLOBAL PROPERTY heddle_summary "")
     list(JOIN HEDDLE_SANITIZE " " sanitizers)
+    set(unit_tests ${HEDDLE_CMOCKA})
+    set(why_no_tests "cmocka not found")
+    if(NOT HEDDLE_TESTS)
+        set(unit_tests OFF)
+        set(why_no_tests "HEDDLE_TESTS")
+    endif()
     foreach(pair "fuzzing;HEDDLE_FUZZ;libFuzzer;standalone driver"
                  "sanitizers;HEDDLE_SANITIZE;${sanitizers};none"
                  "warnings;HEDDLE_WERROR;are errors;are warnings"
                  "debug checks;HEDDLE_DEBUG;on;off"
-                 "unit tests;HEDDLE_CMOCKA;on;off (cmocka not found)"
+                 "unit tests;unit_tests;on;off (${why_no_tests})"
                  "cuda.h;HEDDLE_CUDA_INCLUDE;${HEDDLE_CUDA_INCLUDE};not found"
                  "nvcc;HEDDLE_NVCC;${HEDDLE_NVCC};not found")
         list(GET pair 0 label)

@@ -195,18 +195,20 @@ _heddle_serve() {
         ;;
     --sandbox) _heddle_words "auto require off" "$cur" ;;
     --confine) _heddle_words "yes no" "$cur" ;;
+    --show-clients) _heddle_words "own all" "$cur" ;;
     --tls-ca | --tls-cert | --tls-key | --tls-deny | --token-file | --config) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --mode | --memory | --host-memory | --total-memory | --worker-memory | --worker-cpus | --worker-uids | --clients | --channels | \
         --spare | --rate | --per-source | --startups | --idle | --session | --kernel-time | --compile-time | --patience | --grace | \
-        --guest-timeout | --park-timeout | \
+        --guest-timeout | --park-timeout | --parked | --parked-per-source | \
+        --images-client | --images-total | --images-reserve | \
         --evict) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
             --allow-gid --memory --host-memory --total-memory --clients --channels --spare --rate --per-source
             --startups --idle --session
-            --kernel-time --compile-time --patience --grace --guest-timeout --park-timeout --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --images --sandbox
+            --kernel-time --compile-time --patience --grace --guest-timeout --park-timeout --parked --parked-per-source --tls-ca --tls-cert --tls-key --tls-deny --token-file --insecure --show-clients --images --images-client --images-total --images-reserve --sandbox
             --confine --worker-uids --worker-memory --worker-cpus --config --log --list --status --json --evict --drain --to --help" "$cur"
         ;;
     esac

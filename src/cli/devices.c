@@ -235,6 +235,7 @@ hed_cli_devices(int argc, char **argv)
     int option;
 
     hed_env_init(&env, environ);
+    hed_config_init(&config);
     while ((option = hed_cli_opts_next(&o)) >= 0) {
         if (option == OPT_HELP) {
             fputs(usage, stdout);
@@ -243,6 +244,10 @@ hed_cli_devices(int argc, char **argv)
         }
         if (option == OPT_JSON)
             json = true;
+        if (option == OPT_GPU && hed_config_set(&config, "gpu", o.value, &why) != 0) {
+            hed_cli_say("devices: --%s", why.text);
+            goto out;
+        }
         if (option == OPT_GPU)
             hed_env_set_setting(&env, "gpu", o.value);
     }

@@ -1,4 +1,4 @@
-/* A trace as Chrome trace events: JSON that Perfetto and chrome://tracing open.
+/* A trace as Chrome trace events: JSON that Perfetto opens.
  *
  *     process "PROGRAM"                    a track for each thread: calls (X), ranges (B, E),
  *                                          marks (i)

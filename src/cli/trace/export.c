@@ -23,7 +23,7 @@
 static const char usage[] =
     "usage: heddle trace export --chrome FILE [-o OUT]\n\n"
     "Writes a JSON file of Chrome trace events, with one track for each thread and\n"
-    "one for each CUDA stream. https://ui.perfetto.dev and chrome://tracing open it.\n\n"
+    "one for each CUDA stream. https://ui.perfetto.dev opens it.\n\n"
     "  --chrome          write Chrome trace events (the only format so far)\n"
     "  -o, --output OUT  write to OUT, or to standard output if OUT is - (default:\n"
     "                    FILE.json)\n"
@@ -193,7 +193,7 @@ export_file(const char *input, const char *output)
         if (out.file != stdout) {
             fputs("wrote ", stderr);
             hed_cli_put(stderr, output);
-            fputs(": open it in https://ui.perfetto.dev or chrome://tracing\n", stderr);
+            fputs(": open it in https://ui.perfetto.dev\n", stderr);
         }
     }
 done:

@@ -18,7 +18,7 @@ static const struct hed_cli_group group = {
         {
             {"show", hed_cli_trace_show, "list the calls, one per line"},
             {"summary", hed_cli_trace_summary, "count and time the calls of each function"},
-            {"export", hed_cli_trace_export, "write a file for Perfetto and chrome://tracing"},
+            {"export", hed_cli_trace_export, "write a timeline for Perfetto"},
         },
 };
 

@@ -175,7 +175,7 @@ find_vm_guest(const char *command, const struct words *w, uint64_t size, struct 
         return HED_EXIT_FAILED;
     }
 
-    const bool listens = g->server == HED_CLI_SERVER_LISTENS;
+    const bool listens = g->server == HED_CLI_SERVER_LISTENS || g->server == HED_CLI_SERVER_IN_USE;
 
     if (!listens)
         say_start(command, g, w->size ? size : HED_WINDOW_USUAL, w->size != NULL);

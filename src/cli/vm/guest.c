@@ -15,6 +15,28 @@
 #include "base/str.h"
 #include "cli/vm/vm.h"
 
+/* The socket that a server has accepted a connection with has the name of the one it listens on.
+ * The kernel lists all: "Num RefCount Protocol Flags Type St Inode Path", St 3 is connected. */
+static bool
+is_connected(const char *path)
+{
+    char line[HED_VM_PATH + 128];
+    FILE *f = fopen("/proc/net/unix", "re");
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f)) {
+        unsigned state = 0;
+        int at = 0;
+
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "%*s %*s %*s %*s %*s %x %*s %n", &state, &at) == 1 && at > 0)
+            found = state == 3 && strcmp(line + at, path) == 0;
+    }
+    if (f)
+        (void)fclose(f);
+    return found;
+}
+
 /* A datagram socket cannot be connected to the server's, so the server does not notice, but the
  * kernel says whether a process has it. A real connection would be taken for QEMU. */
 static enum hed_cli_server
@@ -31,7 +53,7 @@ look_for_server(const char *path)
         (void)close(fd);
     switch (e) {
     case EPROTOTYPE:
-        return HED_CLI_SERVER_LISTENS;
+        return is_connected(path) ? HED_CLI_SERVER_IN_USE : HED_CLI_SERVER_LISTENS;
     case ENOENT:
     case ENOTDIR:
         return HED_CLI_SERVER_NONE;

@@ -16,7 +16,7 @@ static const char usage[] =
     "\n"
     "Shows the guests that servers of this user listen for\n"
     "(heddle serve --listen vm:NAME): the name, the size of the window, and whether\n"
-    "the server is there.\n"
+    "the server is there, and QEMU connected to it.\n"
     "\n"
     "  --json       print JSON\n"
     "  -h, --help   show this help\n"
@@ -33,9 +33,8 @@ static const struct hed_cli_opt options[] = {
 };
 
 static const char *const server_names[] = {
-    [HED_CLI_SERVER_NONE] = "none",
-    [HED_CLI_SERVER_GONE] = "gone",
-    [HED_CLI_SERVER_LISTENS] = "listens",
+    [HED_CLI_SERVER_NONE] = "none",       [HED_CLI_SERVER_GONE] = "gone",
+    [HED_CLI_SERVER_LISTENS] = "listens", [HED_CLI_SERVER_IN_USE] = "connected",
     [HED_CLI_SERVER_UNKNOWN] = "unknown",
 };
 

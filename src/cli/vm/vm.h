@@ -28,6 +28,7 @@ enum hed_cli_server {
     HED_CLI_SERVER_NONE,    /* there is no socket */
     HED_CLI_SERVER_GONE,    /* there is a socket, but no process has it */
     HED_CLI_SERVER_LISTENS, /* a process has the socket */
+    HED_CLI_SERVER_IN_USE,  /* and QEMU is connected to it */
     HED_CLI_SERVER_UNKNOWN, /* this user may not use the socket */
 };
 

@@ -139,11 +139,13 @@ hed_probe_ready(struct hed_server *s)
     const size_t size = HED_DESK_DEVICES * sizeof s->ledger.total[0];
 
     /* Fewer bytes than a pipe passes at once. */
-    if (read(s->probe, s->ledger.total, size) != (ssize_t)size) {
-        memset(s->ledger.total, 0, sizeof s->ledger.total);
+    const bool known = read(s->probe, s->ledger.total, size) == (ssize_t)size;
+
+    if (!known)
+        memset(s->ledger.total, 0, size);
+    if (!known && !s->plan.driver)
         hed_warn(SERVER, "cannot find out how much memory the devices have: what all clients have "
                          "together is not limited");
-    }
     hed_ledger_changed(&s->ledger);
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->probe, NULL);
     (void)close(s->probe);
@@ -151,5 +153,13 @@ hed_probe_ready(struct hed_server *s)
     for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
         if (s->children[i].pid && s->children[i].desk >= 0)
             hed_desk_open(s, &s->children[i]);
+    }
+    /* A server that could serve nobody must not look healthy to whoever watches it. */
+    if (!known && s->plan.driver) {
+        hed_error(SERVER, "--gpu %s cannot be used on this machine", s->options->gpu);
+        s->useless = true;
+        hed_server_stop(s, "no GPU");
+    } else if (!s->stopping) {
+        hed_server_ready(s);
     }
 }

@@ -324,6 +324,7 @@ struct hed_server {
     uint64_t accepted, refused, served;
 
     bool stopping, killed;
+    bool useless;     /* it stops, because no worker could use the GPU */
     uint64_t stop_ns; /* when the next, harder step of stopping is due */
 };
 
@@ -331,6 +332,11 @@ struct hed_server {
  * an error and its reason if the server could not start. */
 int hed_server_run(const struct hed_server_options *o, int count, char **words,
                    struct hed_why *why);
+
+/* The server can be used: tells the log and systemd. */
+void hed_server_ready(const struct hed_server *s);
+/* Stops; another time, it stops harder. */
+void hed_server_stop(struct hed_server *s, const char *why);
 
 /* ---- reload.c -------------------------------------------------------------------------------- */
 

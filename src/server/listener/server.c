@@ -49,8 +49,8 @@ open_signals(struct hed_server *s)
     return s->signals < 0 ? -1 : epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &e);
 }
 
-static void
-stop_serving(struct hed_server *s, const char *why)
+void
+hed_server_stop(struct hed_server *s, const char *why)
 {
     if (!s->stopping) {
         s->stopping = true;
@@ -80,7 +80,7 @@ take_signals(struct hed_server *s)
 
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-            stop_serving(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+            hed_server_stop(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
         else if (info.ssi_signo == SIGHUP)
             hed_server_reload(s);
     }
@@ -144,7 +144,7 @@ run_loop(struct hed_server *s)
         if (s->deaf && hed_now_ns() >= s->deaf_until_ns)
             hed_listen_pause(s, false);
         if (s->stopping && hed_now_ns() >= s->stop_ns)
-            stop_serving(s, "time is up");
+            hed_server_stop(s, "time is up");
     }
 }
 
@@ -211,6 +211,13 @@ notify_ready(void)
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
         hed_warn(SERVER, "cannot notify systemd: %m");
     (void)close(fd);
+}
+
+void
+hed_server_ready(const struct hed_server *s)
+{
+    hed_info(SERVER, "heddle " HED_VERSION " serves --gpu %s", s->options->gpu);
+    notify_ready();
 }
 
 static const char *
@@ -285,8 +292,6 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
     const int err = start_serving(s, why);
 
     if (!err) {
-        hed_info(SERVER, "heddle " HED_VERSION " serves --gpu %s", o->gpu);
-        notify_ready();
         run_loop(s);
         hed_info(SERVER, "stopped after %llu client%s", (unsigned long long)s->served,
                  s->served == 1 ? "" : "s");
@@ -302,5 +307,9 @@ hed_server_run(const struct hed_server_options *o, int count, char **words, stru
         (void)close(s->epoll);
     if (s->probe >= 0)
         (void)close(s->probe);
+    if (!err && s->useless) {
+        hed_why_set(why, "no client could be served: the GPU cannot be used; the log says why");
+        return HED_ENOTFOUND;
+    }
     return err;
 }

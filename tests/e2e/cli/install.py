@@ -76,6 +76,11 @@ class Components(Case):
         self.install("heddle-server")
         self.assertEqual({os.path.basename(path) for path in self.files()},
                          {"heddled", "heddled.service"})
+        # The prefix of the installation, not that of the configuration.
+        unit, = (path for path in self.files() if path.endswith("heddled.service"))
+        program, = (path for path in self.files() if path.endswith("heddled"))
+        with open(os.path.join(self.prefix, unit), encoding="utf-8") as f:
+            self.assertIn(f"ExecStart={os.path.join(self.prefix, program)} ", f.read())
 
     def test_the_developers_files(self):
         self.install("libheddle-dev")

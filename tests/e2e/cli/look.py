@@ -165,6 +165,10 @@ class Doctor(Case):
 class Devices(Case):
     """The devices as programs would see them."""
 
+    def test_a_wrong_gpu_is_named_as_it_was_given(self):
+        r = self.expect(2, "devices", "--gpu", "foo", says="devices: --gpu: there is no 'foo'")
+        self.assertNotIn("HEDDLE_GPU", r.stderr)
+
     def test_null_has_devices(self):
         r = self.expect(0, "devices", "--gpu", "null")
         self.assertRegex(r.stdout, r"^CUDA \d+\.\d+, \d+ devices? \(--gpu null\)\n")

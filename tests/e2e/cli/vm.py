@@ -265,6 +265,14 @@ class List(GuestCase):
         listening.setblocking(False)
         self.assertRaises(BlockingIOError, listening.accept)
 
+    def test_qemu_is_connected(self):
+        listening = self.serve(64 * MIB)
+        with socket.socket(socket.AF_UNIX) as qemu:
+            qemu.connect(self.socket)
+            with listening.accept()[0]:
+                self.assertEqual(self.row(), ["64", "MiB", "connected"])
+        self.assertEqual(self.row(), ["64", "MiB", "listens"])
+
     def test_a_server_is_gone(self):
         self.serve().close()
         self.assertEqual(self.row(), ["32", "MiB", "gone"])

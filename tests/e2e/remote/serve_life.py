@@ -101,6 +101,14 @@ class Words(Case):
             self.assertEqual(r.returncode, 1)
             self.assertIn(place, r.stderr)
 
+    def test_a_server_without_a_gpu_does_not_stay(self):
+        r = subprocess.run([HEDDLED, "--listen", f"unix:{self.dir}/s", "--gpu", "gpu"], text=True,
+                           env=clean_environment(HEDDLE_DRIVER="/there/is/none"),
+                           capture_output=True, timeout=PATIENCE)
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("--gpu gpu cannot be used on this machine", r.stderr)
+        self.assertNotIn("serves --gpu", r.stderr)
+
     def test_help_and_server_know_the_same_options(self):
         text = self.heddle("serve", "--help").stdout
         names = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE))
