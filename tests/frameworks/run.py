@@ -30,6 +30,7 @@ TOP = HERE.parents[1]
 FRAMEWORKS = {
     "torch": ("torch", "torch"),
     "torch_train": ("torch", "torch"),
+    "torch_distributed": ("torch", "torch"),
     "transformers": ("torch", "transformers"),
     "triton": ("torch", "triton"),
     "cupy": ("cupy", "cupy-cuda13x"),
