@@ -29,7 +29,7 @@ def all_programs():
     """{name: (sources, nvcc's flags, arguments)}"""
     found = {f"cu/{s.stem}": ([s], ["-std=c++17", "-O2"], []) for s in sorted(CU.glob("*.cu"))}
     for name in ("array", "streams", "system_atomics", "conditional", "constants",
-                 "warp_synchronous", "borrow"):
+                 "warp_synchronous", "borrow", "sparse"):
         found[name] = ([PROGRAMS / f"{name}.cu"], ["-O1"], [])
     found["array shared"] = ([PROGRAMS / "array.cu"], ["-O1", "-cudart", "shared"], [])
     found["array packed"] = ([PROGRAMS / "array.cu"], ["-O1", "-Xfatbin", "-compress-all"], [])

@@ -22,123 +22,7 @@
 #include "ptx/run/group.h"
 #include "ptx/run/small_float.h"
 
-#define A_MAX (16 * 256) /* elements of mma.m16n8k256, on single bits */
-#define B_MAX (256 * 8)
-#define C_MAX (16 * 16)
-
-static bool
-is_integer_type(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_S8:
-    case HED_PTX_TYPE_U8:
-    case HED_PTX_TYPE_S4:
-    case HED_PTX_TYPE_U4:
-    case HED_PTX_TYPE_B1:
-    case HED_PTX_TYPE_S32:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool
-hed_ptx_is_matrix_type(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_F16:
-    case HED_PTX_TYPE_BF16:
-    case HED_PTX_TYPE_TF32:
-    case HED_PTX_TYPE_F32:
-    case HED_PTX_TYPE_F64:
-    case HED_PTX_TYPE_E4M3:
-    case HED_PTX_TYPE_E5M2:
-        return true;
-    default:
-        return is_integer_type(t);
-    }
-}
-
-/* The numbers of a type in a register. */
-static unsigned
-numbers_in_word(enum hed_ptx_type t)
-{
-    const unsigned bits = hed_ptx_types[t].bits;
-
-    return bits >= 32 ? 1 : 32 / bits;
-}
-
-bool
-hed_ptx_is_fragment_shape(unsigned rows, unsigned columns)
-{
-    return rows * columns >= HED_PTX_LANES && rows * columns % HED_PTX_LANES == 0;
-}
-
-/* The parser takes any numbers for a shape. element_cell() stays inside of these. */
-static bool
-is_product_shape(const struct hed_ptx_mma *m)
-{
-    const unsigned k = m->k & HED_PTX_MMA_K;
-
-    if (m->m * k > A_MAX || m->n * k > B_MAX || m->m * m->n > C_MAX)
-        return false;
-    if (m->k & HED_PTX_MMA_WMMA)
-        return hed_ptx_is_fragment_shape(m->m, k) && hed_ptx_is_fragment_shape(k, m->n) &&
-               hed_ptx_is_fragment_shape(m->m, m->n);
-    return (m->m == 8 || m->m == 16) && m->n == 8 && k > 0 &&
-           k % (4 * numbers_in_word(m->a)) == 0 && k % (4 * numbers_in_word(m->b)) == 0;
-}
-
-const char *
-hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m)
-{
-    const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
-                            HED_PTX_FLAG(KIND_MXF8F6F4) | HED_PTX_FLAG(KIND_MXF4) |
-                            HED_PTX_FLAG(KIND_MXF4NVF4) | HED_PTX_FLAG(BLOCK_SCALE);
-    const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
-    const bool is_short = is_wmma && f->ntypes < 4; /* names only d and c: the factors are halves */
-
-    *m = (struct hed_ptx_mma){
-        .m = (uint8_t)f->m,
-        .n = (uint8_t)f->n,
-        .k = f->k,
-        .d = f->types[0],
-        .a = is_short ? HED_PTX_TYPE_F16 : f->types[1],
-        .b = is_short ? HED_PTX_TYPE_F16 : f->types[2],
-        .c = f->types[is_short ? f->ntypes - 1 : 3],
-    };
-    m->k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
-    m->k |= f->flags & HED_PTX_FLAG(SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
-    m->k |= f->oper == HED_PTX_OPER_AND ? HED_PTX_MMA_AND : 0;
-    if (f->flags & others)
-        return "sparse and scaled matrices are not supported";
-    if (!hed_ptx_is_matrix_type(m->d) || !hed_ptx_is_matrix_type(m->a) ||
-        !hed_ptx_is_matrix_type(m->b) || !hed_ptx_is_matrix_type(m->c))
-        return "matrices of this type are not supported";
-    if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
-        return "m8n8k4 of halves is not supported";
-    if (f->m > 32 || f->n > 32 || f->k > 256 || !is_product_shape(m))
-        return "this shape is not supported";
-    return NULL;
-}
-
-uint64_t
-hed_ptx_mma_pack(const struct hed_ptx_mma *m)
-{
-    uint64_t arg = 0;
-
-    memcpy(&arg, m, sizeof(*m));
-    return arg;
-}
-
-uint64_t
-hed_ptx_wmma_pack(const struct hed_ptx_wmma *w)
-{
-    uint64_t arg = 0;
-
-    memcpy(&arg, w, sizeof(*w));
-    return arg;
-}
+#define SPARSE_WORDS 2 /* metadata, and the selector */
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
@@ -311,7 +195,9 @@ fragment_of(enum part part, const struct hed_ptx_mma *m, enum hed_ptx_type t)
     struct fragment f = {
         .part = part,
         .rows = part == PART_B ? k : m->m,
-        .columns = part == PART_A ? k : m->n,
+        .columns = part == PART_B || part == PART_C ? m->n
+                   : m->k & HED_PTX_MMA_SPARSE      ? k / 2
+                                                    : k,
         .bits = hed_ptx_types[t].bits,
         .is_wmma = (m->k & HED_PTX_MMA_WMMA) != 0,
     };
@@ -328,7 +214,7 @@ void
 hed_ptx_mma_words(const struct hed_ptx_mma *m, unsigned *in, unsigned *out)
 {
     *in = fragment_of(PART_A, m, m->a).words + fragment_of(PART_B, m, m->b).words +
-          fragment_of(PART_C, m, m->c).words;
+          fragment_of(PART_C, m, m->c).words + (m->k & HED_PTX_MMA_SPARSE ? SPARSE_WORDS : 0);
     *out = fragment_of(PART_C, m, m->d).words;
 }
 
@@ -336,10 +222,10 @@ hed_ptx_mma_words(const struct hed_ptx_mma *m, unsigned *in, unsigned *out)
 
 /* It lies on the stack of a strand, so each array is only as large as it must be. */
 struct matrices {
-    unsigned columns, depth; /* n and k */
-    union number a[A_MAX];   /* by row */
-    union number b[B_MAX];   /* by column */
-    union number c[C_MAX];   /* by row */
+    unsigned columns, depth;           /* n and k */
+    union number a[HED_PTX_MMA_A_MAX]; /* by row */
+    union number b[HED_PTX_MMA_B_MAX]; /* by column */
+    union number c[HED_PTX_MMA_C_MAX]; /* by row */
 };
 
 static void
@@ -354,7 +240,7 @@ gather_fragment(struct matrices *x, const struct fragment *f, enum hed_ptx_type 
             const union number v = decode_number(t, get_element(w, n, f->bits));
 
             if (f->part == PART_A)
-                x->a[at.row * x->depth + at.column] = v;
+                x->a[at.row * f->columns + at.column] = v;
             else if (f->part == PART_B)
                 x->b[at.column * x->depth + at.row] = v;
             else
@@ -370,10 +256,9 @@ saturate_s32(int64_t v)
 }
 
 static union number
-dot_of_row(const struct hed_ptx_mma *m, const union number *a, const union number *b,
+dot_of_row(const struct hed_ptx_mma *m, unsigned k, const union number *a, const union number *b,
            union number c)
 {
-    const unsigned k = m->k & HED_PTX_MMA_K;
     float sum;
 
     if (m->a == HED_PTX_TYPE_B1) {
@@ -381,7 +266,7 @@ dot_of_row(const struct hed_ptx_mma *m, const union number *a, const union numbe
             c.i += m->k & HED_PTX_MMA_AND ? a[i].i & b[i].i : a[i].i ^ b[i].i;
         return c;
     }
-    if (is_integer_type(m->a)) {
+    if (hed_ptx_is_integer_element(m->a)) {
         for (unsigned i = 0; i < k; i++)
             c.i += a[i].i * b[i].i;
         if (m->k & HED_PTX_MMA_SATURATE)
@@ -399,16 +284,65 @@ dot_of_row(const struct hed_ptx_mma *m, const union number *a, const union numbe
     return (union number){.f = (double)sum};
 }
 
+/* The product of a row that has its elements in some columns only. What b has in the others does
+ * not matter, even if it is no number. */
+static void
+multiply_sparse_row(struct matrices *x, const struct hed_ptx_mma *m, const uint32_t *metadata,
+                    unsigned selector, unsigned row)
+{
+    const unsigned there = x->depth / 2;
+    uint16_t columns[HED_PTX_MMA_DEPTH_MAX / 2];
+    union number b[HED_PTX_MMA_DEPTH_MAX / 2];
+
+    hed_ptx_mma_columns(m, metadata, selector, row, columns);
+    for (unsigned n = 0; n < x->columns; n++) {
+        for (unsigned i = 0; i < there; i++)
+            b[i] = x->b[n * x->depth + columns[i]];
+        x->c[row * x->columns + n] =
+            dot_of_row(m, there, x->a + (size_t)row * there, b, x->c[row * x->columns + n]);
+    }
+}
+
+/* skip: the words before the metadata. */
+static void
+multiply_sparse(struct matrices *x, const struct hed_ptx_mma *m, void *const *data, unsigned skip,
+                uint64_t arg)
+{
+    uint32_t metadata[HED_PTX_LANES] = {0}, selector = 0;
+
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = lane_words(data, lane, skip, arg);
+
+        if (w.first) {
+            metadata[lane] = *word_at(w, 0);
+            selector = *word_at(w, 1) & 3;
+        }
+    }
+    for (unsigned row = 0; row < m->m; row++)
+        multiply_sparse_row(x, m, metadata, selector, row);
+}
+
+static void
+multiply_dense(struct matrices *x, const struct hed_ptx_mma *m)
+{
+    for (unsigned row = 0; row < m->m; row++)
+        for (unsigned column = 0; column < m->n; column++)
+            x->c[row * m->n + column] =
+                dot_of_row(m, x->depth, x->a + (size_t)row * x->depth,
+                           x->b + (size_t)column * x->depth, x->c[row * m->n + column]);
+}
+
 void
 hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
+    unsigned in, out;
     struct matrices x;
     struct hed_ptx_mma m;
 
     (void)mask;
     memcpy(&m, &arg, sizeof(m));
     m.c &= 0x7f; /* HED_RT_STRIDED is above it */
-    if (hed_ptx_mma_usual(data, &m, arg & HED_RT_STRIDED) || !is_product_shape(&m))
+    if (hed_ptx_mma_usual(data, &m, arg & HED_RT_STRIDED) || !hed_ptx_is_product_shape(&m))
         return; /* hed_ptx_mma_describe() accepts no other shape */
     x.columns = m.n;
     x.depth = m.k & HED_PTX_MMA_K;
@@ -421,13 +355,13 @@ hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
     gather_fragment(&x, &a, m.a, data, 0, arg);
     gather_fragment(&x, &b, m.b, data, a.words, arg);
     gather_fragment(&x, &c, m.c, data, a.words + b.words, arg);
-    for (unsigned row = 0; row < m.m; row++) {
-        for (unsigned column = 0; column < m.n; column++)
-            x.c[row * m.n + column] = dot_of_row(&m, x.a + row * x.depth, x.b + column * x.depth,
-                                                 x.c[row * m.n + column]);
-    }
+    hed_ptx_mma_words(&m, &in, &out);
+    if (m.k & HED_PTX_MMA_SPARSE)
+        multiply_sparse(&x, &m, data, in - SPARSE_WORDS, arg);
+    else
+        multiply_dense(&x, &m);
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = lane_words(data, lane, a.words + b.words + c.words, arg);
+        const struct words w = lane_words(data, lane, in, arg);
 
         for (unsigned n = 0; w.first && n < d.count; n++) {
             const struct cell at = element_cell(&d, lane, n);

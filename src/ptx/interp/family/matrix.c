@@ -136,6 +136,10 @@ hed_interp_op_mma(struct interp_decoder *d)
     add_registers(d, c, &o[1], m.a, false);
     add_registers(d, c, &o[2], m.b, false);
     add_registers(d, c, &o[3], m.c, false);
+    if (m.k & HED_PTX_MMA_SPARSE) {
+        add_registers(d, c, &o[4], HED_PTX_TYPE_B32, false);
+        add_matrix_word(d, c, hed_interp_operand(d, 5, HED_PTX_TYPE_U32), 4, false);
+    }
     add_registers(d, c, &o[0], m.d, true);
     hed_ptx_mma_words(&m, &nin, &nout);
     if (c->nin != nin || c->nout != nout) {

@@ -111,6 +111,10 @@ hed_op_mma(struct hed_lower *l)
     add_fragment(l, &in, &o[1], m.a);
     add_fragment(l, &in, &o[2], m.b);
     add_fragment(l, &in, &o[3], m.c);
+    if (m.k & HED_PTX_MMA_SPARSE) {
+        add_fragment(l, &in, &o[4], HED_PTX_TYPE_B32);
+        add_fragment_word(l, &in, hed_lower_get(l, &o[5], HED_PTX_TYPE_U32));
+    }
     hed_ptx_mma_words(&m, &nin, &nout);
     if (in.count != nin || fragment_words(&o[0], m.d) != nout) {
         hed_lower_refuse(l, "the registers do not hold such matrices");
