@@ -97,6 +97,7 @@ op(0x1a9, "3", "ATOMG.e.swap_test.evict.atom_type.scope", "P@81, Rd, [plain], Rb
 op(0x18e, "9", "RED.e.red_op.evict.atom_type.scope", "[global_red], Rb", until=89)
 archs()
 op(0x18c, "3", "ATOMS.atom_op.shared_type", "Rd, [shared], Rb")
+op(0x18c, "9", "ATOMS.atom_op.shared_type", "Rd, [shared_store_ur], Rb", since=80)
 op(0x18c, "f", "ATOMS.POPC.INC.32", "Rd, [shared_store_ur]")
 op(0x18d, "3", "ATOMS.swap.shared_type", "Rd, [shared], Rb, Rc")
 op(0x1aa, "3", "QSPC.e.space", "P@81, Rd, [plain]")

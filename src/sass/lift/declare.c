@@ -267,7 +267,20 @@ align_of_param(uint64_t end, uint32_t offset)
 }
 
 /* A parameter may be aligned to more than its bank is: it begins with a gap. On our CPU, which lays
- * parameters out as the cubin says, a parameter that nobody reads fills it. */
+ * parameters out as the cubin says, a parameter that nobody reads fills it. A GPU's driver lays
+ * them out anew, by their alignment in the bank, and our text knows them by their names. */
+static uint32_t
+align_of_gap(struct lift *l, uint64_t end, uint32_t offset)
+{
+    const uint32_t bank = l->code.kernel->param_bank;
+    const uint32_t align =
+        l->use == HED_SASS_FOR_GPU ? align_of_param(bank + end, bank + offset) : offset > end;
+
+    if (!align)
+        hed_lift_refuse(l, "parameters with gaps");
+    return align;
+}
+
 static void
 declare_params(struct lift *l, struct hed_buf *b)
 {
@@ -278,19 +291,20 @@ declare_params(struct lift *l, struct hed_buf *b)
     for (uint32_t i = 0; i < param_count(k); i++) {
         const struct hed_cubin_param p = param_of(k, i);
         const bool has_gap = i ? !align_of_param(end, p.offset) : p.offset != 0;
+        uint32_t align = has_gap ? align_of_gap(l, end, p.offset) : 0;
 
-        if (has_gap && (l->use == HED_SASS_FOR_GPU || p.offset <= end)) {
-            hed_lift_refuse(l, "parameters with gaps");
+        if (has_gap && !align)
             return;
-        }
-        if (has_gap) {
+        if (has_gap && l->use == HED_SASS_FOR_CPU) {
             hed_buf_addf(b, "%s.param .align 1 .b8 heddle_gap%u[%" PRIu64 "]", comma, i,
                          p.offset - end);
             comma = ", ";
             end = p.offset;
+            align = 0;
         }
-        hed_buf_addf(b, "%s.param .align %u .b8 heddle_param%u[%u]", comma,
-                     i || has_gap ? align_of_param(end, p.offset) : 16, i, p.size);
+        if (!align)
+            align = i || has_gap ? align_of_param(end, p.offset) : 16;
+        hed_buf_addf(b, "%s.param .align %u .b8 heddle_param%u[%u]", comma, align, i, p.size);
         comma = ", ";
         end = (uint64_t)p.offset + p.size;
     }

@@ -75,6 +75,9 @@ __global__ void multiply(sparse_lane *lanes, int which)
 #if __CUDA_ARCH__ >= 890
         OF_1(14, FLOATS_4, SPARSE_MMA("m16n8k64", "f32.e4m3.e4m3.f32"))
 #endif
+    default:
+        l->unused[0] = 1; // this code has no such instruction
+        break;
     }
     for (int i = 0; i < 4; i++)
         l->d[i] = d[i];
@@ -84,21 +87,19 @@ int main()
 {
     sparse_lane lanes[32], *place;
     int product[16][8], bad = 0;
-    cudaDeviceProp of;
 
-    cudaGetDeviceProperties(&of, 0);
     cudaMalloc(&place, sizeof lanes);
     for (unsigned i = 0; i < SPARSE_CASES; i++)
         for (unsigned selector = 0; selector < sparse_cases[i].selectors; selector++) {
             unsigned wrong = 0;
 
-            if (sparse_cases[i].kind == SPARSE_E4M3 && of.major * 10 + of.minor < 89)
-                continue;
             for (unsigned seed = 1; seed <= 8; seed++) {
                 sparse_fill(&sparse_cases[i], selector, seed * 7919, lanes, product);
                 cudaMemcpy(place, lanes, sizeof lanes, cudaMemcpyHostToDevice);
                 multiply<<<1, 32>>>(place, i * 4 + selector);
                 cudaMemcpy(lanes, place, sizeof lanes, cudaMemcpyDeviceToHost);
+                if (sparse_cases[i].kind == SPARSE_E4M3 && lanes[0].unused[0])
+                    break;
                 wrong += sparse_count_wrong(&sparse_cases[i], lanes, product);
             }
             printf("%s, selector %u: %u wrong\n", sparse_cases[i].name, selector, wrong);
