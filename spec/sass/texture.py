@@ -53,13 +53,14 @@ field("elements", 72, None, "R", None, "RG", None, None, None, None, None, None,
       None, None, "")
 memory("surface", offset=(0, 0))
 
-for code, load, reduce, place in ((0, "b", "5", FROM), (1, "9", "3", "Rc")):
+for code, load, reduce, place, since in ((0, "b", "5", FROM, 80), (1, "9", "3", "Rc", 80),
+                                         (0, "f", "f", IN_UR[:-2], 90)):
     op(0x199 + code, load, "SULD.D.bytes_apart.surface.evict.size.load_scope.outside",
-       f"P@81?, Rd, [surface], {place}", since=80)
+       f"P@81?, Rd, [surface], {place}", since=since)
     op(0x19b + code, load, "SUST.P.surface.evict.scope.elements.outside",
-       f"[surface], Rb, {place}", since=80)
+       f"[surface], Rb, {place}", since=since)
     op(0x19d + code, load, "SUST.D.bytes_apart.surface.evict.size.scope.outside",
-       f"[surface], Rb, {place}", since=80)
+       f"[surface], Rb, {place}", since=since)
     op(0x19f + code, reduce,
        "SURED.D.bytes_apart.surface.red_op.evict.surface_type.scope.outside",
-       f"[surface], Rb, {place}")
+       f"[surface], Rb, {place}", since=since if since > 80 else 0)

@@ -19,6 +19,11 @@
 #define R_CUDA_ABS32_LO_32 56
 #define R_CUDA_ABS32_HI_32 57
 #define R_CUDA_ABS47_34 58
+/* Descriptors of functions: what a pointer to a function holds. Calls compare it, as they do an
+ * address. */
+#define R_CUDA_FUNC_DESC_64 35
+#define R_CUDA_FUNC_DESC32_LO_32 62
+#define R_CUDA_FUNC_DESC32_HI_32 63
 #define R_CUDA_ABS55_16_34 75 /* since sm_90: its lowest bits are apart */
 /* Hints when to switch to another warp do not matter. */
 #define R_CUDA_YIELD_OPCODE9_0 68
@@ -30,10 +35,13 @@ relocation_of(uint32_t type)
     switch (type) {
     case R_CUDA_64:
     case R_CUDA_G64:
+    case R_CUDA_FUNC_DESC_64:
         return LIFT_WHOLE;
     case R_CUDA_ABS32_LO_32:
+    case R_CUDA_FUNC_DESC32_LO_32:
         return LIFT_LOW;
     case R_CUDA_ABS32_HI_32:
+    case R_CUDA_FUNC_DESC32_HI_32:
         return LIFT_HIGH;
     case R_CUDA_ABS47_34:
     case R_CUDA_ABS55_16_34:

@@ -86,6 +86,17 @@ converged(struct lift *l)
     return x;
 }
 
+/* BRA.ANY: does the guard of any lane that runs here hold? */
+static const char *
+taken_by_any(struct lift *l)
+{
+    const char *all = hed_lift_temp(l, 't'), *x = hed_lift_temp(l, 'x');
+
+    hed_lift_calc(l, "activemask.b32 %s", all);
+    hed_lift_calc(l, "vote.sync.any.pred %s, %s, %s", x, hed_lift_guard(l), all);
+    return x;
+}
+
 static struct condition
 condition_of(struct lift *l, bool is_branch)
 {
@@ -99,8 +110,11 @@ condition_of(struct lift *l, bool is_branch)
             hed_lift_refuse(l, "a branch with two conditions");
         return (struct condition){.pred = converged(l)};
     }
-    if (is_branch && hed_lift_has(l, "ANY"))
-        hed_lift_refuse(l, "a branch that any lane takes for all");
+    if (is_branch && hed_lift_has(l, "ANY") && l->guarded) {
+        if (p)
+            hed_lift_refuse(l, "a branch with two conditions");
+        return (struct condition){.pred = taken_by_any(l)};
+    }
     if (is_branch && hed_lift_has_uniform_condition(l->inst)) {
         const char *u = hed_lift_pred(l, 24, &constant), *x;
 

@@ -29,7 +29,8 @@ acts_on_lanes(const struct hed_sass_inst *inst)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(inst->name, names[i]) == 0)
             return true;
-    return strcmp(inst->name, "BRA") == 0 && hed_sass_bits(inst, 33, 1);
+    return strcmp(inst->name, "BRA") == 0 &&
+           (hed_sass_bits(inst, 33, 1) || hed_lift_inst_has(inst, "ANY"));
 }
 
 /* Does it write to memory in which lanes may look for each other's values without a barrier? */

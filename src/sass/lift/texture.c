@@ -41,9 +41,13 @@ hed_lift_object(struct lift *l, const char *half)
 {
     const char *v, *q;
 
-    if ((l->inst->opcode & 0xe00) == 0xe00) { /* the last form has UR */
-        hed_lift_refuse(l, "a texture or surface whose object is in a uniform register");
-        return "%q0";
+    if ((l->inst->opcode & 0xe00) == 0xe00) { /* the last form has UR: the lower half again */
+        const struct hed_sass_operand ur = {.kind = HED_SASS_UREG,
+                                            .reg = (uint32_t)hed_sass_bits(l->inst, 40, 6)};
+
+        if (hed_sass_bits(l->inst, 46, 8))
+            hed_lift_refuse(l, "an object that is not at the beginning of a table");
+        half = hed_lift_word(l, &ur);
     }
     if (half) {
         q = hed_lift_temp(l, 'q');

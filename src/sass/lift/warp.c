@@ -234,17 +234,18 @@ hed_lift_reduce(struct lift *l)
                  hed_lift_def(l, hed_lift_operand(l, 0)), a, mask);
 }
 
-/* R2UR: the value of the lowest lane. The predicate says where a lane's own differs. */
+/* R2UR: the value of the lowest lane. The predicate says where a lane's own differs; with .OR, also
+ * where it was true before, so that both halves of a value are compared. */
 void
 hed_lift_to_uniform(struct lift *l)
 {
     const char *a = hed_lift_word(l, hed_lift_operand(l, 1)), *mask, *lane, *reverse, *t, *p;
+    const unsigned reg = (unsigned)hed_sass_bits(l->inst, 81, 3);
+    const bool adds = hed_lift_has(l, "OR") && reg != HED_SASS_PT;
     struct members m;
 
-    if (hed_lift_has(l, "OR")) {
-        hed_lift_refuse(l, "a reduction that is not known");
-        return;
-    }
+    if (adds)
+        l->pred_uses[l->index] |= (uint16_t)(1u << lift_pred_bit(reg, false));
     mask = running_lanes(l);
     m = find_members(l);
     reverse = hed_lift_temp(l, 't');
@@ -254,7 +255,9 @@ hed_lift_to_uniform(struct lift *l)
     hed_lift_calc(l, "clz.b32 %s, %s", lane, reverse);
     hed_lift_put(l, "shfl%s.idx.b32 %s, %s, %s, 0x1f%s", m.sync, t, a, lane, m.mask);
     p = hed_lift_def_pred(l, 81);
-    if (p)
+    if (p && adds)
+        hed_lift_put(l, "setp.ne.or.b32 %s, %s, %s, %s", p, a, t, p);
+    else if (p)
         hed_lift_put(l, "setp.ne.b32 %s, %s, %s", p, a, t);
     hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
 }
