@@ -387,7 +387,9 @@ log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
     char end[64];
     char error[40] = "";
 
-    if (c->evicted)
+    if (c->deserted)
+        (void)snprintf(end, sizeof end, "ended after its client");
+    else if (c->evicted)
         (void)snprintf(end, sizeof end, "was evicted");
     else if (WIFSIGNALED(how))
         (void)snprintf(end, sizeof end, "was killed by signal %d (%s)", WTERMSIG(how),
@@ -402,7 +404,7 @@ log_worker_end(const struct hed_server *s, const struct hed_child *c, int how)
      * found none comes again soon. */
     if (WIFEXITED(how) && (!line->program[0] || (how == 0 && atomic_load(&line->looks))))
         hed_debug(SERVER, "worker %d %s", (int)c->pid, end);
-    else if (how == 0 || s->stopping)
+    else if (how == 0 || s->stopping || c->deserted)
         hed_info(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,
                  program, end, messages, messages == 1 ? "" : "s", launches,
                  launches == 1 ? "" : "es", error);

@@ -273,6 +273,7 @@ struct hed_child { /* a worker */
     struct hed_worker_status *status;
     uint32_t session_ms; /* that it may take; 0 for no limit */
     bool evicted;        /* killed by --evict or a limit */
+    bool deserted;       /* the same, because its client died while it was parked */
     uint64_t kill_ns;    /* of one that was told so: when it is killed; 0: not */
     uint64_t behind_ns;  /* the round in which it could not take another connection */
 };
@@ -450,7 +451,7 @@ void hed_child_prepare(int *kept, size_t count);
 /* Is there a place for one more client of this origin? If all are taken, perhaps ends a parked
  * session of another. */
 bool hed_parked_make_room(struct hed_server *s, const struct hed_origin *newcomer);
-/* Ends parked sessions if there are too many. Returns when to look again, or UINT64_MAX. */
+/* Ends parked sessions if there are too many, and those whose clients have died. Returns when to look again, or UINT64_MAX. */
 uint64_t hed_parked_look(struct hed_server *s, uint64_t now_ns);
 
 /* ---- spare.c --------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
  * A worker says itself that it is parked; one that lies about it can only end itself, or count as a
  * client that is there.
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,6 +16,7 @@
 #include "base/number.h"
 #include "server/listener/listener.h"
 #include "server/status.h"
+#include "wire/link/link.h"
 
 #define LOOK_NS HED_NS_PER_S
 
@@ -108,6 +111,22 @@ hed_parked_make_room(struct hed_server *s, const struct hed_origin *newcomer)
     return true;
 }
 
+/* No connection tells that the client of a parked session has died. Only processes of this machine
+ * can be looked for. */
+static void
+end_deserted(struct hed_server *s)
+{
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        struct hed_child *c = &s->children[i];
+
+        if (!parked_since(c) || !c->link || !c->link->local || c->user.pid <= 0 ||
+            kill(c->user.pid, 0) == 0 || errno != ESRCH)
+            continue;
+        c->deserted = true;
+        (void)hed_child_evict(s, (uint64_t)c->pid);
+    }
+}
+
 uint64_t
 hed_parked_look(struct hed_server *s, uint64_t now_ns)
 {
@@ -120,6 +139,7 @@ hed_parked_look(struct hed_server *s, uint64_t now_ns)
     if (now_ns < s->parked_ns)
         return s->parked_ns;
     s->parked_ns = now_ns + LOOK_NS;
+    end_deserted(s);
     while (o->parked_source && (c = pick_parked_session(s, o->parked_source + 1, &all)) != NULL)
         end_parked(s, c, "too many others of its origin are, too (--parked-per-source)");
     while ((c = pick_parked_session(s, 1, &all)) != NULL && o->parked && all > o->parked)
