@@ -24,7 +24,9 @@ check_old_trace(const char *path)
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    if (fd < 0 && errno == ENOENT)
+    /* Whether there is one cannot be told in a folder that may not be entered. Then nothing can be
+     * written, either, and the check of the folder says so. */
+    if (fd < 0 && (errno == ENOENT || (errno == EACCES && lstat(path, &st) != 0)))
         return HED_EXIT_OK;
     if (fd < 0) {
         hed_cli_say("run: --trace '%s': cannot read the file that is there: %s", path,

@@ -335,7 +335,7 @@ hed_snap_writer_create(const struct hed_snap_files *files, int fd,
         goto out;
     err = hed_snap_pwrite(files, fd, &w->super, sizeof w->super, 0);
     if (err)
-        hed_why_set(why, "cannot write the snapshot: %s", hed_err_text(err));
+        hed_why_set(why, "cannot write the snapshot: %s", hed_snap_io_text(err));
 out:
     if (err)
         hed_snap_writer_free(w);

@@ -151,6 +151,22 @@ const struct hed_snap_files hed_snap_files_real = {
     .lock = real_lock,
 };
 
+static _Thread_local int last_error; /* errno of the last failure */
+
+static int
+note_io_error(int e)
+{
+    last_error = e;
+    return hed_err_from_errno(e);
+}
+
+const char *
+hed_snap_io_text(int err)
+{
+    return last_error && hed_err_from_errno(last_error) == err ? strerror(last_error)
+                                                               : hed_err_text(err);
+}
+
 int
 hed_snap_pread(const struct hed_snap_files *f, int fd, void *p, size_t n, uint64_t at)
 {
@@ -160,7 +176,7 @@ hed_snap_pread(const struct hed_snap_files *f, int fd, void *p, size_t n, uint64
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return got < 0 ? hed_err_from_errno(errno) : HED_ETRUNC;
+            return got < 0 ? note_io_error(errno) : HED_ETRUNC;
         to += got;
         at += (uint64_t)got;
         n -= (size_t)got;
@@ -179,7 +195,7 @@ hed_snap_pwrite(const struct hed_snap_files *f, int fd, const void *p, size_t n,
         if (put == 0)
             errno = ENOSPC; /* nothing was written, and nobody says why */
         if (put <= 0)
-            return hed_err_from_errno(errno);
+            return note_io_error(errno);
         from += put;
         at += (uint64_t)put;
         n -= (size_t)put;
@@ -194,7 +210,7 @@ hed_snap_datasync(const struct hed_snap_files *f, int fd)
 {
     while (f->datasync(f->state, fd) != 0) {
         if (errno != EINTR)
-            return hed_err_from_errno(errno);
+            return note_io_error(errno);
     }
     return 0;
 }

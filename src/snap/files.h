@@ -50,3 +50,7 @@ extern const struct hed_snap_files hed_snap_files_real;
 int hed_snap_pread(const struct hed_snap_files *f, int fd, void *p, size_t n, uint64_t at);
 int hed_snap_pwrite(const struct hed_snap_files *f, int fd, const void *p, size_t n, uint64_t at);
 int hed_snap_datasync(const struct hed_snap_files *f, int fd);
+
+/* What the system said when the last of these functions failed in this thread, with that code:
+ * "No space left on device" says more than "over a limit". */
+const char *hed_snap_io_text(int err);

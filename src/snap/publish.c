@@ -71,7 +71,7 @@ hed_snap_store_set_head(struct hed_snap_store *s, const char *name,
     if (err) {
         if (fd >= 0)
             (void)f->remove(f->state, s->folder, draft);
-        hed_why_set(why, "cannot write HEAD: %s", hed_err_text(err));
+        hed_why_set(why, "cannot write HEAD: %s", hed_snap_io_text(err));
     }
     return err;
 }
@@ -225,7 +225,7 @@ copy_extent(const struct hed_snap_reader *r, uint32_t id, struct hed_snap_writer
             break;
         err = hed_snap_chunk_put(w, to, i, piece, length, hed_snap_chunk_hash(r, id, i));
         if (err)
-            hed_why_set(why, "cannot write: %s", hed_err_text(err));
+            hed_why_set(why, "%s", hed_snap_writer_reason(w));
     }
     return err;
 }

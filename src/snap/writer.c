@@ -22,21 +22,28 @@
 #include "snap/reader_parts.h"
 #include "snap/writer_parts.h"
 
-int
-hed_snap_writer_fail(struct hed_snap_writer *w, int err, const char *what)
+static int
+note_failure(struct hed_snap_writer *w, int err, const char *what, const char *text)
 {
     if (w->err == 0) {
         w->err = err;
-        hed_why_set(&w->why, "%s: %s", what, hed_err_text(err));
+        hed_why_set(&w->why, "%s: %s", what, text);
     }
     return w->err;
 }
 
+int
+hed_snap_writer_fail(struct hed_snap_writer *w, int err, const char *what)
+{
+    return note_failure(w, err, what, hed_err_text(err));
+}
+
+/* A file could not be read or written. */
 static int
 fail_unlocked(struct hed_snap_writer *w, int err, const char *what)
 {
     hed_lock(&w->lock);
-    err = hed_snap_writer_fail(w, err, what);
+    err = note_failure(w, err, what, hed_snap_io_text(err));
     hed_unlock(&w->lock);
     return err;
 }
@@ -443,7 +450,8 @@ write_end(struct hed_snap_writer *w)
     err = err ? err : hed_snap_pwrite(w->files, w->fd, &f, sizeof f, f.at);
     err = err ? err : hed_snap_datasync(w->files, w->fd);
     w->end = f.at + sizeof f;
-    return err ? hed_snap_writer_fail(w, err, "cannot write the end of the snapshot") : 0;
+    return err ? note_failure(w, err, "cannot write the end of the snapshot", hed_snap_io_text(err))
+               : 0;
 }
 
 int

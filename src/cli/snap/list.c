@@ -22,9 +22,10 @@ static const char usage[] =
     "  --json       print JSON\n"
     "  -h, --help   show this help\n"
     "\n"
-    "The states are \"ok\"; \"part\": kept only because newer ones need it; otherwise the\n"
-    "snapshot is damaged, and a line below the table says what is wrong. Payloads are\n"
-    "not read: `heddle snap verify` does that.\n"
+    "The states are \"ok\": it can be restored; \"part\": what it needs was removed, so it\n"
+    "cannot be, but newer ones need what is in it; otherwise the snapshot is damaged,\n"
+    "and a line below the table says what is wrong. Payloads are not read: `heddle\n"
+    "snap verify` does that.\n"
     "\n"
     "The exit code is 0 if all snapshots can be used, 1 if one is damaged or the\n"
     "folder cannot be read, 2 if an option is wrong.\n";

@@ -35,7 +35,7 @@ hed_remote_put_chunk(struct hed_snap_writer *w, const struct hed_remote_chunk *c
     }
     err = hed_snap_chunk_put(w, c->id, c->index, data, c->size, &hash);
     if (err)
-        hed_why_set(why, "the snapshot cannot be written: %s", hed_err_text(err));
+        hed_why_set(why, "%s", hed_snap_writer_reason(w));
     return err;
 }
 

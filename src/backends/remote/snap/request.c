@@ -185,6 +185,8 @@ copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, st
 
     if (!err && o->writer)
         err = hed_snap_writer_finish(o->writer, &q->why);
+    else if (err && o->writer && !q->why.text[0])
+        hed_why_set(&q->why, "%s", hed_snap_writer_reason(o->writer));
     q->answer.written = o->moved.bytes;
     q->answer.same = o->moved.same;
     hed_remote_hasher_close(o->hasher);

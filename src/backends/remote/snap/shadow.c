@@ -349,6 +349,8 @@ write_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q,
         q->answer.written += left[i].size;
     if (!err)
         err = hed_snap_writer_finish(k.writer, &q->why);
+    else if (k.writer && !q->why.text[0])
+        hed_why_set(&q->why, "%s", hed_snap_writer_reason(k.writer));
     hed_remote_pump_close(p);
     hed_snap_writer_free(k.writer);
     hed_snap_reader_free(parent);
