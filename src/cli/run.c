@@ -22,7 +22,10 @@
 #include "cli/target.h"
 #include "cli/trace_place.h"
 #include "core/config.h"
+#include "locate/driver.h"
 #include "sass/lift.h"
+
+#define LEAST_MEM (UINT64_C(1) << 20) /* bytes: a limit below that was meant to have a unit */
 
 static const char usage[] =
     "usage: heddle run [OPTION...] [--] PROGRAM [ARG...]\n"
@@ -309,6 +312,10 @@ parse_run(struct request *r, int argc, char **argv)
                     "runtime; leave out --cudart own or --no-preload");
         return HED_EXIT_USAGE;
     }
+    if (r->config.mem && r->config.mem < LEAST_MEM)
+        hed_cli_say("run: warning: --mem limits the program to %llu bytes of each device, which is "
+                    "less than any can use; sizes have units, such as 500M or 4G",
+                    (unsigned long long)r->config.mem);
     return r->inject ? check_inject_options(r) : HED_EXIT_OK;
 }
 
@@ -352,6 +359,9 @@ prepare_injection(struct request *r, const struct hed_install *install)
             INJECTION, other);
         return HED_EXIT_USAGE;
     }
+    if (!hed_locate_gpu(r->config.driver))
+        hed_cli_say("run: warning: --inject: there is no NVIDIA driver with a GPU here that could "
+                    "load heddle, so nothing will be recorded or shared; heddle doctor says more");
     hed_env_set(&r->env, INJECTION, path);
     /* Where heddle runs heddle. */
     hed_env_drop(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");

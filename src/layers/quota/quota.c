@@ -180,6 +180,24 @@ quota_relieve(struct hed_layer *self, struct quota_device *d)
     quota_relaxed(self, mode);
 }
 
+/* The program sees only that there is no memory, so the user is told whose limit it is: once,
+ * because some programs try again and again, and cope. */
+static void
+report_limit(struct quota *q, struct quota_device *d, uint64_t n)
+{
+    const unsigned long long want = n, limit = d->limit, used = quota_used(d);
+
+    /* Relaxed: it only keeps the line from being repeated. */
+    if (!atomic_exchange_explicit(&q->warned, true, memory_order_relaxed))
+        hed_warn(QUOTA,
+                 "limit of --mem reached: %llu bytes are over the limit of %llu, of which %llu are "
+                 "used; said once",
+                 want, limit, used);
+    else
+        hed_info(QUOTA, "%llu bytes are over the limit of %llu, of which %llu are used", want,
+                 limit, used);
+}
+
 bool
 quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
@@ -191,9 +209,7 @@ quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n)
         if (quota_reserve(d, n))
             return true;
     }
-    hed_info(QUOTA, "%llu bytes are over the limit of %llu, of which %llu are used",
-             (unsigned long long)n, (unsigned long long)d->limit,
-             (unsigned long long)quota_used(d));
+    report_limit(self->state, d, n);
     return false;
 }
 

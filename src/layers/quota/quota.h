@@ -154,6 +154,7 @@ struct quota {
     struct quota_shard shards[QUOTA_SHARDS];
     _Atomic bool captures;     /* a capture has been begun */
     _Atomic bool memory_nodes; /* a graph has had memory nodes */
+    _Atomic bool warned;       /* the user knows that the limit is reached */
 };
 
 /* The device of that ordinal or UUID. NULL: the layer below does not know it, or not yet. */

@@ -14,6 +14,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import unittest
 
 from case import (
@@ -163,6 +164,29 @@ class Settings(Case):
                       ("--fault", "cuInit:*:CUDA_ERROR_UNKNOWN, nvmlInit_v2:2:9"),
                       ("--mem", "1G", "--set", "mem_group=a.b-9")):
             self.expect(0, "run", *words, "--print-env")
+
+    @needs_libraries
+    def test_a_limit_of_memory_is_named_when_it_is_reached(self):
+        code = ("import ctypes; c = ctypes.CDLL('libcuda.so.1'); x = ctypes.c_void_p()\n"
+                "c.cuInit(0); c.cuDevicePrimaryCtxRetain(ctypes.byref(x), 0)\n"
+                "c.cuCtxSetCurrent(x); p = ctypes.c_uint64(); size = ctypes.c_size_t(8 << 20)\n"
+                "print([c.cuMemAlloc_v2(ctypes.byref(p), size) for _ in 'ab'])")
+        r = self.expect(0, *RUN, "--gpu", "null", "--mem", "4M", "--", PYTHON, "-c", code)
+        self.assertEqual(r.stdout, "[2, 2]\n", r.stderr)
+        self.assertEqual(r.stderr.count("limit of --mem reached"), 1, r.stderr)
+
+    @needs_libraries
+    def test_a_limit_of_memory_without_a_unit_is_doubted(self):
+        r = self.expect(0, *RUN, "--gpu", "null", "--mem", "100", "--", "true")
+        self.assertIn("--mem limits the program to 100 bytes", r.stderr)
+        r = self.expect(0, *RUN, "--gpu", "null", "--mem", "1M", "--", "true")
+        self.assertNotIn("--mem", r.stderr)
+
+    @needs_libraries
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
+    def test_injection_without_a_driver_says_so(self):
+        r = self.expect(0, "run", "--inject", "--trace", "t.hed", "--", "true")
+        self.assertIn("there is no NVIDIA driver with a GPU here", r.stderr)
 
     def test_an_option_replaces_a_bad_variable(self):
         env = clean_environment(HEDDLE_TRACE_FULL="maybe")
@@ -437,6 +461,20 @@ class Trace(Case):
         path, owner, pid = r.stdout.split()
         self.assertEqual(path, self.path("t.hed"))
         self.assertEqual(owner, pid)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_a_folder_that_may_not_be_entered(self):
+        # The folder of the tests is not for others, so it is one of its own.
+        with tempfile.TemporaryDirectory(prefix="hed") as secret:
+            os.chmod(secret, 0o700)
+            words = [*RUN, "--gpu", "null", "--trace", f"{secret}/t.hed", "true"]
+            r = subprocess.run([HEDDLE, *words], env=clean_environment(), capture_output=True,
+                               text=True, cwd="/", timeout=PATIENCE, stdin=subprocess.DEVNULL,
+                               user=65534, group=65534, extra_groups=[])
+        if r.returncode == 126 or "libraries" in r.stderr:
+            self.skipTest("the build is not for others")
+        self.assertEqual(r.returncode, 2, r.stderr)
+        self.assertIn(f"cannot write in {secret}: Permission denied", r.stderr)
 
     def test_an_old_trace_is_removed(self):
         for text in (b"", b"HEDTRACE" + bytes(100)):
