@@ -176,3 +176,25 @@ hed_cli_ask_gpu(const char *listen, char *out, size_t size)
     hed_buf_fini(&text);
     return err;
 }
+
+int
+hed_cli_ask_serves(const char *listen, pid_t client, bool *out)
+{
+    const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
+    struct hed_why ignored;
+    struct hed_buf text;
+    char key[64];
+
+    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+
+    const int err = hed_cli_ask(listen, &question, &text, &ignored);
+
+    if (!err) {
+        const char *clients = strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
+
+        (void)snprintf(key, sizeof key, ",\"pid\":%d,\"uid\":", (int)client);
+        *out = clients && strstr(clients, key);
+    }
+    hed_buf_fini(&text);
+    return err;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,6 +29,10 @@ int hed_cli_ask_open(const char *listen, const struct hed_preface *question, str
 
 /* The server's process, as the kernel knows it. HED_EACCESS if the server says another. */
 int hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why);
+
+/* Does the server have a worker for that process of this machine? A worker that has ended counts
+ * until the server has noticed its end, which is when its memory is free. */
+int hed_cli_ask_serves(const char *listen, pid_t client, bool *out);
 
 /* What GPU the server uses (its option --gpu). */
 int hed_cli_ask_gpu(const char *listen, char *out, size_t size);

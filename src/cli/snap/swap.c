@@ -3,16 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/snap/live.h"
+
+#define FREE_NS (60 * HED_NS_PER_S) /* for a worker to end */
+#define FREE_LOOK_NS (2 * HED_NS_PER_MS)
 
 static const char out_usage[] =
     "usage: heddle snap out PID|WORKER [OPTION...]\n"
     "\n"
     "Pauses a program at its next CUDA call, copies its GPU memory to the memory of\n"
-    "its own machine, and frees the GPU. `heddle snap in` brings it back.\n"
+    "its own machine, and frees the GPU. `heddle snap in` brings it back. The memory\n"
+    "is free when the command ends, unless it says otherwise.\n"
     "\n"
     "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
@@ -115,12 +121,14 @@ parse_swap(const char *command, const struct hed_cli_opt *table, struct swap_wor
 /* Sends one request, and says what failed. */
 static int
 ask_swap(const char *command, enum hed_talk_kind kind, const struct swap_words *w,
-         struct hed_talk_answer *a)
+         struct hed_talk_answer *a, pid_t *out)
 {
     struct hed_talk_request q;
     struct hed_why why = {""};
     pid_t pid;
     const int code = hed_snap_subject(command, w->subject, w->listen, &pid);
+
+    *out = pid;
 
     if (code != HED_EXIT_OK)
         return code;
@@ -140,15 +148,38 @@ ask_swap(const char *command, enum hed_talk_kind kind, const struct swap_words *
     return HED_EXIT_FAILED;
 }
 
+/* The program has left its worker, whose memory is free when its process has ended: a driver may
+ * take long to free much. Returns what to say about it. */
+static const char *
+wait_for_memory(pid_t pid, const struct hed_talk_answer *a)
+{
+    const uint64_t end = hed_now_ns() + FREE_NS;
+    bool serves = true;
+
+    while (serves) {
+        /* Over TCP a server cannot be asked. One that has ended has freed everything. */
+        if (hed_cli_ask_serves(a->address, pid, &serves) != 0)
+            return strncmp(a->address, "tcp:", 4) == 0
+                       ? "; its server is on another machine, and may need a moment to free it"
+                       : "";
+        if (serves && hed_now_ns() >= end)
+            return "; the memory is not free yet, because its worker has not ended (heddle serve "
+                   "--list)";
+        if (serves)
+            hed_sleep_ns(FREE_LOOK_NS);
+    }
+    return "";
+}
+
 static void
-show_swap(enum hed_talk_kind kind, const struct hed_talk_answer *a, bool verbose)
+show_swap(enum hed_talk_kind kind, const struct hed_talk_answer *a, const char *more, bool verbose)
 {
     char bytes[HED_SNAP_AMOUNT], time[HED_SNAP_AMOUNT];
 
     (void)hed_snap_bytes_text(a->written, bytes);
     (void)hed_snap_time_text(a->total_ns, time);
     if (kind == HED_TALK_OUT)
-        hed_cli_tell("%s is out: %s of GPU memory, %s", a->program, bytes, time);
+        hed_cli_tell("%s is out: %s of GPU memory, %s%s", a->program, bytes, time, more);
     else if (kind == HED_TALK_IN)
         hed_cli_tell("%s goes on at %s: %s of GPU memory, %s", a->program, a->address, bytes, time);
     if (verbose)
@@ -161,6 +192,7 @@ run_swap(const char *command, const char *usage, const struct hed_cli_opt *table
 {
     struct swap_words w = {0};
     struct hed_talk_answer a;
+    pid_t pid = 0;
     int code = parse_swap(command, table, &w, argc, argv);
 
     if (code != HED_EXIT_OK)
@@ -169,9 +201,9 @@ run_swap(const char *command, const char *usage, const struct hed_cli_opt *table
         fputs(usage, stdout);
         return HED_EXIT_OK;
     }
-    code = ask_swap(command, kind, &w, &a);
+    code = ask_swap(command, kind, &w, &a, &pid);
     if (code == HED_EXIT_OK)
-        show_swap(kind, &a, w.verbose);
+        show_swap(kind, &a, kind == HED_TALK_OUT ? wait_for_memory(pid, &a) : "", w.verbose);
     return code;
 }
 
