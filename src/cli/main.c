@@ -149,6 +149,9 @@ run_command(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+    /* One write per line: a program that heddle has started may write to the same file. */
+    (void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+
     const int code = run_command(argc, argv);
 
     /* A full disk must not look like success. */

@@ -56,7 +56,7 @@ open_snapshot(struct bringing *s, struct hed_why *why)
         (void)hed_str_copy(s->out->name, sizeof s->out->name, s->b->name);
         err = hed_snap_store_get(s->place.store, s->b->name, 0, &fd, &s->reader, why);
     } else {
-        err = hed_snap_store_newest(s->place.store, s->b->session, UINT64_MAX, true, &fd,
+        err = hed_snap_store_newest(s->place.store, s->b->session, UINT64_MAX, !s->b->glance, &fd,
                                     &s->reader, s->out->name, &passed);
         if (err != 0)
             hed_why_set(why, "%s: %s", s->place.dir, passed.text);
@@ -77,7 +77,7 @@ open_snapshot(struct bringing *s, struct hed_why *why)
 int
 hed_snap_private_gpu(const char *dir, const char *name, char out[HED_SNAP_GPU], struct hed_why *why)
 {
-    const struct hed_snap_bring b = {.dir = dir, .name = name};
+    const struct hed_snap_bring b = {.dir = dir, .name = name, .glance = true};
     struct hed_snap_brought found = {.pid = -1};
     struct bringing s = {.b = &b, .place = {.folder = -1}, .images = {.fd = -1}, .out = &found};
     int err = open_snapshot(&s, why);

@@ -166,6 +166,7 @@ struct hed_snap_bring {
     bool verify;            /* compare the memory with the snapshot after it was filled */
     bool cut;               /* cut files that have grown, if the program will write that again */
     bool trust_user;        /* even if the program is another user's (trust.h) */
+    bool glance;            /* only look at it: its payloads are not read */
 };
 
 struct hed_snap_brought {

@@ -138,6 +138,7 @@ show_progress(struct progress *p, uint64_t done)
     fprintf(stderr, "\r%3u%%  %.1f million records/s\033[K",
             (unsigned)(p->total ? done * 100 / p->total : 100),
             (double)done * 1e3 / (double)(now - p->begun + 1));
+    fflush(stderr); /* it is no whole line */
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
@@ -162,8 +163,10 @@ write_events(const struct hed_trace *t, const struct hed_trace_index *index, FIL
         if (p.on && i % 1024 == 0)
             show_progress(&p, i);
     }
-    if (p.shown)
+    if (p.shown) {
         fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
     good = good && hed_chrome_finish(c);
     if (!good)
         hed_cli_say("trace export: %s", errno ? strerror(errno) : hed_err_text(HED_ENOMEM));

@@ -451,7 +451,8 @@ void hed_child_prepare(int *kept, size_t count);
 /* Is there a place for one more client of this origin? If all are taken, perhaps ends a parked
  * session of another. */
 bool hed_parked_make_room(struct hed_server *s, const struct hed_origin *newcomer);
-/* Ends parked sessions if there are too many, and those whose clients have died. Returns when to look again, or UINT64_MAX. */
+/* Ends parked sessions if there are too many, and those whose clients have died. Returns when to
+ * look again, or UINT64_MAX. */
 uint64_t hed_parked_look(struct hed_server *s, uint64_t now_ns);
 
 /* ---- spare.c --------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -53,6 +54,20 @@ class Words(Case):
         self.expect(2, "devcies", says="did you mean 'devices'?")
         self.expect(2, "run", "--trcae", "x", says="did you mean --trace?")
         self.expect(2, "frobnicate", says="see heddle --help")
+
+    def test_a_message_is_written_at_once(self):
+        # Each write is a packet.
+        for words in (("frobnicate",), ("run", "--", "./a\033[2J"), ("sched",), ()):
+            ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with ours:
+                with its:
+                    subprocess.run([HEDDLE, *words], stderr=its, stdout=subprocess.DEVNULL,
+                                   stdin=subprocess.DEVNULL, env=clean_environment(), cwd=self.dir,
+                                   timeout=PATIENCE)
+                packets = list(iter(lambda: ours.recv(65536), b""))
+            self.assertTrue(packets)
+            for p in packets:
+                self.assertTrue(p.endswith(b"\n"), packets)
 
     def test_unknown_options_are_refused_by_every_command(self):
         for command in ("run", "serve", "sched", "devices", "doctor", "version"):

@@ -27,6 +27,8 @@ class Shell:
         self.said = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
+            # CRIU would want ctest's log as it was.
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             os.chdir(folder)
             os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
                        {**env, "PS1": "", "TERM": "dumb", "HISTFILE": ""})
@@ -114,6 +116,9 @@ class Terminal(unittest.TestCase):
         number = self.saved("app.snap")
         self.shell.wait_for(r"process \d+ was saved in \S*/app.snap, and has ended")
         self.assertNotIn("Killed", self.shell.said)
+        said, code = self.shell.run(f"{HEDDLE} snap restore --detach app.snap")
+        self.assertEqual(code, 2, said)
+        self.assertIn("--detach needs --gpu ADDRESS", said)
         said, code = self.shell.run(f"{HEDDLE} snap restore app.snap")
         self.assertEqual(code, 0, said)
         self.assertIn(self.answer, said)
