@@ -31,6 +31,7 @@
 #define AGAIN_NS (10 * HED_NS_PER_S)
 #define DEPTH_MAX 16         /* folders in folders */
 #define FILES_MAX (1u << 20) /* that one look takes into account */
+#define SEEN_MAX (8u << 20)  /* entries of folders; a client may make them while they are read */
 #define BLOCK_BYTES 512      /* unit of st_blocks */
 #define FILE_LEAST 4096      /* bytes that a file counts as at least */
 
@@ -43,7 +44,7 @@ struct space_file {
 
 struct space {
     struct space_file *files;
-    size_t count, room;
+    size_t count, room, seen;
     uint64_t bytes;
 };
 
@@ -104,7 +105,7 @@ measure_space(struct space *s, int top, int folder, const char *above, unsigned 
         (void)close(folder);
         return;
     }
-    for (const struct dirent *e; (e = readdir(d));) {
+    for (const struct dirent *e; s->seen < SEEN_MAX && (e = readdir(d)); s->seen++) {
         char path[PATH_MAX];
         struct stat st;
 
