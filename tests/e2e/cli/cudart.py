@@ -192,6 +192,13 @@ class Auto(Runtime):
     def test_a_program_that_finds_none_gets_heddles(self):
         self.check(["heddle 92"], self.at("none"))
 
+    def test_the_null_backend_needs_heddles(self):
+        """NVIDIA's asks the driver for tables that this backend does not have."""
+        note = "heddle: warning: --gpu null answers CUDA calls but computes nothing\n"
+        self.check(["heddle 92"], "--gpu", "null", self.at("runpath"), says=note)
+        self.check(["nvidia 92"], "--gpu", "null", "--cudart", "nvidia", self.at("runpath"),
+                   says=note)
+
     def test_a_library_that_is_opened_later(self):
         self.check(["heddle 92", "heddle 93", "heddle 91.0"], self.at("plain"),
                    "libcudart.so.92", "libcudart.so.93", "libcudart.so.91.0")
