@@ -4,6 +4,7 @@
 #include "backends/cpu/engine.h"
 #include "backends/cpu/watch.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 static uint32_t
 profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
@@ -73,6 +74,8 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, u
 
     const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
 
+    hed_debug(CPU, "kernel %s: %llu of %llu blocks began in the baseline tier", k->name,
+              (unsigned long long)ran, (unsigned long long)blocks_in(job->grid));
     job->entry = loaded->entry;
     job->info = loaded->info;
     job->program = NULL;
