@@ -8,6 +8,10 @@
  * there. A call taints its results and that memory if any function that can be reached has such an
  * instruction.
  *
+ * Something in the loop must be such an instruction, or a branch in it depends only on what was
+ * known before: the loop ends by itself, and lanes that ran together must not part there. Where
+ * branches back cross each other, all that they enclose together counts.
+ *
  * A short loop that loads the same place again and again and writes nothing waits as well, whatever
  * the load is: machine code of shared memory does not say which loads are volatile, and a compiler
  * would have moved any other load out of the loop.
@@ -25,6 +29,11 @@
 #include "ptx/pass/pass.h"
 #include "ptx/run/layout.h"
 
+/* A branch to a label above it, both by the number of their statement. */
+struct wait_back {
+    uint32_t from, to;
+};
+
 struct wait {
     bool *waits;     /* by label id: the result */
     bool *seen;      /* by label id: the label is above the current statement */
@@ -32,6 +41,10 @@ struct wait {
     uint32_t *same;  /* by register id: the lowest id of the registers it is copied from or to */
     bool own_memory; /* a tainted value was stored to the thread's own memory */
     bool changed;
+    uint32_t *place;   /* by label id: the number of its statement */
+    uint32_t *learned; /* by statement: how many before it learn what other threads do */
+    struct wait_back *backs;
+    uint32_t back_count;
 };
 
 static bool
@@ -403,12 +416,95 @@ branches_on_taint(const struct wait *w, const struct hed_ptx_stmt *from,
     return false;
 }
 
-/* A branch to a label above it closes a loop. Returns whether that loop may wait. */
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+/* Does it learn what other threads do at this moment, or wait for them? */
 static bool
-mark_loop(struct wait *w, const struct hed_ptx_stmt *branch, const struct hed_ptx_label *to)
+learns(const struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_inst *i,
+       bool calls_wait)
+{
+    const unsigned op = i->form->op;
+
+    if (i->is_refused)
+        return false;
+    if (op == HED_PTX_OP_NANOSLEEP || (op == HED_PTX_OP_CALL && calls_wait))
+        return true;
+    if (is_taint_source(i))
+        return !is_tried_again(w, f, i);
+    return op == HED_PTX_OP_LD && others_may_write(i->form) && reads_taint(w, &i->operands[0]);
+}
+
+static void
+note_back(struct wait *w, uint32_t from, const struct hed_ptx_label *to)
+{
+    if (w->seen[to->id])
+        w->backs[w->back_count++] = (struct wait_back){from, w->place[to->id]};
+}
+
+/* Numbers the statements, and notes the branches back. False if there is no memory. */
+static bool
+note_places(struct wait *w, const struct hed_ptx_func *f, bool calls_wait)
+{
+    uint32_t count = 0, targets = 0, n = 0;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next, count++) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_INST && !i->is_refused)
+            targets += i->form->op == HED_PTX_OP_BRX_IDX ? i->operands[1].table->count
+                                                         : i->form->op == HED_PTX_OP_BRA;
+    }
+    w->place = calloc((size_t)f->nlabels + 1, sizeof *w->place);
+    w->learned = calloc((size_t)count + 1, sizeof *w->learned);
+    w->backs = calloc((size_t)targets + 1, sizeof *w->backs);
+    if (!w->place || !w->learned || !w->backs)
+        return false;
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next, n++) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+        const bool is_inst = s->kind == HED_PTX_STMT_INST && !i->is_refused;
+
+        w->learned[n + 1] = w->learned[n] + (is_inst && learns(w, f, i, calls_wait));
+        if (s->kind == HED_PTX_STMT_LABEL) {
+            w->seen[s->label->id] = true;
+            w->place[s->label->id] = n;
+        } else if (is_inst && i->form->op == HED_PTX_OP_BRA) {
+            note_back(w, n, i->operands[0].label);
+        } else if (is_inst && i->form->op == HED_PTX_OP_BRX_IDX) {
+            for (uint32_t k = 0; k < i->operands[1].table->count; k++)
+                note_back(w, n, i->operands[1].table->targets[k].label);
+        }
+    }
+    memset(w->seen, 0, f->nlabels * sizeof(bool));
+    return true;
+}
+
+/* Is there such an instruction from one statement to another, or in what branches back enclose
+ * together with these? */
+static bool
+learns_between(const struct wait *w, uint32_t from, uint32_t to)
+{
+    for (bool grown = true; grown;) {
+        if (w->learned[to + 1] != w->learned[from])
+            return true;
+        grown = false;
+        for (uint32_t i = 0; i < w->back_count; i++)
+            if (w->backs[i].from > to && w->backs[i].to >= from && w->backs[i].to <= to) {
+                to = w->backs[i].from;
+                grown = true;
+            }
+    }
+    return false;
+}
+
+/* A branch to a label above it closes a loop. Returns whether that loop may wait. at: the number of
+ * the branch. */
+static bool
+mark_loop(struct wait *w, const struct hed_ptx_stmt *branch, uint32_t at,
+          const struct hed_ptx_label *to)
 {
     if (w->seen[to->id] && !w->waits[to->id])
-        w->waits[to->id] = branches_on_taint(w, to->at, branch);
+        w->waits[to->id] =
+            branches_on_taint(w, to->at, branch) && learns_between(w, w->place[to->id], at);
     return w->seen[to->id] && w->waits[to->id];
 }
 
@@ -416,8 +512,9 @@ static bool
 mark_loops(struct wait *w, const struct hed_ptx_func *f)
 {
     bool any = false;
+    uint32_t n = 0;
 
-    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next, n++) {
         const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
 
         if (s->kind == HED_PTX_STMT_LABEL)
@@ -425,10 +522,10 @@ mark_loops(struct wait *w, const struct hed_ptx_func *f)
         if (s->kind != HED_PTX_STMT_INST || i->is_refused)
             continue;
         if (i->form->op == HED_PTX_OP_BRA) {
-            any |= mark_loop(w, s, i->operands[0].label);
+            any |= mark_loop(w, s, n, i->operands[0].label);
         } else if (i->form->op == HED_PTX_OP_BRX_IDX) {
             for (uint32_t k = 0; k < i->operands[1].table->count; k++)
-                any |= mark_loop(w, s, i->operands[1].table->targets[k].label);
+                any |= mark_loop(w, s, n, i->operands[1].table->targets[k].label);
         }
     }
     return any;
@@ -444,14 +541,21 @@ hed_ptx_find_waits(const struct hed_ptx_unit *u, const struct hed_ptx_func *f, b
         .tainted = calloc((size_t)f->nregs + 1, sizeof(bool)),
         .same = calloc((size_t)f->nregs + 1, sizeof(uint32_t)),
     };
-    const bool ready = w.seen && w.tainted && w.same;
+    bool ready = w.seen && w.tainted && w.same;
 
     if (ready) {
+        const bool calls_wait = calls_may_wait(u);
+
         find_copies(&w, f);
         find_looks(&w, f);
-        spread_taint(&w, f, calls_may_wait(u));
-        *any = mark_loops(&w, f);
+        spread_taint(&w, f, calls_wait);
+        ready = note_places(&w, f, calls_wait);
     }
+    if (ready)
+        *any = mark_loops(&w, f);
+    free(w.place);
+    free(w.learned);
+    free(w.backs);
     free(w.seen);
     free(w.tainted);
     free(w.same);

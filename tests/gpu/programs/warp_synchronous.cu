@@ -61,17 +61,69 @@ __global__ void reduce(const unsigned *in, unsigned *out)
         out[blockIdx.x] = s[0];
 }
 
+// Lanes part and meet again before others read; memory is shared, then global.
+__global__ void part(const unsigned *in, volatile unsigned *room, unsigned *out)
+{
+    __shared__ volatile unsigned s[128];
+    const int t = threadIdx.x, at = blockIdx.x * 128 + t, warp = at & ~31;
+    unsigned v = in[at];
+
+    for (int round = 0; round < 5; round++) {
+        if (v & 1) {
+            for (unsigned k = 0; k < (v & 7); k++)
+                v = v * 5 + k;
+            s[t] = v;
+        } else {
+            s[t] = v + 3;
+        }
+        v += s[t ^ (1 << round)];
+        room[at] = v;
+        v ^= room[warp + ((t + round + 1) & 31)];
+    }
+    out[at] = v;
+}
+
+static void part_on_host(const unsigned *in, unsigned *out)
+{
+    for (int warp = 0; warp < 1 << 16; warp += 32) {
+        unsigned v[32], s[32], room[32];
+
+        for (int i = 0; i < 32; i++)
+            v[i] = in[warp + i];
+        for (int round = 0; round < 5; round++) {
+            for (int i = 0; i < 32; i++) {
+                if (v[i] & 1) {
+                    unsigned first = v[i];
+
+                    for (unsigned k = 0; k < (first & 7); k++)
+                        first = first * 5 + k;
+                    v[i] = s[i] = first;
+                } else {
+                    s[i] = v[i] + 3;
+                }
+            }
+            for (int i = 0; i < 32; i++)
+                room[i] = v[i] += s[i ^ (1 << round)];
+            for (int i = 0; i < 32; i++)
+                v[i] ^= room[(i + round + 1) & 31];
+        }
+        for (int i = 0; i < 32; i++)
+            out[warp + i] = v[i];
+    }
+}
+
 int main()
 {
     const int n = 1 << 16;
     static unsigned in[n], got[n], want[n];
-    unsigned *d, *e;
-    int scans = 0, sums = 0;
+    unsigned *d, *e, *room;
+    int scans = 0, sums = 0, parts = 0;
 
     for (int i = 0; i < n; i++)
         in[i] = i * 2654435761u >> 7;
     cudaMalloc(&d, sizeof in);
     cudaMalloc(&e, sizeof in);
+    cudaMalloc(&room, sizeof in);
     cudaMemcpy(d, in, sizeof in, cudaMemcpyHostToDevice);
     scan<<<n / 128, 128>>>(d, e);
     cudaMemcpy(got, e, sizeof got, cudaMemcpyDeviceToHost);
@@ -88,8 +140,13 @@ int main()
     cudaMemcpy(got, e, sizeof got, cudaMemcpyDeviceToHost);
     for (int b = 0; b < n / 128; b++)
         sums += got[b] != want[b];
+    part<<<n / 128, 128>>>(d, room, e);
+    cudaMemcpy(got, e, sizeof got, cudaMemcpyDeviceToHost);
+    part_on_host(in, want);
+    for (int i = 0; i < n; i++)
+        parts += got[i] != want[i];
     if (cudaDeviceSynchronize() != cudaSuccess)
         printf("%s\n", cudaGetErrorString(cudaGetLastError()));
-    printf("scans: %d wrong\nsums: %d wrong\n", scans, sums);
-    return scans + sums != 0;
+    printf("scans: %d wrong\nsums: %d wrong\nparted lanes: %d wrong\n", scans, sums, parts);
+    return scans + sums + parts != 0;
 }

@@ -16,7 +16,7 @@ kernel_adds_vectors(void **state)
         "ld.param.u32 %r2, [n];\n"
         "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %tid.x;\n"
         "mad.lo.s32 %r1, %r3, %r4, %r5;\n"
-        "setp.ge.s32 %p1, %r1, %r2; @%p1 bra END;\n"
+        "setp.ge.s32 %p1, %r1, %r2; @%p1 bra OUT;\n"
         "cvta.to.global.u64 %d4, %d1; mul.wide.s32 %d5, %r1, 4; add.s64 %d6, %d4, %d5;\n"
         "cvta.to.global.u64 %d7, %d2; add.s64 %d8, %d7, %d5;\n"
         "ld.global.f32 %f1, [%d8]; ld.global.f32 %f2, [%d6]; add.f32 %f3, %f2, %f1;\n"
@@ -453,6 +453,17 @@ loops_that_wait_yield(void **state)
                                 "add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 1000; @%p1 bra AGAIN;",
                                 memory),
                      0);
+    assert_int_equal(e.yields, 0);
+    exec_close(&e);
+    /* Nor does one whose end was known before it began, even if that was somebody else's value. */
+    memory[0] = 1000;
+    assert_int_equal(run_kernel(&e,
+                                "ld.volatile.u32 %r3, [%d0]; mov.b32 %r2, 0;\n"
+                                "AGAIN: add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %r3;\n"
+                                "@%p1 bra AGAIN; st.u32 [%d0+4], %r2;",
+                                memory),
+                     0);
+    assert_int_equal(memory[1], 1000);
     assert_int_equal(e.yields, 0);
     exec_close(&e);
 }
