@@ -25,7 +25,8 @@ TABLE = {
     "wire": "base gen",
     "trace": "base gen",
     "snap": "base",
-    "ptx": "base",
+    "ptx": "base foreman",
+    "foreman": "base",
     "meet": "base",
     "sched": "base meet",
     "record": "core base gen sched",
@@ -39,7 +40,7 @@ TABLE = {
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
     "backends/remote": "core base gen wire driver fatbin snap",
-    "backends/cpu": "core base gen ptx driver fatbin sass",
+    "backends/cpu": "core base gen foreman ptx driver fatbin sass",
     "front": "core base gen",
     "cudart": "base gen",
     "inject": "core base gen trace sched record",
@@ -50,7 +51,7 @@ TABLE = {
     "server/listener": "server server/gate server/vm server/sandbox wire base gen",
     "server/sandbox": "base",
     "server/vm": "server/sandbox wire base",
-    "server/worker": "server core wire base gen fatbin",
+    "server/worker": "server core foreman wire base gen fatbin",
     "cli": "base core fatbin gen locate ptx sass wire trace sched snap meet",
 }
 

@@ -85,6 +85,28 @@ hed_session_others(int device)
     return on_others ? on_others(device) : 0;
 }
 
+static int compilers[HED_SESSION_COMPILERS_MAX]; /* like compiler_count, set before there are
+                                                  * threads */
+static unsigned compiler_count;
+
+void
+hed_session_give_compilers(const int *sockets, unsigned count)
+{
+    for (compiler_count = 0; compiler_count < count && compiler_count < HED_SESSION_COMPILERS_MAX;
+         compiler_count++)
+        compilers[compiler_count] = sockets[compiler_count];
+}
+
+unsigned
+hed_session_compilers(int *sockets, unsigned room)
+{
+    const unsigned count = compiler_count < room ? compiler_count : room;
+
+    for (unsigned i = 0; i < count; i++)
+        sockets[i] = compilers[i];
+    return count;
+}
+
 int
 hed_session_load(struct hed_config *c, struct hed_why *why)
 {

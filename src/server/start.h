@@ -63,6 +63,12 @@ void hed_worker_look(struct hed_worker_plan *out);
  * client. */
 int hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why);
 
+/* Forks the process that compiles this worker's kernels (foreman/foreman.h), because the worker
+ * itself can fork nothing later. `foreman` and `compiler` are what these processes give up first;
+ * they may be NULL. `folder` is that of heddle's libraries. 0 or a negative errno. */
+int hed_worker_fork_foreman(const char *folder, int (*foreman)(void), int (*compiler)(void),
+                            struct hed_why *why);
+
 /* Serves the client until it is gone, and then ends the process. */
 int hed_worker_run(const struct hed_worker_start *start);
 

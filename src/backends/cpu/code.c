@@ -47,6 +47,16 @@ result_of_error(int err)
     }
 }
 
+struct hed_cpu_source
+hed_code_source_of(const struct hed_cpu_code *code, const struct hed_cpu_kernel *k)
+{
+    return (struct hed_cpu_source){
+        .text = code->sass ? &hed_code_lifted(code, k)->text : &code->source,
+        .entry = k->func->name,
+        .image = &code->text,
+    };
+}
+
 /* A kernel of the baseline tier. */
 static int
 decode_kernel(struct hed_cpu_kernel *k, struct hed_why *why)
@@ -85,8 +95,9 @@ make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel 
         if (!err && c->tiered && hed_tier_trial())
             hed_tier_compile(c, k);
     } else {
-        err = hed_cpu_compile(c, k->module, k->func, k->name, &code->text, k->rows, &k->compiled,
-                              why);
+        const struct hed_cpu_source from = hed_code_source_of(code, k);
+
+        err = hed_cpu_compile(c, &from, k->name, k->rows, &k->compiled, why);
         k->tier = err ? HED_TIER_STAYS : HED_TIER_COMPILED;
         /* The baseline tier runs what the compiler refuses. */
         if (err == HED_ENOTSUP) {
@@ -257,9 +268,11 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     code->watch = ((struct hed_cpu *)m)->watch;
     hed_watch_compilation(code->watch, &watched, "a module");
 
-    const int err = source->kind == HED_CODE_CUBIN ? hed_code_read_cubin(m, code, source, why)
-                                                   : hed_code_read_ptx(code, source, log, why);
+    int err = source->kind == HED_CODE_CUBIN ? hed_code_read_cubin(m, code, source, why)
+                                             : hed_code_read_ptx(code, source, log, why);
 
+    if (!err && source->kind == HED_CODE_PTX && hed_cpu_compiles(m))
+        err = hed_cpu_text_init(&code->source, source->data, source->size);
     hed_watch_end(code->watch, &watched);
     if (err) {
         hed_cpu_close(m, &code->pub);
@@ -282,6 +295,7 @@ hed_code_free(struct hed_cpu_code *code)
     }
     free(code->states);
     hed_code_free_lifted(code);
+    hed_cpu_text_fini(&code->source);
     hed_ptx_module_fini(&code->module);
     hed_arena_fini(&code->arena);
     pthread_cond_destroy(&code->done);

@@ -42,7 +42,8 @@ struct hed_cpu_lifted {
     bool is_read; /* module is to be freed */
     struct hed_ptx_module module;
     const struct hed_ptx_func *func;
-    uint32_t shown; /* id of the text on the board, or 0 */
+    struct hed_cpu_text text; /* for the compiler; empty if nothing is compiled */
+    uint32_t shown;           /* id of the text on the board, or 0 */
     struct hed_why why;
 };
 
@@ -79,6 +80,7 @@ struct hed_cpu_code {
     struct hed_cpu_lifted *lifted;   /* machine code: one for each of pub.kernels */
     struct hed_watch *watch;         /* of the CPU GPU: limits of time, or NULL */
     struct hed_cache_key text;       /* the hash of the PTX or the machine code */
+    struct hed_cpu_text source;      /* PTX, for the compiler; empty if nothing is compiled */
     uint32_t shown;                  /* id of the module on the board, or 0 */
     const struct hed_ptx_var **vars; /* by index in pub.vars; NULL for machine code */
     struct hed_cpu_kernel *states;   /* HED_ROWS_COUNT for each of pub.kernels, one by one */
@@ -126,6 +128,9 @@ uint64_t hed_tier_trial_moment(uint64_t blocks);
 
 /* code.c */
 void hed_code_free(struct hed_cpu_code *code);
+/* What the compiler needs of a kernel whose func is set. */
+struct hed_cpu_source hed_code_source_of(const struct hed_cpu_code *code,
+                                         const struct hed_cpu_kernel *k);
 
 /* show.c: what a launch of the kernel did. */
 void hed_show_launch(const struct hed_cpu_kernel *k, uint64_t baseline_ns);

@@ -5,23 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
-#include "backends/cpu/watch.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/demangle.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "ptx/ptx.h"
 #include "ptx/run/features.h"
 #include "ptx/run/warp.h"
 
-#define OBJECT_MAX ((size_t)512 << 20)    /* bytes */
-#define COMPILER_STACK ((size_t)64 << 20) /* bytes */
-#define LEVEL 2                           /* of optimisation */
+#define OBJECT_MAX ((size_t)512 << 20)   /* bytes */
+#define LEVEL 2                          /* of optimisation */
+#define MEMORY_LEAST ((uint64_t)1 << 30) /* bytes, of a compiler */
+#define MEMORY_MOST ((uint64_t)8 << 30)
+#define TIME_MOST 3600 /* seconds of processor time for a kernel, if the settings have no limit */
+/* The engine's threads keep all cores busy while kernels run, so a compiler that ran on idle cores
+ * only would never finish. It gets about a quarter of a core then. */
+#define NICENESS 5
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
@@ -32,7 +38,7 @@ file_identity(const struct stat *st)
            (uint64_t)st->st_size * 31;
 }
 
-/* The plug-in is beside the library that this code is in. */
+/* The compiler is beside the library that this code is in. */
 static void
 find_compiler(struct hed_cpu *c)
 {
@@ -52,78 +58,67 @@ find_compiler(struct hed_cpu *c)
         return;
     slash[1] = 0;
 
-    const int n = snprintf(c->compiler_path, sizeof c->compiler_path, "%scompiler-llvm.so", path);
+    const size_t size = sizeof c->compilers.path;
+    int n = snprintf(c->compilers.path, size, "%scompiler-llvm.so", path);
 
-    if (n < 0 || (size_t)n >= sizeof c->compiler_path || stat(c->compiler_path, &st) != 0)
-        return;
-    c->compiler_identity = file_identity(&st);
+    if (n > 0 && (size_t)n < size && stat(c->compilers.path, &st) == 0)
+        c->compiler_identity = file_identity(&st);
+    n = snprintf(c->compilers.path, size, "%sheddle-compiler", path);
+    if (n < 0 || (size_t)n >= size)
+        c->compilers.path[0] = 0;
+}
+
+/* The most memory that one compiler may take: half of the machine's, within bounds. */
+static uint64_t
+compiler_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    const uint64_t all = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+
+    return hed_clamp(all / 2, MEMORY_LEAST, MEMORY_MOST);
 }
 
 void
 hed_cpu_compile_init(struct hed_cpu *c)
 {
-    hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
     hed_tier_init(&c->tiers);
-    hed_compiler_watch_exit();
+    /* One more for a huge kernel. What programs wait for is as urgent as they are. */
+    hed_compilers_init(&c->compilers, c->tiers.most + 1, c->tiered ? NICENESS : 0);
+    c->compiler_memory = compiler_memory();
     hed_ptx_features(c->features, sizeof c->features);
     find_compiler(c);
 }
 
-static const struct hed_ptx_compiler *
-open_compiler(const struct hed_cpu *c, struct hed_why *why)
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+bool
+hed_cpu_compiles(const struct hed_cpu *c)
 {
-    void *library = dlopen(c->compiler_path, RTLD_NOW | RTLD_LOCAL);
-    const struct hed_ptx_compiler *compiler =
-        library ? dlsym(library, "hed_ptx_compiler_llvm") : NULL;
-
-    if (!compiler) {
-        const char *text = dlerror();
-
-        hed_why_set(why, "the PTX compiler cannot be loaded: %s", text ? text : "no reason given");
-        return NULL;
-    }
-    if (compiler->abi != HED_PTX_ABI) {
-        hed_why_set(why, "%s belongs to another version of heddle: install heddle again",
-                    c->compiler_path);
-        return NULL;
-    }
-    hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
-    return compiler;
+    return !c->baseline || c->tiered;
 }
 
-static const struct hed_ptx_compiler *
-load_compiler(const struct hed_cpu *c, struct hed_why *why)
+int
+hed_cpu_text_init(struct hed_cpu_text *t, const void *data, size_t size)
 {
-    const struct hed_ptx_compiler *compiler;
+    struct hed_hash h;
 
-    if (!hed_compiler_load_begin(c->tiered)) {
-        hed_why_set(why, "the process is ending");
-        return NULL;
-    }
-    compiler = open_compiler(c, why);
-    if (!compiler && c->tiered)
-        hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why->text);
-    if (compiler && !hed_compiler_guard(compiler)) {
-        hed_why_set(why, "the process is ending");
-        compiler = NULL;
-    }
-    hed_compiler_load_end();
-    return compiler;
+    t->data = malloc(size + 1);
+    if (!t->data)
+        return HED_ENOMEM;
+    memcpy(t->data, data, size);
+    t->data[size] = 0;
+    t->size = size;
+    hed_hash_init(&h);
+    hed_hash_add(&h, data, size);
+    hed_hash_end(&h, t->key.hash);
+    return 0;
 }
 
-static const struct hed_ptx_compiler *
-get_compiler(struct hed_cpu *c, struct hed_why *why)
+void
+hed_cpu_text_fini(struct hed_cpu_text *t)
 {
-    hed_lock(&c->compiler_lock);
-    if (!c->compiler && !(c->no_compiler && c->tiered)) {
-        c->compiler = load_compiler(c, why);
-        c->no_compiler = !c->compiler;
-    }
-
-    const struct hed_ptx_compiler *compiler = c->no_compiler ? NULL : c->compiler;
-
-    hed_unlock(&c->compiler_lock);
-    return compiler;
+    free(t->data);
+    *t = (struct hed_cpu_text){.data = NULL};
 }
 
 /* ---- a kernel -------------------------------------------------------------------------------- */
@@ -160,56 +155,41 @@ load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed
                         why);
 }
 
-/* A compilation: its inputs and results, for the thread that does it. */
-struct compilation {
-    const struct hed_ptx_compiler *compiler;
-    const struct hed_ptx_module *module;
-    const struct hed_ptx_func *kernel;
-    struct hed_ptx_options *options;
-    struct hed_buf *object;
-    struct hed_why *why;
-    struct hed_watch *watch;
-    uint32_t us; /* that it took */
-    int err;
-};
-
-static void *
-compile_main(void *arg)
+/* Tells once what becomes of a program whose compiler fails. */
+static void
+report_compiler_failure(struct hed_cpu *c, const char *name, int err, bool died, const char *why)
 {
-    struct compilation *n = arg;
-    const uint64_t begin = hed_now_ns();
-    sigset_t mask;
-    const int slot = hed_compiler_enter(&mask);
-    struct hed_watched watched;
+    char room[HED_DEMANGLED_MAX];
 
-    if (slot < 0) {
-        hed_why_set(n->why, "the process is ending");
-        n->err = HED_ESTATE;
-        return NULL;
-    }
-    hed_watch_compilation(n->watch, &watched, n->kernel->name);
-    n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
-    hed_watch_end(n->watch, &watched);
-    hed_compiler_leave(slot, &mask);
-    if (!n->err && *n->why->text)
-        hed_info(CPU, "%s: kernel %s has a slower shape", n->why->text, n->kernel->name);
-    if (!n->err)
-        n->err = n->object->err;
-    n->us = (uint32_t)hed_min((hed_now_ns() - begin) / 1000, UINT32_MAX);
-    hed_debug(CPU, "kernel %s compiled in %u us", n->kernel->name, n->us);
-    return NULL;
+    if (died)
+        hed_warn(CPU, "kernel %.300s stays in the baseline tier: %s",
+                 hed_demangle(name, room, sizeof room), why);
+    /* Any thread may be the first; it is said once. */
+    else if (err == HED_ENOTFOUND && c->tiered &&
+             !atomic_exchange_explicit(&c->no_compiler, true, memory_order_relaxed))
+        hed_warn(CPU, "%s: all kernels stay in the baseline tier, which is slower", why);
 }
 
-/* Compiles on a thread with a large stack: LLVM recurses deeply in large functions, and the
- * program's threads may have small stacks. */
 static int
-compile_on_thread(struct compilation *n)
+compile_elsewhere(struct hed_cpu *c, const struct hed_compiler_job *job, const char *name,
+                  struct hed_buf *object, uint32_t *us, struct hed_why *why)
 {
-    const struct hed_thread_how how = {.name = "heddle-llvm", .stack = COMPILER_STACK};
+    const uint64_t begin = hed_now_ns();
+    bool died = false;
 
-    if (hed_thread_wait(&how, compile_main, n) != 0)
-        compile_main(n);
-    return n->err;
+    hed_why_set(why, "%s", "");
+    hed_debug(CPU, "kernel %s: asks the compiler", name);
+
+    const int err = hed_compilers_compile(&c->compilers, job, object, &died, why);
+
+    *us = (uint32_t)hed_min((hed_now_ns() - begin) / 1000, UINT32_MAX);
+    if (err)
+        report_compiler_failure(c, name, err, died, why->text);
+    else if (*why->text)
+        hed_info(CPU, "%s: kernel %s has a slower shape", why->text, name);
+    if (!err)
+        hed_debug(CPU, "kernel %s compiled in %u us", name, *us);
+    return err;
 }
 
 static struct hed_ptx_options
@@ -245,36 +225,35 @@ hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cach
 }
 
 int
-hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                const struct hed_ptx_func *kernel, const char *name,
-                const struct hed_cache_key *text, enum hed_rows rows, struct hed_cpu_compiled *out,
-                struct hed_why *why)
+hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+                enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why)
 {
-    struct hed_ptx_options o = compile_options(c, rows);
-    const struct hed_cache_key key = kernel_cache_key(c, text, name, &o);
+    const struct hed_ptx_options o = compile_options(c, rows);
+    const struct hed_cache_key key = kernel_cache_key(c, from->image, name, &o);
+    const struct hed_compiler_job job = {
+        .text = from->text,
+        .entry = from->entry,
+        .features = c->features,
+        .rows = rows,
+        .level = o.level,
+        .check_alignment = o.check_alignment,
+        .confined = o.confined,
+        .seconds = c->compile_time ? c->compile_time : TIME_MOST,
+        .memory = c->compiler_memory,
+    };
     struct hed_buf object;
+    uint32_t us = 0;
     int err;
 
-    if (hed_cpu_find_compiled(c, name, text, rows, out) == 0)
+    if (hed_cpu_find_compiled(c, name, from->image, rows, out) == 0)
         return 0;
     hed_buf_init(&object, OBJECT_MAX);
-
-    struct compilation n = {
-        .compiler = get_compiler(c, why),
-        .module = module,
-        .kernel = kernel,
-        .options = &o,
-        .object = &object,
-        .why = why,
-        .watch = c->watch,
-    };
-
-    err = n.compiler ? compile_on_thread(&n) : HED_ENOTFOUND;
+    err = compile_elsewhere(c, &job, name, &object, &us, why);
     if (!err)
         err = load_object(&object, &out->loaded, why);
     if (!err) {
-        out->compile_us = n.us;
-        hed_cache_put(c->cache, &key, object.data, object.size, n.us);
+        out->compile_us = us;
+        hed_cache_put(c->cache, &key, object.data, object.size, us);
     }
     hed_buf_fini(&object);
     return err;

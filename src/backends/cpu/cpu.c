@@ -69,7 +69,7 @@ const struct hed_executor hed_cpu_executor = {
     .runner_ends = executor_runner_ends,
     .forked = executor_forked,
     /* No fini: when the process ends, the threads sleep, or run a kernel whose result is not
-     * needed, and exit.c stops the compiler. Calls may still come. */
+     * needed, and the compilers end with it. Calls may still come. */
 };
 
 static void
@@ -78,6 +78,7 @@ cpu_free(struct hed_cpu *c)
     if (!c)
         return;
     hed_tier_stop(c);
+    hed_compilers_fini(&c->compilers);
     hed_engine_free(c->engine);
     hed_watch_free(c->watch);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
@@ -118,6 +119,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         hed_cache_trust_group(c->cache);
     c->board = hed_board_create();
     hed_cpu_compile_init(c);
+    c->compilers.given = hed_session_compilers;
+    c->compile_time = (uint32_t)config->compile_time;
     c->watch = hed_watch_create(config->kernel_time * HED_NS_PER_S,
                                 config->compile_time * HED_NS_PER_S, hed_session_give_up);
 

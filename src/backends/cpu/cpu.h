@@ -7,9 +7,10 @@
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   trial.c    changes of tier that a test asks for
- *   exit.c     stops the compiler when the process ends
  *   show.c     what other processes see of kernels
- *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
+ *   compile.c  one kernel: from the cache, else by a compiler
+ *   compiler.c compilers, which are processes of their own
+ *   start.c    starts such a process
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
  *   watch.c    limits of time for launches and compilations
@@ -18,18 +19,18 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "backends/cpu/cache.h"
+#include "backends/cpu/compiler.h"
 #include "backends/cpu/heap.h"
 #include "base/lock.h"
 #include "driver/near/near.h"
 #include "ptx/lower/compile.h"
 #include "ptx/run/load.h"
 
-struct dl_phdr_info;
 struct hed_board;
 struct hed_cpu_kernel;
 struct hed_engine;
@@ -64,11 +65,11 @@ struct hed_cpu {
     struct hed_board *board; /* what the process shows of its kernels; NULL: nothing */
     char features[512];      /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
-    struct hed_lock compiler_lock;                  /* guards the next two */
-    const struct hed_ptx_compiler *compiler;
-    bool no_compiler;           /* it was not found, or must not be used */
-    char compiler_path[4096];   /* constant */
-    uint64_t compiler_identity; /* of the file: changes when it does; constant */
+    struct hed_compilers compilers;
+    _Atomic bool no_compiler;   /* that it was not found has been said */
+    uint32_t compile_time;      /* seconds of processor time for a kernel; 0: no limit; constant */
+    uint64_t compiler_memory;   /* bytes that a compiler may take; constant */
+    uint64_t compiler_identity; /* of the library: changes when it does; constant */
     uint64_t own_identity;      /* the same of the file with this code */
 };
 
@@ -111,27 +112,10 @@ void hed_tier_stop(struct hed_cpu *c);
 /* In the child of a fork, where the threads do not exist. */
 void hed_tier_forked(struct hed_cpu *c);
 
-/* ---- exit.c ---------------------------------------------------------------------------------- */
-
-/* Before the compiler can be loaded: from now on, the end of the process waits while it is. */
-void hed_compiler_watch_exit(void);
-/* Around the loading of the compiler, under compiler_lock. begin is false for a thread of ours if
- * the process is ending. */
-bool hed_compiler_load_begin(bool in_background);
-void hed_compiler_load_end(void);
-/* The compiler has just been loaded: from now on, the end of the process stops it. Called under
- * compiler_lock. False if that cannot be, because there is no memory or the process is ending. */
-bool hed_compiler_guard(const struct hed_ptx_compiler *compiler);
-/* A thread calls the compiler only between these two. enter returns a slot, or -1 if the process is
- * ending; `mask` takes the thread's signal mask for leave. */
-int hed_compiler_enter(sigset_t *mask);
-void hed_compiler_leave(int slot, const sigset_t *mask);
-/* In the child of a fork: was the compiler at work? */
-bool hed_compiler_forked(void);
-
 /* ---- compile.c ------------------------------------------------------------------------------- */
 
-/* Notes the processor's features and the compiler's file, and makes the queue of hot kernels. */
+/* Notes the processor's features and the compiler's file, and makes the queue of hot kernels. After
+ * `tiered` is set. */
 void hed_cpu_compile_init(struct hed_cpu *c);
 
 /* Compiled code, and where it comes from. */
@@ -141,12 +125,29 @@ struct hed_cpu_compiled {
     bool is_cached;
 };
 
-/* A kernel of a module whose image has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
- * compiled; HED_ENOTFOUND: there is no compiler. */
-int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                    const struct hed_ptx_func *kernel, const char *name,
-                    const struct hed_cache_key *text, enum hed_rows rows,
-                    struct hed_cpu_compiled *out, struct hed_why *why);
+/* PTX as the compiler gets it: of a module, or what was lifted from a kernel's machine code. */
+struct hed_cpu_text {
+    char *data; /* owned */
+    size_t size;
+    struct hed_cache_key key; /* the hash of the text */
+};
+/* May a kernel be compiled? If not, nobody needs the texts. */
+bool hed_cpu_compiles(const struct hed_cpu *c);
+/* Copies the text. HED_ENOMEM. */
+int hed_cpu_text_init(struct hed_cpu_text *t, const void *data, size_t size);
+void hed_cpu_text_fini(struct hed_cpu_text *t);
+
+/* Where a kernel comes from. */
+struct hed_cpu_source {
+    const struct hed_cpu_text *text;
+    const char *entry;                 /* its name in the text */
+    const struct hed_cache_key *image; /* the hash of the module's image, PTX or machine code */
+};
+
+/* A kernel, loaded. HED_ENOTSUP: it uses what cannot be compiled, or the compiler died of it;
+ * HED_ENOTFOUND: there is no compiler. */
+int hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+                    enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
 int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,

@@ -221,6 +221,8 @@ lift_and_read(struct hed_cpu *c, struct hed_cpu_code *code, uint32_t kernel)
         l->is_read = true;
         err = read_lifted(code, &text, true, &l->module, &l->func, &l->why);
     }
+    if (!err && hed_cpu_compiles(c))
+        err = hed_cpu_text_init(&l->text, text.data, text.size);
     if (!err) {
         l->shown = hed_board_add_lifted(c->board, text.data, text.size);
         hed_debug(CPU, "kernel %s lifted: %u instructions of PTX", code->pub.kernels[kernel].name,
@@ -387,6 +389,7 @@ hed_code_free_lifted(struct hed_cpu_code *code)
     for (uint32_t i = 0; code->lifted && i < code->pub.kernel_count; i++) {
         if (code->lifted[i].is_read)
             hed_ptx_module_fini(&code->lifted[i].module);
+        hed_cpu_text_fini(&code->lifted[i].text);
         free_functions(atomic_load_explicit(&code->lifted[i].functions, memory_order_relaxed));
     }
     free(code->lifted);

@@ -1,5 +1,5 @@
-/* Tiers: a kernel starts in the baseline tier, and threads of lower priority compile those that
- * turn out hot.
+/* Tiers: a kernel starts in the baseline tier, and threads have those compiled that turn out hot,
+ * by processes of lower priority (compiler.h).
  *
  *   COLD --its launches took long enough--> QUEUED --a thread--> COMPILED | STAYS
  *
@@ -14,8 +14,6 @@
  *    one. So a kernel for which LLVM takes minutes delays only others of its kind.
  */
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backends/cpu/code.h"
@@ -33,10 +31,6 @@
 #define HUGE_LEAST 5000
 /* What compiling a kernel takes even if it is empty, in instructions. */
 #define BASE_COST 10
-/* The engine's threads keep all cores busy while kernels run, so a thread that ran on idle cores
- * only would never finish. These get about a quarter of a core then. */
-#define NICENESS 5
-
 void
 hed_tier_init(struct hed_tiers *t)
 {
@@ -50,13 +44,12 @@ hed_tier_init(struct hed_tiers *t)
 void
 hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k)
 {
-    struct hed_cpu_code *code = k->code;
+    const struct hed_cpu_source from = hed_code_source_of(k->code, k);
     struct hed_why why;
     int state = HED_TIER_STAYS;
 
     why.text[0] = 0;
-    if (hed_cpu_compile(c, k->module, k->func, k->name, &code->text, k->rows, &k->compiled, &why) !=
-        0)
+    if (hed_cpu_compile(c, &from, k->name, k->rows, &k->compiled, &why) != 0)
         hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->name);
     else
         state = HED_TIER_COMPILED;
@@ -128,7 +121,6 @@ tier_main(void *arg)
     struct hed_cpu *c = arg;
     struct hed_tiers *t = &c->tiers;
 
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     hed_lock(&t->lock);
     while (!t->stopping) {
         struct hed_cpu_kernel *k = hed_tier_take(t);
@@ -279,8 +271,5 @@ hed_tier_forked(struct hed_cpu *c)
         k->tier = HED_TIER_COLD;
     memset(t, 0, sizeof *t);
     hed_tier_init(t);
-    hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
-    /* LLVM's state is that of the moment of the fork: if it was at work, it cannot be used. */
-    if (hed_compiler_forked())
-        c->no_compiler = true;
+    hed_compilers_forked(&c->compilers);
 }

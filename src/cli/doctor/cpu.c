@@ -131,6 +131,21 @@ check_cache(struct hed_doctor *d)
     }
 }
 
+/* The program that loads the compiler. */
+static bool
+check_compiler(struct hed_doctor *d, const struct hed_install *install)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/heddle-compiler", install->dir);
+    if (access(path, X_OK) == 0)
+        return true;
+    hed_doctor_say(d, HED_FINDING_WARN, NAME,
+                   "%s: %s; kernels run on the CPU without being compiled", path, strerror(errno));
+    hed_doctor_hint(d, "Install heddle again.");
+    return false;
+}
+
 void
 hed_doctor_cpu(struct hed_doctor *d)
 {
@@ -146,7 +161,8 @@ hed_doctor_cpu(struct hed_doctor *d)
     if (!d->has_cpu)
         return;
     if (check_plugin(d, &install, "compiler-llvm", "kernels run on the CPU without being compiled",
-                     "libLLVM", llvm, sizeof llvm))
+                     "libLLVM", llvm, sizeof llvm) &&
+        check_compiler(d, &install))
         hed_doctor_say(d, HED_FINDING_OK, NAME, "works (--gpu cpu); the compiler is %s",
                        llvm[0] ? llvm : "LLVM");
     check_profiles(d, &install);

@@ -280,7 +280,7 @@ advice_for(const struct hed_function *f, CUresult r)
             return " Choose an older device (--gpu cpu:a100), or run it on a GPU.";
         return " Run it on a GPU.";
     case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
-        return " Install heddle with its compiler, compiler-llvm.so.";
+        return " Install heddle with its compiler, heddle-compiler and compiler-llvm.so.";
     default:
         return "";
     }

@@ -17,6 +17,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static bool is_target_ready; /* written under once, constant afterwards */
  * refused. */
 static _Thread_local sigjmp_buf *gives_up;
 static _Thread_local char gave_up[256];
+static _Atomic bool is_damaged; /* it has happened in this process */
 
 static void
 on_fatal(const char *reason)
@@ -44,7 +46,14 @@ on_fatal(const char *reason)
     if (!gives_up)
         return;
     snprintf(gave_up, sizeof(gave_up), "%s", reason);
+    atomic_store_explicit(&is_damaged, true, memory_order_relaxed); /* read by the same thread */
     siglongjmp(*gives_up, 1);
+}
+
+bool
+hed_ptx_compiler_is_damaged(void)
+{
+    return atomic_load_explicit(&is_damaged, memory_order_relaxed);
 }
 
 static void
@@ -328,6 +337,4 @@ __attribute__((visibility("default"))) const struct hed_ptx_compiler hed_ptx_com
     .abi = HED_PTX_ABI,
     .compile = hed_ptx_compile,
     .version = version,
-    .inside = (const void *)LLVMContextCreate,
-    .guard = hed_llvm_guard,
 };

@@ -30,18 +30,14 @@ struct hed_ptx_options {
 int hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                     const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
 
-/* The plug-in heddle/compiler-llvm.so exports only this. */
+/* The library heddle/compiler-llvm.so exports this, and hed_ptx_compiler_serve (serve.c). */
 struct hed_ptx_compiler {
     uint32_t abi; /* HED_PTX_ABI */
     int (*compile)(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                    const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
     const char *version;
-    const void *inside; /* a function of LLVM's library */
-    /* From now on, `before_exit` is called before exit handlers of LLVM's library, which may happen
-     * several times. Called once the compiler is loaded, before it is used. False if the process is
-     * ending and LLVM has been taken down already. */
-    bool (*guard)(void (*before_exit)(void));
 };
 extern const struct hed_ptx_compiler hed_ptx_compiler_llvm;
 
-bool hed_llvm_guard(void (*before_exit)(void)); /* loading.c */
+/* Did LLVM give up in this process, and leave things in any state? */
+bool hed_ptx_compiler_is_damaged(void);

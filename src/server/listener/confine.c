@@ -355,6 +355,16 @@ hed_confine_owner(const struct hed_peer *p, char *out, size_t size)
         n += snprintf(out + n, size - (size_t)n, "%02x", bytes[i]);
 }
 
+/* The processes that compile for the worker have gone through the same steps. */
+static int
+fork_foreman(const struct hed_sandbox *s, struct hed_why *why)
+{
+    const bool filters = s->steps >> HED_STEP_CALLS & 1;
+
+    return hed_worker_fork_foreman(s->libraries, filters ? hed_filter_foreman : NULL,
+                                   filters ? hed_filter_compiler : NULL, why);
+}
+
 int
 hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t place,
                    struct hed_worker_start *start, struct hed_why *why)
@@ -379,6 +389,7 @@ hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t place
     (void)snprintf(variable, sizeof variable, "%s%s",
                    cache[0] ? "CUDA_CACHE_PATH=" : "CUDA_CACHE_DISABLE=1", cache);
     box.variable = box.driver ? variable : NULL;
+    box.before_calls = s->plan.cpu ? fork_foreman : NULL;
 
     const int err = hed_worker_prepare(start, why);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -294,6 +295,51 @@ static const struct hed_filter_row attacks[] = {
     KILLS(open_tree),
 #endif
 };
+
+/* ---- the processes that compile kernels ------------------------------------------------------ */
+
+/* A thread of this process, or a process as the C library forks it: pairs of mask and value. */
+static const uint32_t clone_flags[] = {CLONE_THREAD, CLONE_THREAD, 0xffffffffu,
+                                       CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD};
+static const uint32_t foreman_options[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG};
+
+/* What the foreman (foreman/foreman.h) needs besides: it forks compilers, waits for them, and they
+ * give that up. It reads nothing that a client has sent. */
+static const struct hed_filter_row foreman_calls[] = {
+    {.number = SYS_clone,
+     .test = HED_CALL_MASKED,
+     .argument = 0,
+     .values = clone_flags,
+     .count = sizeof clone_flags / sizeof *clone_flags},
+    ALWAYS(wait4),
+    ALWAYS(seccomp),
+    ALWAYS(tgkill),
+    ALWAYS(setitimer),
+    AMONG(prctl, 0, foreman_options, EPERM),
+};
+
+/* What a compiler needs besides: a limit of its own time. */
+static const struct hed_filter_row compiler_calls[] = {ALWAYS(setitimer)};
+
+int
+hed_filter_foreman(void)
+{
+    const struct hed_filter_list lists[] = {
+        LIST(foreman_calls), LIST(worker_calls), LIST(attacks), {0}};
+
+    return hed_filter_apply(lists);
+}
+
+int
+hed_filter_compiler(void)
+{
+    const struct hed_filter_list lists[] = {
+        LIST(compiler_calls), LIST(worker_calls), LIST(attacks), {0}};
+
+    return hed_filter_apply(lists);
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
 
 int
 hed_step_calls(const struct hed_sandbox *s, struct hed_why *why)

@@ -59,7 +59,10 @@ static int
 take_steps(const struct hed_sandbox *s, int *failed, struct hed_why *why)
 {
     for (int i = 0; i < HED_STEP_COUNT; i++) {
-        const int err = s->steps & step_bit(i) ? steps[i].take(s, why) : 0;
+        int err = i == HED_STEP_CALLS && s->before_calls ? s->before_calls(s, why) : 0;
+
+        if (!err)
+            err = s->steps & step_bit(i) ? steps[i].take(s, why) : 0;
 
         if (!err)
             continue;

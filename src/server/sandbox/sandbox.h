@@ -74,7 +74,15 @@ struct hed_sandbox {
     const char *libraries;            /* heddle's folder of libraries */
     char *variable;                   /* that its environment gets, "NAME=value", or NULL */
     int folders[HED_SANDBOX_FOLDERS]; /* that it may write to: descriptors, or -1 */
+    /* Called before the last step, `calls`, is taken: the last chance to fork. A process that is
+     * forked then has all other steps behind it. May be NULL. */
+    int (*before_calls)(const struct hed_sandbox *s, struct hed_why *why);
 };
+
+/* The last step of the two kinds of process that compile a worker's kernels: as `calls`, and the
+ * foreman may fork. 0 or a negative errno. */
+int hed_filter_foreman(void);
+int hed_filter_compiler(void);
 
 /* The steps that make sense for this server: all, but for another user if it is not root. */
 uint32_t hed_sandbox_wanted(void);

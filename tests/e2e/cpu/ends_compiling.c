@@ -1,46 +1,64 @@
-/* How processes end and fork while the compiler is loaded or kernels are compiled. */
+/* How processes end and fork while compilers start or kernels are compiled. The compilers of a
+ * process are processes of their own, which have its number in their command line. */
 #include "e2e/cpu/ends.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 
-/* Reads the first line of a file of a thread. */
+/* Reads the beginning of a file of a process; NULs become spaces. */
 static bool
-read_task(const char *task, const char *file, char *line, int size)
+read_process(const char *process, const char *file, char *text, size_t size)
 {
     char path[320];
-    FILE *f;
-    bool there;
+    int fd;
+    ssize_t n;
 
-    snprintf(path, sizeof path, "/proc/self/task/%s/%s", task, file);
-    f = fopen(path, "re");
-    there = f && fgets(line, size, f);
-    if (f)
-        fclose(f);
-    return there;
+    snprintf(path, sizeof path, "/proc/%s/%s", process, file);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n < 0)
+        return false;
+    text[n] = 0;
+    for (ssize_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    return true;
 }
 
-/* Is there a thread that compiles, and has been at it for some milliseconds? */
+/* How many compilers of this process have run for at least so many nanoseconds? */
+static int
+count_compilers(pid_t program, unsigned long long least)
+{
+    DIR *all = opendir("/proc");
+    char own[32];
+    const struct dirent *e;
+    int count = 0;
+
+    snprintf(own, sizeof own, " %d ", (int)program);
+    while (all && (e = readdir(all)) != NULL) {
+        char line[128], ran[64];
+
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+            read_process(e->d_name, "cmdline", line, sizeof line) &&
+            strncmp(line, "heddle-compiler ", 16) == 0 && strstr(line + 16, own) &&
+            read_process(e->d_name, "schedstat", ran, sizeof ran))
+            count += strtoull(ran, NULL, 10) >= least;
+    }
+    if (all)
+        closedir(all);
+    return count;
+}
+
+/* Is a kernel being compiled? There is a foreman, which hardly runs, and a compiler. */
 static bool
 is_compiling(void)
 {
-    DIR *tasks = opendir("/proc/self/task");
-    const struct dirent *e;
-    bool found = false;
-
-    while (tasks && !found && (e = readdir(tasks)) != NULL) {
-        char name[32], ran[64];
-
-        found =
-            read_task(e->d_name, "comm", name, sizeof name) && strcmp(name, "heddle-llvm\n") == 0 &&
-            read_task(e->d_name, "schedstat", ran, sizeof ran) && strtoull(ran, NULL, 10) > 5000000;
-    }
-    if (tasks)
-        closedir(tasks);
-    return found;
+    return count_compilers(getpid(), 0) >= 2;
 }
 
-/* Lines of a kernel that LLVM takes seconds for. Under ThreadSanitizer the end waits for it. */
+/* Lines of a kernel that LLVM takes seconds for. */
 #if defined(__SANITIZE_THREAD__)
 #define LINES 400
 #else
@@ -93,21 +111,52 @@ start_compiling(void)
     WAIT_UNTIL(is_compiling());
 }
 
-/* Runs after heddle's own exit handlers. */
-static void
-still_compiles(void)
+/* Is LLVM mapped? Libraries of the program may have its names. */
+static bool
+is_llvm_here(void)
 {
-#if !defined(__SANITIZE_THREAD__)
-    if (!is_compiling())
-        _exit(1);
-#endif
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool found = false;
+
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "libLLVM") != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
 }
 
 static void
-exit_does_not_wait_for_the_compiler(void)
+compilers_end_with_their_program(void)
 {
-    CHECK_IS(atexit(still_compiles), 0);
-    start_compiling();
+    const pid_t child = fork();
+
+    CHECK(child >= 0, "no child");
+    if (child == 0) {
+        start_compiling();
+        CHECK(!is_llvm_here(), "LLVM is in the program");
+        exit(STATUS);
+    }
+    CHECK_IS(status_of(child), STATUS);
+    WAIT_UNTIL(count_compilers(child, 0) == 0);
+    exit(STATUS);
+}
+
+/* The same if it cannot do anything about it. */
+static void
+compilers_end_with_a_program_that_is_killed(void)
+{
+    const pid_t child = fork();
+    int status;
+
+    CHECK(child >= 0, "no child");
+    if (child == 0) {
+        start_compiling();
+        kill(getpid(), SIGKILL);
+    }
+    CHECK(waitpid(child, &status, 0) == child, "the child is gone");
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the child has status %d", status);
+    WAIT_UNTIL(count_compilers(child, 0) == 0);
     exit(STATUS);
 }
 
@@ -126,28 +175,12 @@ children_are_refused_while_a_kernel_is_compiled(void)
     exit(STATUS);
 }
 
-/* Is LLVM mapped? Its own initialisation begins some milliseconds later. */
-static bool
-is_compiler_mapped(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512];
-    bool found = false;
-
-    while (maps && !found && fgets(line, sizeof line, maps))
-        found = strstr(line, "libLLVM") != NULL;
-    if (maps)
-        fclose(maps);
-    return found;
-}
-
-/* LLVM's library must not be taken down by exit() while another thread still sets it up. That takes
- * some tens of milliseconds: exits at several moments of it. */
+/* Exits at several moments while the first compiler starts. */
 static void
-exit_while_the_compiler_is_loaded(void)
+exit_while_the_compiler_starts(void)
 {
     CHECK_IS(setenv("HEDDLE_CACHE_SIZE", "0", 1), 0); /* so that something is compiled */
-    for (int ms = 0; ms < 40; ms += 2) {
+    for (int ms = 0; ms < 40; ms += 8) {
         const pid_t child = fork();
 
         CHECK(child >= 0, "no child");
@@ -156,7 +189,7 @@ exit_while_the_compiler_is_loaded(void)
             continue;
         }
         start_driver();
-        for (int i = 0; i < 4000 && !is_compiler_mapped(); i++)
+        for (int i = 0; i < 4000 && !count_compilers(getpid(), 0); i++)
             works();
         usleep((useconds_t)ms * 1000);
         exit(STATUS);
@@ -180,19 +213,19 @@ launch_until_the_end(void)
 }
 
 static void *
-exits_when_the_compiler_is_mapped(void *arg)
+exits_when_the_compiler_starts(void *arg)
 {
-    WAIT_UNTIL(is_compiler_mapped());
+    WAIT_UNTIL(count_compilers(getpid(), 0) > 0);
     usleep((useconds_t)(uintptr_t)arg * 1000);
     exit(STATUS);
 }
 
 /* The same by a thread that has made no call. */
 static void
-any_thread_exits_while_the_compiler_is_loaded(void)
+any_thread_exits_while_the_compiler_starts(void)
 {
     CHECK_IS(setenv("HEDDLE_CACHE_SIZE", "0", 1), 0); /* so that something is compiled */
-    for (uintptr_t ms = 0; ms < 40; ms += 2) {
+    for (uintptr_t ms = 0; ms < 40; ms += 8) {
         const pid_t child = fork();
         pthread_t thread;
 
@@ -201,7 +234,7 @@ any_thread_exits_while_the_compiler_is_loaded(void)
             CHECK_IS(status_of(child), STATUS);
             continue;
         }
-        CHECK_IS(pthread_create(&thread, NULL, exits_when_the_compiler_is_mapped, (void *)ms), 0);
+        CHECK_IS(pthread_create(&thread, NULL, exits_when_the_compiler_starts, (void *)ms), 0);
         start_driver();
         launch_until_the_end();
     }
@@ -209,9 +242,10 @@ any_thread_exits_while_the_compiler_is_loaded(void)
 }
 
 static const struct ends_case cases[] = {
-    CASE(exit_while_the_compiler_is_loaded),
-    CASE(any_thread_exits_while_the_compiler_is_loaded),
-    CASE(exit_does_not_wait_for_the_compiler),
+    CASE(exit_while_the_compiler_starts),
+    CASE(any_thread_exits_while_the_compiler_starts),
+    CASE(compilers_end_with_their_program),
+    CASE(compilers_end_with_a_program_that_is_killed),
     CASE(children_are_refused_while_a_kernel_is_compiled),
 };
 

@@ -168,8 +168,7 @@ the_second_time_needs_no_compiler(void **state)
 
     run_add(code);
     hed_cpu_close(&cpu, code);
-    cpu.compiler = NULL;
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
+    (void)hed_str_copy(cpu.compilers.path, sizeof cpu.compilers.path, "/nowhere.so");
     code = open_text(add_ptx);
     run_add(code);
     hed_cpu_close(&cpu, code);
@@ -239,8 +238,7 @@ a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier(void **state)
     struct hed_code *code = open_new_text(text, sizeof text);
     struct hed_cpu_kernel *k = hed_cpu_kernel_of(&cpu, code, 0, tier_block);
 
-    cpu.compiler = NULL;
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
+    (void)hed_str_copy(cpu.compilers.path, sizeof cpu.compilers.path, "/nowhere.so");
     run_add(code);
     hed_tier_note(&cpu, k, UINT64_C(1000000000));
     while (k->tier == HED_TIER_QUEUED)

@@ -31,7 +31,7 @@ setup_cpu(void **state)
     cache_folder(folder, sizeof folder);
     cpu.cache = hed_cache_create(folder, 1 << 30);
     hed_cpu_compile_init(&cpu);
-    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
+    (void)hed_str_copy(cpu.compilers.path, sizeof cpu.compilers.path, HED_COMPILER);
     return hed_engine_create(2, &cpu.engine, &why);
 }
 
@@ -39,6 +39,7 @@ static inline int
 teardown_cpu(void **state)
 {
     hed_tier_stop(&cpu);
+    hed_compilers_fini(&cpu.compilers);
     hed_engine_free(cpu.engine);
     hed_cache_free(cpu.cache);
     return 0;

@@ -1,0 +1,364 @@
+/* Has kernels compiled by processes of their own. See compiler.h.
+ *
+ * All that comes from a compiler is checked: it may have died in the middle, or been taken over by
+ * a text that it could not bear.
+ */
+#include "backends/cpu/compiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/cpu/code.h"
+#include "backends/cpu/start.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "foreman/message.h"
+#include "ptx/run/abi.h"
+
+#define FAILURES_MAX 3 /* foremen that may die before none is started any more */
+
+/* ---- the foreman ----------------------------------------------------------------------------- */
+
+static void
+close_sockets(const int *sockets, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (sockets[i] >= 0)
+            (void)close(sockets[i]);
+}
+
+/* Starts heddle-compiler with the other ends of the sockets. */
+static int
+start_foreman(const struct hed_compilers *c, int *ours, unsigned count, struct hed_why *why)
+{
+    int theirs[HED_FOREMAN_SEATS], pair[2], err = 0;
+    char name[] = "heddle-compiler", seats[16], niceness[16], program[16];
+    char *const arguments[] = {name, seats, niceness, program, NULL};
+    unsigned made = 0;
+
+    (void)snprintf(seats, sizeof seats, "%u", count);
+    (void)snprintf(niceness, sizeof niceness, "%d", c->niceness);
+    (void)snprintf(program, sizeof program, "%d", (int)getpid());
+    for (; !err && made < count; made += !err) {
+        err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 ? 0 : -errno;
+        if (!err) {
+            ours[made] = pair[0];
+            theirs[made] = pair[1];
+        }
+    }
+    if (!err)
+        err = hed_start_process(c->path, arguments, theirs, count);
+    close_sockets(theirs, made);
+    if (err) {
+        close_sockets(ours, made);
+        hed_why_set(why, "the PTX compiler cannot be started: %.300s: %s", c->path, strerror(-err));
+    }
+    return err ? HED_ENOTFOUND : 0;
+}
+
+static int
+connect_foreman_locked(struct hed_compilers *c, struct hed_why *why)
+{
+    int sockets[HED_FOREMAN_SEATS];
+    /* In the worker of a server, the foreman is there already, and there will be no other. */
+    const unsigned given = c->given ? c->given(sockets, HED_FOREMAN_SEATS) : 0;
+    const unsigned count = given ? given : c->count;
+    int err = 0;
+
+    if (given && c->failures) {
+        hed_why_set(why, "the process that compiles kernels has died");
+        err = HED_ENOTFOUND;
+    }
+    if (!err && !given)
+        err = start_foreman(c, sockets, count, why);
+    if (err) {
+        c->is_absent = true;
+        return err;
+    }
+    c->count = count;
+    for (unsigned i = 0; i < count; i++)
+        c->seats[i] = (struct hed_compiler_seat){.socket = sockets[i]};
+    c->is_running = true;
+    c->is_lost = false;
+    return 0;
+}
+
+static void
+disconnect_locked(struct hed_compilers *c)
+{
+    for (unsigned i = 0; c->is_running && i < c->count; i++)
+        (void)close(c->seats[i].socket);
+    c->is_running = false;
+    c->is_lost = false;
+}
+
+static struct hed_compiler_seat *
+take_compiler(struct hed_compilers *c, struct hed_why *why)
+{
+    struct hed_compiler_seat *seat = NULL;
+
+    hed_lock(&c->lock);
+    while (!seat && !c->is_absent) {
+        if (!c->is_running && connect_foreman_locked(c, why) != 0)
+            break;
+        for (unsigned i = 0; !c->is_lost && !seat && i < c->count; i++)
+            seat = c->seats[i].busy ? NULL : &c->seats[i];
+        if (!seat)
+            (void)hed_lock_wait(&c->lock, &c->free, UINT64_MAX);
+    }
+    if (seat) {
+        seat->busy = true;
+        c->busy++;
+    } else if (!why->text[0]) {
+        hed_why_set(why, "there is no PTX compiler");
+    }
+    hed_unlock(&c->lock);
+    return seat;
+}
+
+static void
+leave_compiler(struct hed_compilers *c, struct hed_compiler_seat *seat, bool is_lost)
+{
+    hed_lock(&c->lock);
+    seat->busy = false;
+    c->busy--;
+    if (is_lost && !c->is_lost) {
+        c->is_lost = true;
+        c->is_absent = ++c->failures >= FAILURES_MAX;
+    }
+    if (c->is_lost && c->busy == 0)
+        disconnect_locked(c);
+    pthread_cond_broadcast(&c->free);
+    hed_unlock(&c->lock);
+}
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+static int
+send_request(const struct hed_compiler_job *j, const struct hed_compiler_seat *seat,
+             uint32_t number, bool with_text)
+{
+    const size_t name = strlen(j->entry), features = strlen(j->features);
+    struct hed_foreman_request r = {
+        .magic = HED_FOREMAN_MAGIC,
+        .number = number,
+        .abi = HED_PTX_ABI,
+        .rows = j->rows,
+        .level = (uint32_t)j->level,
+        .flags = (j->check_alignment ? HED_FOREMAN_CHECK_ALIGNMENT : 0u) |
+                 (j->confined ? HED_FOREMAN_CONFINED : 0u),
+        .seconds = j->seconds,
+        .name_size = (uint32_t)name,
+        .features_size = (uint32_t)features,
+        .memory = j->memory,
+        .text_size = j->text->size,
+    };
+    struct hed_buf tail;
+    int fd = -1, err = 0;
+
+    if (name > HED_FOREMAN_NAME_MAX || features > HED_FOREMAN_FEATURES_MAX ||
+        j->text->size > HED_FOREMAN_TEXT_MAX)
+        return -EMSGSIZE;
+    memcpy(r.text, j->text->key.hash, sizeof r.text);
+    hed_buf_init(&tail, HED_FOREMAN_REQUEST_MAX);
+    hed_buf_add(&tail, j->entry, name);
+    hed_buf_add(&tail, j->features, features);
+    if (tail.err)
+        err = -ENOMEM;
+    if (!err && with_text) {
+        fd = hed_foreman_memory(j->text->data, j->text->size);
+        err = fd < 0 ? fd : 0;
+    }
+    if (!err)
+        err = hed_foreman_send(seat->socket, &r, sizeof r, tail.data, tail.size, fd);
+    if (fd >= 0)
+        (void)close(fd);
+    hed_buf_fini(&tail);
+    return err;
+}
+
+/* Answers to requests that nobody waits for any more. */
+static void
+drop_old_answers(const struct hed_compiler_seat *seat)
+{
+    struct hed_foreman_answer a;
+    int fd;
+
+    while (hed_foreman_receive(seat->socket, &a, sizeof a, MSG_DONTWAIT, &fd) > 0)
+        if (fd >= 0)
+            (void)close(fd);
+}
+
+/* The answer to a request. *fd is the object's memory, or -1. */
+static int
+receive_answer(const struct hed_compiler_seat *seat, uint32_t number, struct hed_foreman_answer *a,
+               int *fd)
+{
+    for (;;) {
+        const long n = hed_foreman_receive(seat->socket, a, sizeof *a, 0, fd);
+
+        if (n <= 0)
+            return HED_EIO;
+        a->why.text[sizeof a->why.text - 1] = 0;
+        if (n == (long)sizeof *a && a->magic == HED_FOREMAN_MAGIC &&
+            (a->kind == HED_FOREMAN_DIED || a->number == number))
+            return 0;
+        if (*fd >= 0)
+            (void)close(*fd);
+    }
+}
+
+/* Copies the object: its memory is not ours. */
+static int
+read_object(int fd, uint64_t size, struct hed_buf *object, struct hed_why *why)
+{
+    unsigned char piece[65536];
+    uint64_t at = 0;
+
+    while (fd >= 0 && at < size && size <= HED_FOREMAN_OBJECT_MAX) {
+        const ssize_t n = pread(fd, piece, hed_min(sizeof piece, size - at), (off_t)at);
+
+        if (n <= 0)
+            break;
+        hed_buf_add(object, piece, (size_t)n);
+        at += (uint64_t)n;
+    }
+    if (size == 0 || at != size) {
+        hed_why_set(why, "the compiler sent no object");
+        return HED_ENOTSUP;
+    }
+    return object->err;
+}
+
+/* Why a compiler died, for people. */
+static void
+explain_death(const struct hed_foreman_answer *a, const struct hed_compiler_job *j,
+              struct hed_why *why)
+{
+    const unsigned peak = (unsigned)hed_min(a->peak >> 20, UINT32_MAX);
+
+    if (a->signal == SIGXCPU || a->signal == SIGALRM)
+        hed_why_set(why, "the compiler took more than %u s of processor time (compile_time)",
+                    j->seconds);
+    else if (a->signal)
+        hed_why_set(why, "the compiler died of signal %u (%s) with %u MiB of memory of at most %u",
+                    a->signal, strsignal((int)a->signal), peak, (unsigned)(j->memory >> 20));
+    else
+        hed_why_set(why, "the compiler ended without an answer");
+}
+
+static int
+take_answer(const struct hed_foreman_answer *a, int fd, const struct hed_compiler_job *j,
+            struct hed_buf *object, bool *died, struct hed_why *why)
+{
+    *died = a->kind == HED_FOREMAN_DIED;
+    if (*died) {
+        explain_death(a, j, why);
+        return HED_ENOTSUP;
+    }
+    if (a->kind != HED_FOREMAN_DONE) {
+        hed_why_set(why, "the compiler cannot be understood");
+        return HED_ENOTSUP;
+    }
+    hed_why_set(why, "%s", a->why.text);
+    if (a->err)
+        return a->err == HED_ENOTFOUND || a->err == HED_ENOMEM ? a->err : HED_ENOTSUP;
+    return read_object(fd, a->size, object, why);
+}
+
+/* 0, HED_EIO if the foreman is gone, or the error of the request. */
+static int
+exchange_packets(struct hed_compiler_seat *seat, const struct hed_compiler_job *j, uint32_t number,
+                 struct hed_foreman_answer *a, int *fd)
+{
+    bool with_text =
+        !seat->has_text || memcmp(seat->text, j->text->key.hash, sizeof seat->text) != 0;
+
+    for (;;) {
+        const int err = send_request(j, seat, number, with_text);
+
+        if (err)
+            return err == -EPIPE || err == -ECONNRESET ? HED_EIO : HED_ENOMEM;
+        if (receive_answer(seat, number, a, fd) != 0)
+            return HED_EIO;
+        if (a->kind != HED_FOREMAN_NEEDS_TEXT || with_text)
+            return 0;
+        if (*fd >= 0)
+            (void)close(*fd);
+        with_text = true;
+    }
+}
+
+int
+hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *job,
+                      struct hed_buf *object, bool *died, struct hed_why *why)
+{
+    struct hed_foreman_answer a;
+    struct hed_compiler_seat *seat = take_compiler(c, why);
+    int fd = -1, err;
+
+    *died = false;
+    if (!seat)
+        return HED_ENOTFOUND;
+    hed_lock(&c->lock);
+
+    const uint32_t number = ++c->number;
+
+    hed_unlock(&c->lock);
+    drop_old_answers(seat);
+    err = exchange_packets(seat, job, number, &a, &fd);
+
+    const bool is_lost = err == HED_EIO;
+
+    if (is_lost) {
+        *died = true;
+        hed_why_set(why, "the process that compiles kernels has died");
+        err = HED_ENOTSUP;
+    } else if (err) {
+        hed_why_set(why, "no memory to ask the compiler");
+    } else {
+        err = take_answer(&a, fd, job, object, died, why);
+        seat->has_text = a.kind == HED_FOREMAN_DONE && !a.leaves && !a.err;
+        memcpy(seat->text, job->text->key.hash, sizeof seat->text);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    leave_compiler(c, seat, is_lost);
+    return err;
+}
+
+/* ---- the beginning and the end --------------------------------------------------------------- */
+
+void
+hed_compilers_init(struct hed_compilers *c, unsigned seats, int niceness)
+{
+    hed_lock_init(&c->lock, HED_RANK_CODE);
+    pthread_cond_init(&c->free, NULL);
+    c->count = (unsigned)hed_clamp(seats, 1, HED_FOREMAN_SEATS);
+    c->niceness = niceness;
+}
+
+void
+hed_compilers_forked(struct hed_compilers *c)
+{
+    hed_lock_init(&c->lock, HED_RANK_CODE);
+    pthread_cond_init(&c->free, NULL);
+    disconnect_locked(c);
+    c->busy = 0;
+    c->failures = 0;
+}
+
+void
+hed_compilers_fini(struct hed_compilers *c)
+{
+    disconnect_locked(c);
+    pthread_cond_destroy(&c->free);
+    hed_lock_fini(&c->lock);
+}

@@ -1,0 +1,74 @@
+/* What a program and the process that compiles its kernels say to each other.
+ *
+ *   program ── request (+ memory with the PTX) ──> compiler
+ *           <── answer (+ memory with the object) ──
+ *
+ * Every message is one packet of a SOCK_SEQPACKET socket, so whoever dies leaves no half message.
+ * Neither side believes the other: all sizes are checked, and memory of the other side is copied,
+ * not mapped.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+
+#define HED_FOREMAN_MAGIC UINT32_C(0x48464d31) /* "HFM1": change it with the structs */
+
+#define HED_FOREMAN_NAME_MAX 65536                   /* bytes of a kernel's name */
+#define HED_FOREMAN_FEATURES_MAX 1024                /* bytes of the processor's features */
+#define HED_FOREMAN_TEXT_MAX ((uint64_t)1 << 30)     /* bytes of PTX */
+#define HED_FOREMAN_OBJECT_MAX ((uint64_t)512 << 20) /* bytes of an object */
+
+enum hed_foreman_flag { HED_FOREMAN_CHECK_ALIGNMENT = 1, HED_FOREMAN_CONFINED = 2 };
+
+/* Behind it are the kernel's name and the features, without NULs. */
+struct hed_foreman_request {
+    uint32_t magic;
+    uint32_t number; /* the answer has the same */
+    uint32_t abi;    /* HED_PTX_ABI */
+    uint32_t rows;   /* enum hed_rows */
+    uint32_t level;
+    uint32_t flags;     /* enum hed_foreman_flag */
+    uint32_t seconds;   /* of processor time that it may take; 0: no limit */
+    uint32_t name_size; /* bytes, like the other sizes */
+    uint32_t features_size;
+    uint32_t reserved;
+    uint64_t memory;             /* that the compiler may have; 0: no limit */
+    uint64_t text_size;          /* of the PTX */
+    uint8_t text[HED_HASH_SIZE]; /* names the PTX: the compiler may still have it */
+};
+
+#define HED_FOREMAN_REQUEST_MAX \
+    (sizeof(struct hed_foreman_request) + HED_FOREMAN_NAME_MAX + HED_FOREMAN_FEATURES_MAX)
+
+enum hed_foreman_kind {
+    HED_FOREMAN_DONE = 1,   /* err and why are the compiler's; an object comes with err 0 */
+    HED_FOREMAN_NEEDS_TEXT, /* the request must come again, with the PTX */
+    HED_FOREMAN_DIED,       /* the foreman says: the compiler died */
+};
+
+struct hed_foreman_answer {
+    uint32_t magic;
+    uint32_t kind;   /* enum hed_foreman_kind */
+    uint32_t number; /* of the request; 0 if it died */
+    int32_t err;     /* 0 or HED_E... */
+    uint32_t signal; /* DIED: that ended it; 0: it ended itself */
+    uint32_t leaves; /* DONE: the compiler ends now, and the next request finds a fresh one */
+    uint64_t peak;   /* DIED: the most bytes of memory that it had */
+    uint64_t size;   /* DONE: of the object */
+    struct hed_why why;
+};
+
+/* Sends one packet, with a descriptor unless fd is -1. 0, or a negative errno. */
+int hed_foreman_send(int socket, const void *head, size_t head_size, const void *tail,
+                     size_t tail_size, int fd);
+/* Waits for one packet of at most `size` bytes, and returns its size; 0 if the other side is gone;
+ * a negative errno. `flags` are those of recvmsg(2). A descriptor that came with it is in *fd,
+ * which is -1 otherwise. */
+long hed_foreman_receive(int socket, void *data, size_t size, int flags, int *fd);
+
+/* A descriptor of new memory with these bytes, or a negative errno. */
+int hed_foreman_memory(const void *data, size_t size);
