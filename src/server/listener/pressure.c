@@ -29,8 +29,8 @@ bytes_in_line(const char *text, const char *key)
     return at && sscanf(at + strlen(key), "%" SCNu64, &kib) == 1 ? kib * 1024 : 0;
 }
 
-uint64_t
-hed_pressure_of(pid_t pid)
+static uint64_t
+memory_of_process(pid_t pid)
 {
     char path[64], text[4096];
 
@@ -38,6 +38,29 @@ hed_pressure_of(pid_t pid)
     (void)hed_read_small(path, text, sizeof text);
     /* Not RssFile: those are libraries, which all workers share. */
     return bytes_in_line(text, "\nRssAnon:") + bytes_in_line(text, "\nRssShmem:");
+}
+
+/* With its children down to the given depth. Only the first thread of a worker has any. */
+static uint64_t
+memory_of_family(pid_t pid, int depth)
+{
+    uint64_t sum = memory_of_process(pid);
+    char path[64], text[1024];
+    int child, used;
+
+    if (depth == 0)
+        return sum;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    for (const char *at = hed_read_small(path, text, sizeof text);
+         sscanf(at, "%d%n", &child, &used) == 1; at += used)
+        sum += memory_of_family((pid_t)child, depth - 1);
+    return sum;
+}
+
+uint64_t
+hed_pressure_of(pid_t pid)
+{
+    return memory_of_family(pid, 2); /* its foreman, and the compilers */
 }
 
 static void

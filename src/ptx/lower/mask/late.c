@@ -160,7 +160,8 @@ note_leaf(void *arg, const struct hed_ptx_reg **reg)
 
     if (late->pending[(*reg)->id])
         return;
-    for (unsigned i = 0; i < leaves->n; i++)
+    /* Only so many are kept. Without the second test, compilers know that there are not more. */
+    for (unsigned i = 0; i < leaves->n && i < MASK_LATE_MAX; i++)
         if (leaves->regs[i] == *reg)
             return;
     if (leaves->n < MASK_LATE_MAX)
@@ -218,6 +219,10 @@ hed_mask_settle_late(struct hed_lower *l)
         return;
     for (uint32_t n = 0; n < m->late.ninsts; n++)
         hed_flow_each_read(m->late.insts[n], note_leaf, &leaves);
+    if (leaves.n > MASK_LATE_MAX) { /* has_room_for() was asked for each of them */
+        hed_lower_refuse(l, "mask shape: heddle collects too many NaNs, which is a bug");
+        return;
+    }
     again = hed_lower_block(l, "");
     after = hed_lower_block(l, "");
     hed_lower_unlikely(l, any_result_is_nan(l, &m->late), again, after);

@@ -558,8 +558,7 @@ hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
                     unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
                     unsigned nresults)
 {
-    LLVMValueRef in[EACH_MAX], out[EACH_MAX], got[EACH_MAX];
-    LLVMValueRef one[EACH_MAX] = {NULL};
+    LLVMValueRef in[EACH_MAX], out[EACH_MAX], got[EACH_MAX] = {NULL}, one[EACH_MAX] = {NULL};
     struct warp_loop loop;
 
     if (nargs > EACH_MAX || nresults > EACH_MAX) {
@@ -586,6 +585,7 @@ hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
     for (unsigned i = 0; i < nresults; i++) {
         LLVMTypeRef t = array_element_type(l, types[i]);
 
+        got[i] = got[i] ? got[i] : LLVMGetPoison(types[i]); /* NULL: it refused the kernel */
         LLVMBuildStore(l->b, resize_predicate(l, got[i], t),
                        hed_lower_warp_element(l, t, out[i], loop.lane));
     }
