@@ -101,26 +101,57 @@ hed_remote_lease_take(struct hed_remote *r, int device, uint64_t size)
     return taken;
 }
 
+/* Gives bytes back that are not in the lease any more. */
+static void
+give_lease(struct hed_remote *r, int device, uint64_t size)
+{
+    struct hed_remote_channel *channel;
+    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
+
+    if (!l)
+        return;
+    l->device = r->devices[device].ordinal;
+    l->give = size;
+    atomic_fetch_sub_explicit(&r->memory->granted[device], size, memory_order_relaxed);
+    /* Others may need it, and this program may have nothing more to say. */
+    if (hed_remote_end(channel, &l->head, sizeof *l) == 0)
+        (void)hed_channel_flush(channel->channel);
+}
+
 void
 hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size)
 {
     _Atomic uint64_t *lease = &r->devices[device].lease;
     const uint64_t step = lease_step(r, device);
-    uint64_t has = atomic_fetch_add_explicit(lease, size, memory_order_relaxed) + size;
-    struct hed_remote_channel *channel;
-    struct hed_lease *l;
+    const uint64_t has = atomic_fetch_add_explicit(lease, size, memory_order_relaxed) + size;
 
-    if (has < 2 * step || !take_lease(r, device, has - step))
-        return;
-    l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
-    if (!l)
-        return;
-    l->device = r->devices[device].ordinal;
-    l->give = has - step;
-    atomic_fetch_sub_explicit(&r->memory->granted[device], has - step, memory_order_relaxed);
-    /* Others may need it, and this program may have nothing more to say. */
-    if (hed_remote_end(channel, &l->head, sizeof *l) == 0)
-        (void)hed_channel_flush(channel->channel);
+    if (has >= 2 * step && take_lease(r, device, has - step))
+        give_lease(r, device, has - step);
+}
+
+/* Relaxed, all: only the numbers count. If they are the same as at the last look, the program has
+ * not needed memory in between, or as much as it has freed. */
+void
+hed_remote_lease_rest(struct hed_remote *r, struct hed_remote_rest *seen)
+{
+    for (int i = 0; i < r->device_count; i++) {
+        struct hed_device *dev = &r->driver->devices[i];
+        _Atomic uint64_t *lease = &r->devices[i].lease;
+        const struct hed_remote_rest now = {
+            atomic_load_explicit(&r->memory->granted[i], memory_order_relaxed),
+            atomic_load_explicit(lease, memory_order_relaxed) + hed_memory_spare(dev)};
+        const bool same = now.granted == seen[i].granted && now.unused == seen[i].unused;
+
+        seen[i] = now;
+        if (!same || now.unused < lease_step(r, i) / 2)
+            continue;
+        hed_memory_drop_spare(dev);
+
+        const uint64_t has = atomic_load_explicit(lease, memory_order_relaxed);
+
+        if (has && take_lease(r, i, has))
+            give_lease(r, i, has);
+    }
 }
 
 /* Relaxed: if the session was lost, this thread has noticed itself. */

@@ -95,6 +95,11 @@ int hed_remote_heap_enter(struct hed_remote *r);
 bool hed_remote_lease_take(struct hed_remote *r, int device, uint64_t size);
 int hed_remote_lease_none(const struct hed_remote *r);
 void hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size);
+/* Gives back what the program has not used since the last look: others may need it. */
+struct hed_remote_rest {
+    uint64_t granted, unused; /* bytes of a device at the last look */
+};
+void hed_remote_lease_rest(struct hed_remote *r, struct hed_remote_rest *seen);
 /* Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
  * server has less, and the program must not stay. */
 int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);

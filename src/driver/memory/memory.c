@@ -110,6 +110,12 @@ hed_memory_trim(struct hed_driver *d, struct hed_device *dev)
     }
 }
 
+void
+hed_memory_drop_spare(struct hed_device *dev)
+{
+    hed_blocks_trim(&dev->driver->memory->plain[dev->ordinal], UINT64_MAX);
+}
+
 uint64_t
 hed_memory_spare(struct hed_device *dev)
 {

@@ -93,6 +93,8 @@ bool hed_memory_covers(struct hed_driver *d, uint64_t at, uint64_t size, bool *k
 /* Bytes of a device that are mapped but have no owner: they are free to take and not part of
  * `used`. */
 uint64_t hed_memory_spare(struct hed_device *dev);
+/* Unmaps those outside of pools: the program has not needed memory for a while. */
+void hed_memory_drop_spare(struct hed_device *dev);
 
 /* Host memory that kernels can reach: managed memory, and pinned memory that was allocated as
  * mapped. has_mapped says whether there is any; next_mapped finds the first at or after *at. */

@@ -383,6 +383,16 @@ class Clients(ClientCase):
         self.assertEqual(last.do("say(cuda.cuMemFree_v2(p))"), "0")
         until(lambda: idle[0].do(f"r, q = alloc({total // 4 * 3}); say(r)") == "0")
 
+    def test_a_client_that_rests_gives_memory_back(self):
+        server = self.serve()
+        c = self.client(server)
+        self.assertEqual(c.do("r, p = alloc(100 << 20); say(r, cuda.cuMemFree_v2(p))"), "0 0")
+        self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        until(lambda: server.status()["clients"][0]["leased_total_bytes"] < 16 << 20,
+              server.status)
+        self.assertEqual(c.do("r, q = alloc(100 << 20); say(r, copy(p, 4096), copy(q, 4096))"),
+                         "0 0 0")
+
     def test_64_clients(self):
         server = self.serve("--memory", "64M")
         clients = [Client(self, f"shm:{server.path}") for _ in range(64)]

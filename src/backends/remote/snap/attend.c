@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -15,6 +16,7 @@
 #include "driver/context/context.h"
 
 #define REQUEST_MS 5000 /* for a peer that has connected to say what it wants */
+#define REST_MS 5000    /* between two looks at memory that the program does not use */
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -162,6 +164,25 @@ sooner_of(int a, int b)
     return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
+/* A program that rests gives back memory that it has on lease and does not use. */
+static void
+tend_memory(struct hed_remote_attendant *a)
+{
+    struct hed_remote *r = a->remote;
+    const uint64_t now = hed_now_ns();
+
+    if (now < a->rest_ns)
+        return;
+    a->rest_ns = now + REST_MS * HED_NS_PER_MS;
+    /* Relaxed: what is noticed late fails, and does no harm. */
+    if (a->state != HED_TALK_RUNNING || !r->driver || !r->memory ||
+        atomic_load_explicit(&r->lost, memory_order_relaxed) ||
+        atomic_load_explicit(&r->ended, memory_order_relaxed) || !hed_remote_enter_any(r))
+        return;
+    hed_remote_lease_rest(r, a->rest);
+    hed_thread_pop(r->driver);
+}
+
 static void *
 attendant_thread(void *arg)
 {
@@ -169,10 +190,13 @@ attendant_thread(void *arg)
 
     for (;;) {
         hed_remote_orders_tend(a);
+        tend_memory(a);
 
         struct pollfd p[] = {{.fd = a->listener, .events = POLLIN},
                              {.fd = hed_remote_orders_fd(a), .events = POLLIN}};
-        const int n = poll(p, 2, sooner_of(hed_remote_comeback_wait(a), hed_remote_orders_wait(a)));
+        const int n = poll(
+            p, 2,
+            sooner_of(REST_MS, sooner_of(hed_remote_comeback_wait(a), hed_remote_orders_wait(a))));
 
         if (n < 0 && errno != EINTR)
             break;

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "backends/remote/memory.h"
 #include "backends/remote/snap/contents.h"
 #include "backends/remote/snap/orders.h"
 #include "snap/talk.h"
@@ -39,6 +40,8 @@ struct hed_remote_attendant {
         bool warned;           /* the user knows that the server refuses */
     } comeback;
     struct hed_remote_orders orders;
+    uint64_t rest_ns; /* when to look again whether the program uses its memory */
+    struct hed_remote_rest rest[HED_PROFILE_DEVICES_MAX];
 };
 
 /* Starts it. A program without an attendant works as well, but cannot be asked for anything. */
