@@ -58,9 +58,10 @@ class Components(Case):
         self.install("heddle")
         names = {os.path.basename(path) for path in self.files()}
         self.assertLessEqual({"heddle", "libheddle.so.0", "libcuda.so.1", "libnvidia-ml.so.1",
+                              "libcuda.so", "libnvidia-ml.so",
                               "heddle.1", "heddle.conf.5", "60-heddle-window.rules"}, names)
         self.assertFalse(names & {"heddled", "heddled.service", "heddle.h", "heddle.pc",
-                                  "libheddle.so", "libcuda.so"}, names)
+                                  "libheddle.so"}, names)
         if os.path.isdir(os.path.join(BUILD, "lib", "heddle", "cudart")):
             self.assertLessEqual({f"libcudart.so.{edition}"
                                   for edition in ("8.0", "10.2", "11.0", "12", "13")}, names)
@@ -71,6 +72,15 @@ class Components(Case):
             if os.path.basename(path).startswith("lib"):
                 folder = "cudart" if "libcudart.so." in path else "heddle"
                 self.assertEqual(os.path.basename(os.path.dirname(path)), folder, path)
+
+    def test_programs_find_the_libraries_by_their_short_names(self):
+        self.install("heddle")
+        program = ("import ctypes; ctypes.CDLL('libcuda.so').cuInit; "
+                   "ctypes.CDLL('libnvidia-ml.so').nvmlInit_v2")
+        subprocess.run([self.file("heddle"), "run", "--gpu", "null", "--", sys.executable, "-c",
+                        program], check=True, timeout=PATIENCE)
+        for name in ("libcuda.so", "libnvidia-ml.so"):
+            self.assertEqual(os.readlink(self.file(name)), name + ".1")
 
     def test_the_server(self):
         self.install("heddle-server")
