@@ -401,23 +401,36 @@ hed_capture_unsafe(struct hed_layer *self)
     return forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
-CUresult
-hed_capture_implicit(struct hed_context *ctx)
+/* Does a blocking stream of the context capture? */
+static bool
+find_blocking(const struct hed_context *ctx, bool invalidate)
 {
     bool forbidden = false;
 
     /* Relaxed: as above. */
     if (atomic_load_explicit(&hed_captures_active, memory_order_relaxed) == 0)
-        return CUDA_SUCCESS;
+        return false;
     hed_lock(&hed_captures_lock);
     for (struct hed_capture *c = hed_captures; c; c = c->next)
         for (struct hed_joined *j = c->streams; j; j = j->next)
             if (j->stream->ctx == ctx && j->stream->blocking) {
-                c->invalidated = true;
+                c->invalidated = c->invalidated || invalidate;
                 forbidden = true;
             }
     hed_unlock(&hed_captures_lock);
-    return forbidden ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+    return forbidden;
+}
+
+CUresult
+hed_capture_implicit(struct hed_context *ctx)
+{
+    return find_blocking(ctx, true) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+}
+
+CUresult
+hed_capture_would_be_implicit(struct hed_context *ctx)
+{
+    return find_blocking(ctx, false) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
 }
 
 void

@@ -277,8 +277,9 @@ ask_capture(struct hed_layer *self, CUstream stream, bool ptds, const struct inf
 
     if (r != CUDA_SUCCESS)
         return r;
-    /* "If called on the legacy stream while a blocking stream captures: STREAM_CAPTURE_IMPLICIT" */
-    r = s->is_legacy ? hed_capture_implicit(s->ctx) : CUDA_SUCCESS;
+    /* "If called on the legacy stream while a blocking stream captures: STREAM_CAPTURE_IMPLICIT.
+     * The blocking stream capture is not invalidated." (CUDA Driver API, cuStreamIsCapturing) */
+    r = s->is_legacy ? hed_capture_would_be_implicit(s->ctx) : CUDA_SUCCESS;
     if (r == CUDA_SUCCESS) {
         hed_lock(&hed_captures_lock);
         r = info_locked(s, i);

@@ -53,8 +53,10 @@ void hed_capture_stream_destroyed(struct hed_stream *s);
 CUresult hed_capture_unsafe(struct hed_layer *self);
 
 /* For work that synchronises with the legacy stream: STREAM_CAPTURE_IMPLICIT while a blocking
- * stream of the context captures. */
+ * stream of the context captures; that capture becomes invalid. would_be: the same answer to a
+ * question, which leaves the capture alone. */
 CUresult hed_capture_implicit(struct hed_context *c);
+CUresult hed_capture_would_be_implicit(struct hed_context *c);
 
 /* References to the contents of an executable graph. */
 void hed_graph_exec_ref(struct hed_graph_exec *g);

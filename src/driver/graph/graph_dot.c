@@ -8,6 +8,7 @@
 #include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/module/module.h"
+#include "driver/stream/stream.h"
 
 #define DOT_MAX ((size_t)256 << 20) /* bytes in a picture */
 #define ALL_FLAGS 0xffffu
@@ -29,22 +30,49 @@ static const char *const type_names[] = {
     [CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL",
 };
 
-static void
-put_details(struct hed_buf *b, const struct hed_node *n)
+/* The flag that asks for the parameters of a kind of node. */
+static const unsigned detail_flags[] = {
+    [CU_GRAPH_NODE_TYPE_KERNEL] = CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_MEMCPY] = CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_MEMSET] = CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_HOST] = CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_MEM_FREE] = CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS,
+    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS,
+};
+
+/* "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: Output all debug data as if every debug flag is enabled"
+ * (cuda.h) */
+static bool
+dot_shows(unsigned flags, unsigned flag)
 {
-    const struct hed_work *w = n->work;
+    return (flags & (flag | CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE)) != 0;
+}
 
-    if (!w)
+static void
+put_launch(struct hed_buf *b, const struct hed_launch *l, unsigned flags)
+{
+    hed_buf_addf(b, "\\n%s", hed_function_kernel(l->function)->name);
+    if (dot_shows(flags, CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS))
+        hed_buf_addf(b, "\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>\\n%u bytes of parameters", l->grid[0],
+                     l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+                     l->dynamic_shared, l->param_bytes);
+    if (!dot_shows(flags, CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES))
         return;
-    switch (n->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-        const struct hed_launch *l = &w->kernel;
+    hed_buf_addf(b, "\\ncooperative: %d\\ncluster: (%u,%u,%u)", l->cooperative, l->cluster[0],
+                 l->cluster[1], l->cluster[2]);
+    for (unsigned i = 0; i < l->attribute_count; i++)
+        hed_buf_addf(b, "\\nattribute %d", (int)l->attributes[i].id);
+}
 
-        hed_buf_addf(b, "\\n%s\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>",
-                     hed_function_kernel(w->kernel.function)->name, l->grid[0], l->grid[1],
-                     l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic_shared);
-        break;
-    }
+/* The parameters of a node that has work and is no kernel. */
+static void
+dot_work(struct hed_buf *b, CUgraphNodeType type, const struct hed_work *w)
+{
+    switch (type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         hed_buf_addf(b, "\\n0x%llx -> 0x%llx\\n%zu x %zu x %zu bytes",
                      (unsigned long long)w->copy.from.at, (unsigned long long)w->copy.to.at,
@@ -55,9 +83,40 @@ put_details(struct hed_buf *b, const struct hed_node *n)
         hed_buf_addf(b, "\\n0x%llx = %u\\n%zu x %zu of %u bytes", (unsigned long long)w->fill.to,
                      w->fill.value, w->fill.width, w->fill.height, w->fill.size);
         break;
+    case CU_GRAPH_NODE_TYPE_HOST:
+        hed_buf_addf(b, "\\nfunction 0x%llx\\ndata 0x%llx",
+                     (unsigned long long)(uintptr_t)w->host.fn,
+                     (unsigned long long)(uintptr_t)w->host.data);
+        break;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        hed_buf_addf(b, "\\nevent 0x%llx", (unsigned long long)w->event.event->object.handle);
+        break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        hed_buf_addf(b, "\\n%u operations", w->memops.count);
+        break;
     default:
         break;
     }
+}
+
+static void
+put_details(struct hed_buf *b, const struct hed_node *n, unsigned flags)
+{
+    if (n->type == CU_GRAPH_NODE_TYPE_KERNEL && n->work)
+        put_launch(b, &n->work->kernel, flags);
+    else if (!dot_shows(flags, detail_flags[n->type]))
+        return;
+    else if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && n->memory)
+        hed_buf_addf(b, "\\n0x%llx\\n%llu bytes", (unsigned long long)n->memory->at,
+                     (unsigned long long)n->memory->size);
+    else if (n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        hed_buf_addf(b, "\\n0x%llx", (unsigned long long)n->freed);
+    else if (n->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        hed_buf_addf(b, "\\nhandle 0x%llx\\n%u branches", (unsigned long long)n->condition.handle,
+                     n->condition.count);
+    else if (n->work)
+        dot_work(b, n->type, n->work);
 }
 
 /* Writes the nodes and edges of a graph; child graphs become boxes inside it. The lock is held. */
@@ -69,10 +128,11 @@ put_graph_locked(struct hed_buf *b, const struct hed_graph *g, unsigned flags)
     for (const struct hed_node *n = g->first; n; n = n->next) {
         hed_buf_addf(b, "\"n%llx\" [shape=box label=\"%s", (unsigned long long)n->object.handle,
                      type_names[n->type]);
-        if (flags & CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES)
+        if (dot_shows(flags, CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES))
             hed_buf_addf(b, "\\n0x%llx", (unsigned long long)n->object.handle);
-        if (flags)
-            put_details(b, n);
+        if (dot_shows(flags, CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO))
+            hed_buf_addf(b, "\\n%zu in, %zu out", n->in.count, n->out.count);
+        put_details(b, n, flags);
         hed_buf_addf(b, "\"]\n");
         if (n->child)
             put_graph_locked(b, n->child, flags);

@@ -99,7 +99,11 @@ hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file)
     int err = hed_fatbin_map(path, file, &why);
 
     if (err != 0) {
-        hed_warn(DRIVER, "%s: %s", path, why.text);
+        /* Programs look for files in their caches like this, and FILE_NOT_FOUND says it all. */
+        if (err == HED_ENOTFOUND)
+            hed_info(DRIVER, "%s: %s", path, why.text);
+        else
+            hed_warn(DRIVER, "%s: %s", path, why.text);
         return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
     }
     err = hed_image_in(*file, out, &why);

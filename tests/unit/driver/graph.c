@@ -565,33 +565,6 @@ a_user_object_lives_as_long_as_the_graphs(void **state)
     busy_fake_free(f);
 }
 
-static void
-a_graph_can_be_drawn(void **state)
-{
-    CUstream s;
-    struct fake *f = busy_fake_create(&s);
-    CUgraph g = new_graph(f);
-    CUgraphNode a = host_node(f, g, "a", NULL, 0);
-    char path[512], text[4096] = "";
-    const char *folder = getenv("HED_SCRATCH");
-
-    (void)host_node(f, g, "b", &a, 1);
-    (void)snprintf(path, sizeof path, "%s/graph.dot", folder ? folder : "/tmp");
-    OK(fake_call(f, cuGraphDebugDotPrint, g, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
-
-    FILE *file = fopen(path, "r");
-
-    assert_non_null(file);
-    (void)fread(text, 1, sizeof text - 1, file);
-    (void)fclose(file);
-    (void)unlink(path);
-    assert_non_null(strstr(text, "HOST"));
-    assert_non_null(strstr(text, " -> "));
-    assert_int_equal(fake_call(f, cuGraphDebugDotPrint, g, "/nowhere/graph.dot", 0),
-                     CUDA_ERROR_OPERATING_SYSTEM);
-    busy_fake_free(f);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_run_in_the_order_of_their_edges),
     cmocka_unit_test(edges_that_make_no_sense_are_refused),
@@ -612,7 +585,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_event_waited_for_in_a_graph_is_the_one_of_the_launch),
     cmocka_unit_test(kernel_nodes_say_what_they_were_given),
     cmocka_unit_test(a_user_object_lives_as_long_as_the_graphs),
-    cmocka_unit_test(a_graph_can_be_drawn),
 };
 
 HED_UNIT_MAIN(tests)

@@ -7,6 +7,7 @@
 
 #include "driver/memory/memory.h"
 #include "driver/table/tables.h"
+#include "unit/driver/captured.h"
 #include "unit/driver/module_machine.h"
 #include "unit/fatbin/make.h"
 
@@ -31,6 +32,31 @@ images_that_are_none_are_refused(void **state)
     assert_int_equal(fake_call(f, cuModuleLoadData, &m, ".version 99.0\n.target sm_70\n"),
                      CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     assert_null(m);
+    fake_free(f);
+}
+
+static void
+a_file_that_is_not_there_is_no_news(void **state)
+{
+    struct fake *f = text_started(1);
+    struct captured log;
+    char text[1024];
+    CUmodule m = NULL;
+    CUlibrary library = NULL;
+
+    (void)fake_use_primary(f, 0);
+    /* Programs ask like this whether a cache has a file. */
+    captured_begin(&log);
+    assert_int_equal(fake_call(f, cuModuleLoad, &m, "/nonexistent"), CUDA_ERROR_FILE_NOT_FOUND);
+    assert_int_equal(
+        fake_call(f, cuLibraryLoadFromFile, &library, "/nonexistent", NULL, NULL, 0, NULL, NULL, 0),
+        CUDA_ERROR_FILE_NOT_FOUND);
+    captured_end(&log, text, sizeof text);
+    assert_string_equal(text, "");
+    captured_begin(&log);
+    assert_int_equal(fake_call(f, cuModuleLoad, &m, "/etc/passwd"), CUDA_ERROR_INVALID_IMAGE);
+    captured_end(&log, text, sizeof text);
+    assert_one_line(text, "/etc/passwd");
     fake_free(f);
 }
 
@@ -361,6 +387,7 @@ programs_are_told_why_a_kernel_cannot_run(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(images_that_are_none_are_refused),
+    cmocka_unit_test(a_file_that_is_not_there_is_no_news),
     cmocka_unit_test(functions_have_one_handle_each),
     cmocka_unit_test(variables_have_memory_and_first_values),
     cmocka_unit_test(unloading_takes_everything_away),
