@@ -29,6 +29,7 @@ enum hed_rank {
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
     HED_RANK_EVENTS,     /* an event being made or destroyed in a remote machine */
+    HED_RANK_IPC,        /* a soft driver's memory being shared with other processes */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_MIRRORS,    /* memory that is mirrored on a remote machine being synchronized */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */

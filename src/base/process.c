@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,22 @@ hed_process_stat(pid_t pid, char *room, size_t size)
         return NULL;
     room[n] = '\0';
     return strrchr(room, ')');
+}
+
+#define START_FIELD 22 /* of /proc/PID/stat; proc(5): "starttime" */
+
+uint64_t
+hed_process_start(pid_t pid)
+{
+    char text[1024];
+    const char *at = hed_process_stat(pid, text, sizeof text);
+
+    if (!at || at[1] != ' ' || at[2] == '\0' || strchr("ZX", at[2]))
+        return 0;
+    /* The parenthesis ends field 2. */
+    for (int field = 2; at && field < START_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
 bool

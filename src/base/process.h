@@ -11,6 +11,10 @@
  * cannot be told. The text is in `room`. */
 const char *hed_process_stat(pid_t pid, char *room, size_t size);
 
+/* When a process was started, in ticks since the computer was, so that a number that is used again
+ * can be told. 0: there is no such process, or only its remains, or it cannot be told. */
+uint64_t hed_process_start(pid_t pid);
+
 /* A number for the family of a process: the processes that one command has started, by forks of any
  * depth, as far as they stayed in its process group. Numbers of PID namespaces differ. 0: there is
  * no such process, or it cannot be seen from here. */

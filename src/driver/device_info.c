@@ -49,6 +49,12 @@ find_device_attribute(const struct hed_device *dev, unsigned id, int *out)
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
         *out = dev->driver->machine->memory.physical_export != NULL;
         return true;
+    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
+        *out = dev->driver->machine->memory.share != NULL;
+        return true;
+    case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
+        *out = dev->driver->machine->memory.share ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
+        return true;
     default:
         break;
     }

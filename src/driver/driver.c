@@ -28,7 +28,8 @@ static const struct hed_cuda_ops *const cuda_areas[] = {
     &hed_calls_node,         &hed_calls_exec,        &hed_calls_capture,
     &hed_calls_table,        &hed_calls_user_object, &hed_calls_graph_dot,
     &hed_calls_graph_update, &hed_calls_condition,   &hed_calls_node_attribute,
-    &hed_calls_logs,         &hed_calls_reference,
+    &hed_calls_logs,         &hed_calls_reference,   &hed_calls_ipc_memory,
+    &hed_calls_ipc_event,    &hed_calls_ipc_pool,
 };
 
 static const struct hed_nvml_ops *const nvml_areas[] = {

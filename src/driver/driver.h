@@ -115,6 +115,9 @@ extern const struct hed_cuda_ops hed_calls_memory;  /* memory_calls.c: plain, ho
 extern const struct hed_cuda_ops hed_calls_copy;    /* copy.c: copies and fills */
 extern const struct hed_cuda_ops hed_calls_pool;    /* pool_calls.c */
 extern const struct hed_cuda_ops hed_calls_virtual; /* virtual.c: address ranges, physical memory */
+extern const struct hed_cuda_ops hed_calls_ipc_memory; /* ipc/memory.c: between processes */
+extern const struct hed_cuda_ops hed_calls_ipc_event;  /* ipc/event_calls.c */
+extern const struct hed_cuda_ops hed_calls_ipc_pool;   /* ipc/pool.c */
 extern const struct hed_cuda_ops hed_calls_array; /* array.c: arrays, mipmaps, textures, surfaces */
 extern const struct hed_cuda_ops hed_calls_module;      /* module_calls.c */
 extern const struct hed_cuda_ops hed_calls_library;     /* library_calls.c: libraries and kernels */

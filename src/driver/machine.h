@@ -60,6 +60,8 @@ struct hed_physical_memory {
     uint64_t size; /* bytes */
 };
 
+#define HED_PHYSICAL_OWNER 32 /* bytes that exported memory carries along */
+
 /* A kernel, found by its position in hed_code.kernels. Sizes are in bytes unless a field says
  * otherwise. */
 struct hed_code_param {
@@ -152,12 +154,22 @@ struct hed_machine_memory {
                         uint64_t size);
     int (*protect)(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
 
-    /* Physical memory as a file descriptor that other processes can import. `owner` (16 bytes) is
-     * anything that the importer is to know. The descriptor belongs to the caller; import leaves
-     * that of its caller alone. HED_EINVAL if the descriptor is not such memory. Both are NULL on a
-     * machine without this. */
+    /* Physical memory as a file descriptor that other processes can import. `owner`
+     * (HED_PHYSICAL_OWNER bytes) is anything that the importer is to know. The descriptor belongs
+     * to the caller; import leaves that of its caller alone. HED_EINVAL if the descriptor is not
+     * such memory. Both are NULL on a machine without this. */
     int (*physical_export)(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd);
     int (*physical_import)(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
+
+    /* Turns memory that was mapped by `map` into physical memory with the same contents, mapped at
+     * the same place, while kernels and copies go on using it. The caller frees it after it has
+     * unmapped it, and sees to it that no two threads are here at once. NULL on a machine without
+     * physical_export. */
+    int (*share)(void *m, uint64_t at, uint64_t size, struct hed_physical_memory **out);
+    /* Gives back what is behind a part of physical memory, which reads as zero from then on. NULL
+     * where share is. */
+    void (*physical_discard)(void *m, struct hed_physical_memory *p, uint64_t offset,
+                             uint64_t size);
 
     /* Small copies and fills that the driver needs for itself. They are done when the function
      * returns. Ranges may overlap. */

@@ -84,6 +84,14 @@ int hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physi
 void hed_cpu_physical_free(void *m, struct hed_physical_memory *p);
 int hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                          uint64_t size);
+void hed_cpu_physical_discard(void *m, struct hed_physical_memory *p, uint64_t offset,
+                              uint64_t size);
+/* A second mapping of a part, anywhere, to be unmapped by munmap(); NULL if there is no memory. */
+void *hed_cpu_physical_view(struct hed_physical_memory *p, uint64_t offset, uint64_t size);
+int hed_cpu_share(void *m, uint64_t at, uint64_t size, struct hed_physical_memory **out);
+/* For handlers of signals: a thread has written where it may not. True: it was to memory that is
+ * being shared, or may have been, and the thread can try again now. */
+bool hed_cpu_share_waits(uint64_t address);
 int hed_cpu_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd);
 int hed_cpu_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
 int hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);

@@ -15,6 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -170,6 +171,9 @@ on_fault(int signo, siginfo_t *info, void *context)
 {
     struct hed_engine_worker *w = this_worker();
 
+    if (signo == SIGSEGV && info->si_code == SEGV_ACCERR &&
+        hed_cpu_share_waits((uint64_t)(uintptr_t)info->si_addr))
+        return;
     if (!w || !w->running || info->si_code == SI_USER || info->si_code == SI_TKILL) {
         chain_signal(signo, info, context);
         return;

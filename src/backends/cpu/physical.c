@@ -11,12 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/sealed.h"
+#include "driver/ipc/name.h"
 
 #define TRAILER_SIZE 4096 /* bytes */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -29,7 +32,7 @@ struct cpu_physical {
 struct trailer {
     char magic[8];
     uint64_t size; /* of the memory */
-    uint8_t owner[16];
+    uint8_t owner[HED_PHYSICAL_OWNER];
 };
 
 static const char magic[8] = "HEDPHYS";
@@ -51,8 +54,15 @@ physical_of(int fd, uint64_t size, struct hed_physical_memory **out)
 int
 hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
 {
-    const int fd = memfd_create("heddle-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int fd = memfd_create(HED_IPC_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct rlimit most;
 
+    /* A larger file would end the process by a signal. */
+    if (fd >= 0 && getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+        size + TRAILER_SIZE > most.rlim_cur) {
+        close(fd);
+        return HED_ENOMEM;
+    }
     if (fd < 0)
         return HED_ENOMEM;
     if (size <= INT64_MAX - TRAILER_SIZE && ftruncate(fd, (off_t)(size + TRAILER_SIZE)) == 0 &&
@@ -82,6 +92,25 @@ hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, ui
     return a == MAP_FAILED ? HED_ENOMEM : 0;
 }
 
+void *
+hed_cpu_physical_view(struct hed_physical_memory *p, uint64_t offset, uint64_t size)
+{
+    void *a = hed_range_fits(offset, size, p->size)
+                  ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                         ((struct cpu_physical *)p)->fd, (off_t)offset)
+                  : MAP_FAILED;
+
+    return a == MAP_FAILED ? NULL : a;
+}
+
+void
+hed_cpu_physical_discard(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t size)
+{
+    if (hed_range_fits(offset, size, p->size))
+        (void)fallocate(((struct cpu_physical *)p)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)offset, (off_t)size);
+}
+
 int
 hed_cpu_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd)
 {
@@ -100,10 +129,9 @@ hed_cpu_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *o
 static bool
 read_trailer(int fd, struct trailer *t)
 {
-    const int seals = fcntl(fd, F_GET_SEALS);
     struct stat st;
 
-    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 || st.st_size <= TRAILER_SIZE)
+    if (!hed_fd_is_sealed(fd, TRAILER_SIZE + 1) || fstat(fd, &st) != 0)
         return false;
 
     const uint64_t size = (uint64_t)st.st_size - TRAILER_SIZE;

@@ -6,6 +6,7 @@
 #include "driver/memory/blocks.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/number.h"
@@ -151,7 +152,8 @@ release_block_locked(struct hed_blocks *b, struct hed_memory_block *k, bool paid
 static bool
 spare_locked(struct hed_blocks *b, struct hed_memory_block *k)
 {
-    if (k->size > b->spare_most - b->spare_bytes)
+    /* Others can still see what a shared block held, and would see what it holds next. */
+    if (k->share || k->size > b->spare_most - b->spare_bytes)
         return false;
     unpay_locked(b, k->size);
     b->spare_bytes += k->size;
@@ -178,8 +180,25 @@ unspare_locked(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone)
 static void
 free_block(struct hed_memory_block *k)
 {
+    if (k->share) {
+        struct hed_driver *d = k->owner->driver;
+
+        d->machine->memory.physical_free(d->machine_state, k->share->memory);
+        close(k->share->fd);
+        free(k->share);
+    }
     hed_space_free(k->pieces);
     free(k);
+}
+
+static int
+map_block(struct hed_blocks *b, const struct hed_memory_block *k)
+{
+    const struct hed_machine_memory *memory = &b->driver->machine->memory;
+    void *m = b->driver->machine_state;
+
+    return b->file ? memory->physical_map(m, b->file, k->at - b->file_base, k->at, k->size)
+                   : memory->map(m, k->at, k->size);
 }
 
 /* Makes a new block: mapped, and in no list. */
@@ -204,8 +223,7 @@ map_new_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     }
     k->pieces = alone ? NULL : hed_space_create(k->at, k->size);
 
-    const int err = !alone && !k->pieces ? HED_ENOMEM
-                                         : d->machine->memory.map(d->machine_state, k->at, k->size);
+    const int err = !alone && !k->pieces ? HED_ENOMEM : map_block(b, k);
 
     if (err) {
         hed_lock(&d->memory_lock);
@@ -226,6 +244,9 @@ drop_block(struct hed_memory_block *k, bool paid)
     struct hed_driver *d = b->driver;
 
     d->machine->memory.unmap(d->machine_state, k->at, k->size);
+    if (b->file)
+        d->machine->memory.physical_discard(d->machine_state, b->file, k->at - b->file_base,
+                                            k->size);
     hed_lock(&d->memory_lock);
     release_block_locked(b, k, paid);
     hed_unlock(&d->memory_lock);
@@ -300,6 +321,18 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     return CUDA_SUCCESS;
 }
 
+/* Takes a block that nobody needs out of the lists; false if it stays. */
+static bool
+retire_block_locked(struct hed_memory_block *k)
+{
+    struct hed_blocks *b = k->owner;
+
+    if (k->used || k->pins || (k->pieces && b->keeps && b->reserved <= b->keep))
+        return false;
+    unlist_locked(k);
+    return !spare_locked(b, k);
+}
+
 void
 hed_blocks_give(struct hed_memory_block *k, uint64_t at, uint64_t taken)
 {
@@ -315,12 +348,29 @@ hed_blocks_give(struct hed_memory_block *k, uint64_t at, uint64_t taken)
     k->used -= taken;
     k->room = k->size - k->used;
 
-    bool drop = k->used == 0 && (!k->pieces || !b->keeps || b->reserved > b->keep);
+    const bool drop = retire_block_locked(k);
 
+    hed_unlock(&d->memory_lock);
     if (drop)
-        unlist_locked(k);
-    if (drop && spare_locked(b, k))
-        drop = false;
+        drop_block(k, true);
+}
+
+void
+hed_blocks_pin_locked(struct hed_memory_block *k)
+{
+    k->pins++;
+}
+
+void
+hed_blocks_unpin(struct hed_memory_block *k)
+{
+    struct hed_driver *d = k->owner->driver;
+
+    hed_lock(&d->memory_lock);
+    k->pins--;
+
+    const bool drop = retire_block_locked(k);
+
     hed_unlock(&d->memory_lock);
     if (drop)
         drop_block(k, true);
@@ -350,7 +400,7 @@ hed_blocks_trim(struct hed_blocks *b, uint64_t keep)
 
     for (struct hed_memory_block *k = b->open; k && left > keep; k = next) {
         next = k->next;
-        if (k->used)
+        if (k->used || k->pins)
             continue;
         left -= k->size;
         unlist_locked(k);

@@ -9,6 +9,9 @@
  * Where mapping is expensive (machine->memory.keep), some of those stay as spare blocks: mapped,
  * but without an owner.
  *
+ * The blocks of a pool that can be shared with other processes lie in one file. A plain block gets
+ * a file of its own when a part of it is first shared (driver/ipc/).
+ *
  * Invariants, when driver->memory_lock is free:
  * 1. Every block is mapped, and is in exactly one of the lists unless it is alone.
  * 2. reserved is the sum of the sizes of all blocks but the spare ones, including those that are
@@ -22,14 +25,24 @@
 #include <stdint.h>
 
 #include "driver/driver.h"
+#include "driver/ipc/name.h"
+
+/* Memory of this process that others may map: a file. */
+struct hed_share {
+    struct hed_physical_memory *memory;
+    int fd; /* open for others as long as the memory is shared; -1: given out by calls */
+    uint8_t secret[HED_IPC_SECRET];
+};
 
 struct hed_memory_block {
     struct hed_blocks *owner;
     struct hed_memory_block *next, **link; /* in a list of the owner; link is NULL in none */
     struct hed_space *pieces;              /* NULL: one allocation has the whole block */
     uint64_t at, size;
-    uint64_t used; /* bytes of pieces in use */
-    uint64_t room; /* no free piece is larger than this; an upper bound */
+    uint64_t used;           /* bytes of pieces in use */
+    uint64_t room;           /* no free piece is larger than this; an upper bound */
+    uint32_t pins;           /* threads that use it without having a piece: it is not dropped */
+    struct hed_share *share; /* owned; NULL: not shared. Guarded by hed_memory.share_lock */
 };
 
 struct hed_blocks {
@@ -44,7 +57,10 @@ struct hed_blocks {
     struct hed_memory_block *full;
     struct hed_memory_block *spare;
     uint64_t spare_bytes, spare_most;
-    uint64_t unit; /* sizes of blocks are multiples of this */
+    uint64_t unit;                    /* sizes of blocks are multiples of this */
+    struct hed_physical_memory *file; /* all blocks are in it, at their addresses less file_base;
+                                       * NULL: memory of their own */
+    uint64_t file_base;
 };
 
 void hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
@@ -56,6 +72,11 @@ CUresult hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, ui
 
 /* Gives back a piece that has left the index. The lock is not held. */
 void hed_blocks_give(struct hed_memory_block *block, uint64_t at, uint64_t taken);
+
+/* Keeps a block, or lets it go again: the memory stays even if all of its pieces are given back
+ * meanwhile. unpin takes the lock. */
+void hed_blocks_pin_locked(struct hed_memory_block *block);
+void hed_blocks_unpin(struct hed_memory_block *block);
 
 /* Unmaps all spare blocks, and empty blocks until at most `keep` bytes are reserved. The lock is
  * not held. */

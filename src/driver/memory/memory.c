@@ -27,6 +27,7 @@ hed_memory_driver_init(struct hed_driver *d)
         return HED_ENOMEM;
     m->random = 0x9e3779b97f4a7c15ull;
     m->waiting_last = &m->waiting;
+    hed_lock_init(&m->share_lock, HED_RANK_IPC);
     hed_blocks_init(&m->host, d, d->host_space, NULL, false);
     m->host.limit = physical_memory();
     for (int i = 0; i < d->device_count; i++) {
@@ -64,6 +65,7 @@ hed_memory_driver_fini(struct hed_driver *d)
         hed_blocks_fini(&m->managed[i]);
     }
     hed_blocks_fini(&m->host);
+    hed_lock_fini(&m->share_lock);
     free(m);
     d->memory = NULL;
 }
@@ -174,6 +176,9 @@ hed_memory_release(struct hed_driver *d, const struct hed_allocation *a)
         return;
     case HED_MEMORY_VIRTUAL:
         hed_virtual_release(a);
+        return;
+    case HED_MEMORY_IMPORTED:
+        hed_imported_release(d, a);
         return;
     case HED_MEMORY_ARRAY:
         hed_array_release(d, a);

@@ -38,6 +38,7 @@ enum hed_memory_kind {
     HED_MEMORY_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
     HED_MEMORY_REGISTERED, /* cuMemHostRegister: the program's own memory */
     HED_MEMORY_MANAGED,
+    HED_MEMORY_IMPORTED, /* of another process: cuIpcOpenMemHandle, cuMemPoolImportPointer */
     HED_MEMORY_VIRTUAL,  /* a mapping of physical memory into a reserved range */
     HED_MEMORY_RESERVED, /* cuMemAddressReserve: only addresses */
     HED_MEMORY_ARRAY,

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "core/stats.h"
 #include "driver/graph/graph.h"
+#include "driver/ipc/imported.h"
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
 
@@ -170,7 +171,8 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
     if (r != CUDA_SUCCESS || a->dptr == 0)
         return r;
     if (!begins_at(d, a->dptr, &m) || m.freeing ||
-        (m.kind != HED_MEMORY_DEVICE && m.kind != HED_MEMORY_MANAGED && m.kind != HED_MEMORY_POOL))
+        (m.kind != HED_MEMORY_DEVICE && m.kind != HED_MEMORY_MANAGED && m.kind != HED_MEMORY_POOL &&
+         !hed_imported_from_pool(&m)))
         return CUDA_ERROR_INVALID_VALUE;
     r = wait_for_users(d, c, &m);
     if (m.kind == HED_MEMORY_POOL)

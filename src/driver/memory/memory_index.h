@@ -35,6 +35,8 @@ struct hed_memory {
     _Atomic uint32_t waiting_count;                   /* their number; read without the lock */
     struct hed_pool *host_pool;                       /* the host's default pool */
     struct hed_pool *host_current;                    /* its current pool; guarded */
+    struct hed_imported *imported; /* by cuIpcOpenMemHandle: driver/ipc/memory.c */
+    struct hed_lock share_lock; /* held while a block is turned into a file, also by the machine */
 };
 
 static inline bool
@@ -97,7 +99,8 @@ void hed_memory_mark(struct hed_allocation *a, struct hed_context *c);
 void hed_pool_release(const struct hed_allocation *a);                        /* pool.c */
 void hed_array_release(struct hed_driver *d, const struct hed_allocation *a); /* array.c */
 
-void hed_virtual_release(const struct hed_allocation *a); /* virtual.c */
+void hed_virtual_release(const struct hed_allocation *a);                        /* virtual.c */
+void hed_imported_release(struct hed_driver *d, const struct hed_allocation *a); /* ipc/memory.c */
 
 /* Memory is short: frees what the device's pools keep without using it. pool.c */
 void hed_pool_trim_device(struct hed_device *dev);

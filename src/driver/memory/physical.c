@@ -166,8 +166,8 @@ CUresult
 hed_soft_cuMemExportToShareableHandle(struct hed_layer *self,
                                       struct hed_cuMemExportToShareableHandle *a)
 {
-    static const uint8_t host[16] = {0};
     struct hed_driver *d = hed_driver_of(self);
+    uint8_t owner[HED_PHYSICAL_OWNER] = {0}; /* zeros for the host */
     CUresult r = hed_memory_initialized(self);
     int fd = -1;
 
@@ -179,11 +179,12 @@ hed_soft_cuMemExportToShareableHandle(struct hed_layer *self,
 
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
+    if (p->device)
+        memcpy(owner, p->device->info.uuid, sizeof p->device->info.uuid);
     if (a->handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         p->prop.requestedHandleTypes != a->handleType)
         r = CUDA_ERROR_INVALID_VALUE;
-    else if (d->machine->memory.physical_export(d->machine_state, p->memory,
-                                                p->device ? p->device->info.uuid : host, &fd) != 0)
+    else if (d->machine->memory.physical_export(d->machine_state, p->memory, owner, &fd) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else
         *(int *)a->shareableHandle = fd;
@@ -193,9 +194,14 @@ hed_soft_cuMemExportToShareableHandle(struct hed_layer *self,
 
 /* Gives imported memory its properties: the device that it belongs to must be visible here. */
 static CUresult
-describe_imported(struct hed_driver *d, const uint8_t owner[16], struct hed_physical *p)
+describe_imported(struct hed_driver *d, const uint8_t owner[HED_PHYSICAL_OWNER],
+                  struct hed_physical *p)
 {
     static const uint8_t host[16] = {0};
+
+    /* With a secret, it is a pool, or memory of cuMemAlloc. */
+    if (memcmp(owner + sizeof host, host, sizeof host) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
 
     p->prop =
         (CUmemAllocationProp_v1){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -218,7 +224,7 @@ static CUresult
 import_physical(struct hed_driver *d, int fd, CUmemGenericAllocationHandle *handle)
 {
     struct hed_physical *p = calloc(1, sizeof *p);
-    uint8_t owner[16];
+    uint8_t owner[HED_PHYSICAL_OWNER];
 
     if (!p)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "driver/ipc/imported.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
@@ -465,8 +466,9 @@ CUresult
 hed_soft_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromPoolAsync *a)
 {
     struct hed_pool *p = hed_pool_find(hed_driver_of(self), a->pool);
-    const CUresult r = p ? alloc_in_stream_order(self, a->dptr, a->bytesize, p, a->hStream, a->ptds)
-                         : CUDA_ERROR_INVALID_VALUE;
+    const CUresult r = p && !p->imported ? alloc_in_stream_order(self, a->dptr, a->bytesize, p,
+                                                                 a->hStream, a->ptds)
+                                         : CUDA_ERROR_INVALID_VALUE;
 
     hed_pool_unref(p);
     return r;
@@ -482,8 +484,9 @@ give_up(struct hed_driver *d, uint64_t at, struct hed_stream *s, struct hed_pend
     hed_lock(&d->memory_lock);
 
     struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
-    const bool ok = a && a->at == at && !a->freeing &&
-                    (a->kind == HED_MEMORY_POOL || a->kind == HED_MEMORY_DEVICE);
+    const bool ok =
+        a && a->at == at && !a->freeing &&
+        (a->kind == HED_MEMORY_POOL || a->kind == HED_MEMORY_DEVICE || hed_imported_from_pool(a));
 
     if (ok) {
         w->memory.at = at;

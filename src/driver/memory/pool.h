@@ -34,7 +34,9 @@ struct hed_pool {
     struct hed_driver *driver;
     struct hed_device *device; /* NULL for the host */
     CUmemPoolProps_v1 props;
-    bool is_default; /* cannot be destroyed */
+    bool is_default;                /* cannot be destroyed */
+    bool imported;                  /* another process's: nothing can be allocated from it */
+    uint8_t secret[HED_IPC_SECRET]; /* of a pool that can be shared: blocks.file is not NULL */
 
     /* Guarded by driver->memory_lock. */
     struct hed_blocks blocks;
@@ -43,6 +45,12 @@ struct hed_pool {
     int reuse[3];                            /* CU_MEMPOOL_ATTR_REUSE_..., kept for queries */
     uint8_t access[HED_PROFILE_DEVICES_MAX]; /* CUmemAccess_flags of each device */
 };
+
+/* Makes a pool with a handle; dev is NULL for the host. HED_ENOMEM, HED_ELIMIT. pool_calls.c */
+int hed_pool_create(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
+                    struct hed_pool **out);
+/* A new pool's memory will be in a file. HED_ENOMEM, HED_EIO. ipc/pool.c */
+int hed_pool_make_shareable(struct hed_pool *p);
 
 /* The pool of a handle, with a reference that the caller gives back by hed_pool_unref(); NULL if
  * there is none. */

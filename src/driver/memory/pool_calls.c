@@ -19,13 +19,14 @@ destroy_pool(struct hed_object *o)
 
     hed_blocks_trim(&p->blocks, 0);
     hed_blocks_fini(&p->blocks);
+    if (p->blocks.file)
+        p->driver->machine->memory.physical_free(p->driver->machine_state, p->blocks.file);
     free(p);
 }
 
-/* A pool with a handle; dev is NULL for the host. */
-static int
-create_pool(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
-            struct hed_pool **out)
+int
+hed_pool_create(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
+                struct hed_pool **out)
 {
     struct hed_pool *p = calloc(1, sizeof *p);
 
@@ -56,7 +57,7 @@ hed_pool_driver_init(struct hed_driver *d)
 {
     CUmemPoolProps_v1 props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                .location = {.type = CU_MEM_LOCATION_TYPE_HOST}};
-    int err = create_pool(d, NULL, &props, &d->memory->host_pool);
+    int err = hed_pool_create(d, NULL, &props, &d->memory->host_pool);
 
     if (!err) {
         d->memory->host_pool->is_default = true;
@@ -67,7 +68,7 @@ hed_pool_driver_init(struct hed_driver *d)
         struct hed_device *dev = &d->devices[i];
 
         props.location.id = i;
-        err = create_pool(d, dev, &props, &dev->default_pool);
+        err = hed_pool_create(d, dev, &props, &dev->default_pool);
         if (!err) {
             dev->default_pool->is_default = true;
             dev->current_pool = dev->default_pool;
@@ -114,6 +115,15 @@ check_type(CUmemAllocationType type, enum hed_cuda_call id)
     return type == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Can pools there be shared in this way? */
+static bool
+can_share_pool(const struct hed_driver *d, const struct hed_device *dev,
+               CUmemAllocationHandleType types)
+{
+    return types == CU_MEM_HANDLE_TYPE_NONE ||
+           (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && dev && d->machine->memory.share);
+}
+
 static CUresult
 soft_cuMemPoolCreate(struct hed_layer *self, struct hed_cuMemPoolCreate *a)
 {
@@ -131,12 +141,17 @@ soft_cuMemPoolCreate(struct hed_layer *self, struct hed_cuMemPoolCreate *a)
         r = device_of_location(d, &a->poolProps->location, &dev);
     if (r != CUDA_SUCCESS)
         return r;
-    if (a->poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+    if (!can_share_pool(d, dev, a->poolProps->handleTypes)) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemPoolCreate, "sharing a pool");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (create_pool(d, dev, a->poolProps, &p))
+    if (hed_pool_create(d, dev, a->poolProps, &p))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (a->poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE && hed_pool_make_shareable(p)) {
+        hed_pool_unref(
+            (struct hed_pool *)hed_handles_remove(d->handles, HED_KIND_POOL, p->object.handle));
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *a->pool = (CUmemoryPool)(uintptr_t)p->object.handle;
     return CUDA_SUCCESS;
 }
@@ -204,7 +219,9 @@ set_current_pool(struct hed_driver *d, struct hed_device *dev, CUmemoryPool hand
 {
     struct hed_pool *p = hed_pool_find(d, handle);
 
-    if (!p || p->device != dev) {
+    /* "imported memory pools may not be used in cuDeviceSetMemPool or cuMemAllocFromPoolAsync"
+     * (CUDA Driver API, cuMemPoolImportFromShareableHandle) */
+    if (!p || p->device != dev || p->imported) {
         hed_pool_unref(p);
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -1,4 +1,5 @@
 /* Events on this machine: the thread that runs the stream's work takes the time of a record. */
+#include "driver/ipc/event.h"
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "driver/near/near.h"
@@ -30,6 +31,8 @@ is_event_reached(struct hed_event *e)
 CUresult
 hed_near_event_query(void *m, struct hed_event *e)
 {
+    if (e->shared && !hed_shared_event_is_reached(e->shared, hed_shared_event_last(e->shared)))
+        return CUDA_ERROR_NOT_READY;
     return is_event_reached(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -42,6 +45,9 @@ hed_near_event_wait(void *m, struct hed_event *e)
         (void)hed_near_point_wait(m, p);
         hed_stream_put(p.stream);
     }
+    /* Another process may have recorded it since. */
+    if (e->shared)
+        return hed_shared_event_wait(e->shared, hed_shared_event_last(e->shared), e->ctx);
     return CUDA_SUCCESS;
 }
 

@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "driver/driver.h"
+#include "driver/ipc/event.h"
 #include "driver/near/near.h"
 #include "driver/stream/stream.h"
 
@@ -180,6 +181,8 @@ waiter_may_run(const struct hed_work *w)
     case HED_WORK_GRAPH:
     case HED_WORK_MEMOP:
         return false;
+    case HED_WORK_EVENT_WAIT:
+        return !w->event.event->shared; /* it waits for another process */
     default:
         return true;
     }
@@ -394,6 +397,8 @@ queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, struct pla
 
     hed_lock(&e->lock);
     w->event.record = e->records + 1;
+    if (e->shared)
+        w->event.shared = hed_shared_event_begin(e->shared);
 
     const enum queued where = queue_put(s, w, here, place);
 
@@ -447,10 +452,12 @@ is_quick(const struct hed_work *w)
     switch (w->kind) {
     case HED_WORK_NONE:
     case HED_WORK_EVENT_RECORD:
-    case HED_WORK_EVENT_WAIT:
     case HED_WORK_ALLOC:
     case HED_WORK_FREE:
         return true;
+    case HED_WORK_EVENT_WAIT:
+        return !w->event.event->shared ||
+               hed_shared_event_is_reached(w->event.event->shared, w->event.shared);
     case HED_WORK_COPY:
         return b->width <= QUICK_BYTES && b->height <= QUICK_BYTES &&
                b->width * b->height <= QUICK_BYTES && b->depth <= QUICK_BYTES &&
@@ -484,6 +491,8 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     hed_points_prune(&w->after);
+    if (w->kind == HED_WORK_EVENT_WAIT && w->event.event->shared)
+        w->event.shared = hed_shared_event_last(w->event.event->shared);
     /* The thread that runs the work writes this before the number is done; it is read after
      * waiting. */
     w->result = wait ? &result : NULL;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/ipc/event.h"
 #include "driver/memory/memory.h"
 #include "driver/near/near.h"
 #include "driver/shared.h"
@@ -229,6 +230,10 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
     case HED_WORK_EVENT_RECORD:
         hed_near_event_reached(w->event.event, w->event.record);
         return CUDA_SUCCESS;
+    case HED_WORK_EVENT_WAIT:
+        return w->event.shared
+                   ? hed_shared_event_wait(w->event.event->shared, w->event.shared, w->ctx)
+                   : CUDA_SUCCESS;
     case HED_WORK_ALLOC:
         return hed_pool_work_alloc(w);
     case HED_WORK_FREE:

@@ -1,9 +1,10 @@
 /* Events: points in streams that have a handle and a time. See stream.h. */
 #include <stdlib.h>
 
-#include "core/stats.h"
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
+#include "driver/ipc/event.h"
+#include "driver/ipc/imported.h"
 #include "driver/stream/stream.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -19,15 +20,42 @@ event_free(struct hed_object *o)
         hed_stream_put(e->point.stream);
     hed_lock_fini(&e->lock);
     hed_context_unref(e->ctx);
+    hed_shared_event_free(e->shared);
     free(e);
+}
+
+CUresult
+hed_event_create(struct hed_context *c, unsigned flags, struct hed_shared_event *shared,
+                 CUevent *out)
+{
+    struct hed_event *e = calloc(1, sizeof *e);
+    void *m;
+
+    if (!e)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    e->object.destroy = event_free;
+    e->ctx = c;
+    hed_context_ref(c);
+    e->generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    e->flags = flags;
+    hed_lock_init(&e->lock, HED_RANK_EVENT);
+    if (hed_handles_add(c->device->driver->handles, HED_KIND_EVENT, &e->object) != 0) {
+        event_free(&e->object);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    e->shared = shared;
+    hed_machine_of(c, &m)->event_made(m, e);
+    *out = (CUevent)(uintptr_t)e->object.handle;
+    return CUDA_SUCCESS;
 }
 
 static CUresult
 soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
 {
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct hed_shared_event *shared = NULL;
     struct hed_context *c;
-    const CUresult r = hed_current(self, &c);
+    CUresult r = hed_current(self, &c);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -36,30 +64,15 @@ soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
     if (a->Flags & CU_EVENT_INTERPROCESS) {
         if (!(a->Flags & CU_EVENT_DISABLE_TIMING))
             return CUDA_ERROR_INVALID_VALUE;
-        hed_stats_unsupported(HED_API_CUDA, HED_cuEventCreate, "events between processes");
-        return CUDA_ERROR_NOT_SUPPORTED;
+        if (!hed_ipc_is_possible(c->device->driver, HED_cuEventCreate))
+            return CUDA_ERROR_NOT_SUPPORTED;
+        if (hed_shared_event_create(c->device->info.uuid, &shared) != 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
     }
-
-    struct hed_event *e = calloc(1, sizeof *e);
-
-    if (!e)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    e->object.destroy = event_free;
-    e->ctx = c;
-    hed_context_ref(c);
-    e->generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
-    e->flags = a->Flags;
-    hed_lock_init(&e->lock, HED_RANK_EVENT);
-    if (hed_handles_add(hed_driver_of(self)->handles, HED_KIND_EVENT, &e->object) != 0) {
-        event_free(&e->object);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-
-    void *m;
-
-    hed_machine_of(c, &m)->event_made(m, e);
-    *a->phEvent = (CUevent)(uintptr_t)e->object.handle;
-    return CUDA_SUCCESS;
+    r = hed_event_create(c, a->Flags, shared, a->phEvent);
+    if (r != CUDA_SUCCESS)
+        hed_shared_event_free(shared);
+    return r;
 }
 
 /* CONTEXT_IS_DESTROYED if its context's contents have gone; or the context's sticky error. */
@@ -383,8 +396,6 @@ soft_cuEventElapsedTime_v2(struct hed_layer *self, struct hed_cuEventElapsedTime
     return elapsed_time(self, a->pMilliseconds, a->hStart, a->hEnd);
 }
 
-/* Events between processes (cuIpcGetEventHandle, cuIpcOpenEventHandle) are answered NOT_SUPPORTED,
- * like every call that no area has. */
 const struct hed_cuda_ops hed_calls_event = {
     .cuEventCreate = soft_cuEventCreate,
     .cuEventDestroy = soft_cuEventDestroy,

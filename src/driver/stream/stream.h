@@ -32,6 +32,7 @@
 #include "driver/stream/work.h"
 
 struct hed_capture; /* driver/graph/graph.h */
+struct hed_shared_event;
 
 /* The answers of cuCtxGetStreamPriorityRange; other priorities are clamped. */
 #define HED_STREAM_PRIORITY_LEAST 0
@@ -80,6 +81,7 @@ struct hed_event {
     struct hed_context *ctx;               /* a reference */
     uint32_t generation;                   /* the context's, when the event was created */
     unsigned flags;                        /* CU_EVENT_... */
+    struct hed_shared_event *shared;       /* CU_EVENT_INTERPROCESS: driver/ipc/event.h; or NULL */
     _Atomic bool gone;                     /* the machine has been told that it is destroyed */
     _Atomic bool mirrored;                 /* used by the machine: its worker has the event too */
     struct hed_lock lock;                  /* guards what follows; rank HED_RANK_EVENT */
@@ -102,6 +104,10 @@ CUresult hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds,
 CUresult hed_stream_begin(struct hed_layer *self, CUstream handle, bool ptds,
                           struct hed_stream **out, struct hed_context **c);
 void hed_stream_put(struct hed_stream *s);
+
+/* Makes an event in a context; `shared` is owned by it if it succeeds. event.c */
+CUresult hed_event_create(struct hed_context *c, unsigned flags, struct hed_shared_event *shared,
+                          CUevent *out);
 
 /* The event of a handle, with a reference that the caller gives back by hed_object_put(); NULL if
  * there is none. */

@@ -7,6 +7,7 @@
 #include "driver/context/context.h"
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
+#include "driver/ipc/event.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
 #include "driver/stream/stream.h"
@@ -121,6 +122,7 @@ own_contents(struct hed_work *w)
     case HED_WORK_EVENT_RECORD:
     case HED_WORK_EVENT_WAIT:
         hed_object_ref(&w->event.event->object);
+        w->event.shared = 0;
         return true;
     case HED_WORK_ALLOC:
     case HED_WORK_FREE:
@@ -179,6 +181,10 @@ hed_work_free(struct hed_work *w)
         free(w->staged);
         break;
     case HED_WORK_EVENT_RECORD:
+        /* It has run or never will: other processes must not wait for it. */
+        if (w->event.event && w->event.shared)
+            hed_shared_event_reached(w->event.event->shared, w->event.shared);
+        /* fall through */
     case HED_WORK_EVENT_WAIT:
         if (w->event.event)
             hed_object_put(&w->event.event->object);

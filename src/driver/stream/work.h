@@ -91,6 +91,8 @@ struct hed_work {
         struct {
             struct hed_event *event; /* a reference */
             uint64_t record;         /* number of the record: driver/stream/stream.h */
+            uint64_t shared;         /* of an event of several processes: the number of the record
+                                      * that has begun, or that is waited for; 0: none */
             unsigned flags;
         } event;
         struct {

@@ -1,5 +1,10 @@
 """PyTorch: devices, operators, libraries. Results are compared with those of PyTorch's CPU."""
 
+import os
+import subprocess
+import sys
+import tempfile
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -223,3 +228,57 @@ def check_profiler():
         y = x.clone()
     assert y.cpu().tolist() == [1.0] * 10
     assert any("clone" in e.key for e in seen.key_averages())
+
+
+# A program of its own: the process that it starts must find the function in a file.
+BETWEEN_PROCESSES = """
+import torch
+import torch.multiprocessing
+
+
+def change_and_answer(received, sent):
+    x = received.get()
+    x += 1
+    torch.cuda.synchronize()
+    sent.put(x.sum().item())
+    sent.put(torch.full((7,), 3.0, device="cuda"))
+    received.get()  # what was sent must live until it has been received
+
+
+if __name__ == "__main__":
+    context = torch.multiprocessing.get_context("spawn")
+    to, back = context.Queue(), context.Queue()
+    child = context.Process(target=change_and_answer, args=(to, back))
+    child.start()
+    x = torch.arange(1000.0, device="cuda")
+    to.put(x)
+    assert back.get(timeout=200) == x.sum().item() == 999 * 500 + 1000
+    y = back.get(timeout=200)
+    assert y.tolist() == [3.0] * 7
+    del y
+    to.put(0)
+    child.join(200)
+    assert child.exitcode == 0, child.exitcode
+"""
+
+
+def run_between_processes(**more):
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "between.py")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write(BETWEEN_PROCESSES)
+        subprocess.run([sys.executable, program], check=True, env={**os.environ, **more})
+
+
+def check_multiprocessing():
+    run_between_processes()
+
+
+def check_multiprocessing_expandable():
+    run_between_processes(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+
+
+def check_event_between_processes():
+    event = torch.cuda.Event(interprocess=True, enable_timing=False)
+    event.record()
+    assert len(event.ipc_handle()) == 64

@@ -1,0 +1,65 @@
+/* Calls for events between processes. See event.h. */
+#include <string.h>
+
+#include "base/err.h"
+#include "driver/driver.h"
+#include "driver/ipc/event.h"
+#include "driver/ipc/imported.h"
+#include "driver/stream/stream.h"
+
+static CUresult
+soft_cuIpcGetEventHandle(struct hed_layer *self, struct hed_cuIpcGetEventHandle *a)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_ipc_name n;
+    struct hed_context *c;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!hed_ipc_is_possible(d, HED_cuIpcGetEventHandle))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!a->pHandle)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    struct hed_event *e = hed_event_find(d, a->event);
+    const int err = e && e->shared ? hed_shared_event_name(e->shared, &n) : HED_EINVAL;
+
+    if (e)
+        hed_object_put(&e->object);
+    if (err)
+        return err == HED_EINVAL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_SUPPORTED;
+    memcpy(a->pHandle, &n, sizeof n);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+soft_cuIpcOpenEventHandle(struct hed_layer *self, struct hed_cuIpcOpenEventHandle *a)
+{
+    struct hed_shared_event *shared;
+    struct hed_ipc_name n;
+    struct hed_context *c;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!hed_ipc_is_possible(hed_driver_of(self), HED_cuIpcOpenEventHandle))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!a->phEvent)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(&n, &a->handle, sizeof n);
+
+    const int err = hed_shared_event_open(&n, &shared);
+
+    if (err)
+        return hed_ipc_refused(&n, err, "an event");
+    r = hed_event_create(c, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, a->phEvent);
+    if (r != CUDA_SUCCESS)
+        hed_shared_event_free(shared);
+    return r;
+}
+
+const struct hed_cuda_ops hed_calls_ipc_event = {
+    .cuIpcGetEventHandle = soft_cuIpcGetEventHandle,
+    .cuIpcOpenEventHandle = soft_cuIpcOpenEventHandle,
+};
