@@ -354,7 +354,7 @@ struct alloc_node {
 static void
 memory_nodes(void)
 {
-    struct alloc_node alloc = {.props = {1, 0, {1, 0}, NULL, {0}}, .bytes = 4096}, read;
+    struct alloc_node alloc = {.props = {1, 0, {1, 0}, NULL, {0}}, .bytes = 4096}, read = {0};
     void *graph = NULL, *a = NULL, *b = NULL, *address = NULL;
     uint64_t bytes = 77;
 

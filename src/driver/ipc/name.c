@@ -78,7 +78,7 @@ check_shared_file(int path_fd)
 }
 
 static int
-open_checked(int path_fd, int *out)
+open_checked_memory(int path_fd, int *out)
 {
     char self[64];
     const int err = check_shared_file(path_fd);
@@ -108,7 +108,7 @@ hed_ipc_open(const struct hed_ipc_name *n, enum hed_ipc_kind kind, int *fd)
 
     if (path_fd < 0)
         return hed_err_from_errno(errno);
-    err = open_checked(path_fd, fd);
+    err = open_checked_memory(path_fd, fd);
     close(path_fd);
     return err;
 }
