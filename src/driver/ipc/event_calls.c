@@ -52,7 +52,7 @@ soft_cuIpcOpenEventHandle(struct hed_layer *self, struct hed_cuIpcOpenEventHandl
     const int err = hed_shared_event_open(&n, &shared);
 
     if (err)
-        return hed_ipc_refused(&n, err, "an event");
+        return hed_ipc_refused(&n, err, "an event", CUDA_ERROR_MAP_FAILED);
     r = hed_event_create(c, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, a->phEvent);
     if (r != CUDA_SUCCESS)
         hed_shared_event_free(shared);

@@ -20,13 +20,14 @@ struct hed_imported {
 };
 
 /* Maps n->at and n->size of a file into the address space of the context's device, in the index as
- * memory of `dev`. OUT_OF_MEMORY; MAP_FAILED if the file is not that large. Takes `i`, with its
+ * memory of `dev`. OUT_OF_MEMORY; INVALID_VALUE if the file is not that large. Takes `i`, with its
  * memory and its pool, also on failure. */
 CUresult hed_imported_map(struct hed_context *c, struct hed_device *dev, struct hed_imported *i,
                           uint64_t *at);
 
-/* The program's error, and a line in the log where the reason is not in it. */
-CUresult hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what);
+/* The program's error, which for most reasons is `refused`, and a line in the log if it is a name
+ * of ours. The errors are those of NVIDIA's driver 580 on an H200. */
+CUresult hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what, CUresult refused);
 
 /* The visible device with this number; NULL if there is none. */
 struct hed_device *hed_ipc_device(struct hed_driver *d, const uint8_t uuid[16]);

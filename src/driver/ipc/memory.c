@@ -39,24 +39,24 @@ hed_ipc_device(struct hed_driver *d, const uint8_t uuid[16])
 }
 
 CUresult
-hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what)
+hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what, CUresult refused)
 {
     switch (err) {
     case HED_EINVAL:
-        return CUDA_ERROR_INVALID_HANDLE;
+        return refused;
     case HED_ESTATE:
-        return CUDA_ERROR_INVALID_CONTEXT; /* as on NVIDIA's driver, in the same process */
+        return CUDA_ERROR_INVALID_CONTEXT; /* in the same process */
     case HED_ENOMEM:
         return CUDA_ERROR_OUT_OF_MEMORY;
     case HED_ENOTFOUND:
         hed_warn(DRIVER, "%s of process %d cannot be opened: the process has ended or freed it",
                  what, (int)n->pid);
-        return CUDA_ERROR_MAP_FAILED;
+        return refused;
     default:
         hed_warn(DRIVER, "%s of process %d cannot be opened: %s", what, (int)n->pid,
                  err == HED_EACCESS ? "it belongs to another user or is privileged"
                                     : hed_err_text(err));
-        return CUDA_ERROR_MAP_FAILED;
+        return refused;
     }
 }
 
@@ -212,7 +212,7 @@ hed_imported_map(struct hed_context *c, struct hed_device *dev, struct hed_impor
     }
     if (err) {
         free_imported(d, i);
-        return err == HED_ERANGE ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_OUT_OF_MEMORY;
+        return err == HED_ERANGE ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     i->at = i->base + (n->at - first);
     i->opens = 1;
@@ -292,7 +292,7 @@ open_handle(struct hed_layer *self, enum hed_cuda_call id, CUdeviceptr *out,
         return r;
     if (!hed_ipc_is_possible(d, id))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!out || (flags & ~(unsigned)CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS))
+    if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&n, handle, sizeof n);
     if (open_imported_again(d, c, &n, &at)) {
@@ -310,7 +310,7 @@ open_handle(struct hed_layer *self, enum hed_cuda_call id, CUdeviceptr *out,
 
     if (err) {
         free(i);
-        return hed_ipc_refused(&n, err, "memory");
+        return hed_ipc_refused(&n, err, "memory", CUDA_ERROR_INVALID_VALUE);
     }
 
     /* "cuIpcOpenMemHandle can open handles to devices that may not be visible in the process." */

@@ -54,7 +54,7 @@ an_exporter_is_killed(void)
     OK(CU(cuMemsetD32_v2)(p, 4, WORDS));
     all_are(p, 4);
     OK(CU(cuIpcCloseMemHandle)(p));
-    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, memory, LAZY), CUDA_ERROR_MAP_FAILED);
+    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, memory, LAZY), CUDA_ERROR_INVALID_VALUE);
     CHECK_IS(CU(cuIpcOpenEventHandle)(&e, event), CUDA_ERROR_MAP_FAILED);
     return 0;
 }
@@ -75,9 +75,8 @@ refuses_changed(const CUipcMemHandle_v1 *good)
             const CUresult r = CU(cuIpcOpenMemHandle_v2)(&p, bad, LAZY);
 
             /* Another part of the same memory is no other memory. */
-            CHECK(r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_MAP_FAILED ||
-                      r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_OUT_OF_MEMORY ||
-                      (r == CUDA_SUCCESS && i >= 40 && i < 56),
+            CHECK(r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_INVALID_CONTEXT ||
+                      r == CUDA_ERROR_OUT_OF_MEMORY || (r == CUDA_SUCCESS && i >= 40 && i < 56),
                   "byte %zu: %d", i, (int)r);
             if (r == CUDA_SUCCESS)
                 OK(CU(cuIpcCloseMemHandle)(p));
@@ -108,13 +107,13 @@ hostile_names_are_refused(void)
     refuses_changed(&handle);
     /* One kind is not the other. */
     memcpy(&handle, &event, sizeof event);
-    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_INVALID_HANDLE);
+    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_INVALID_VALUE);
     for (unsigned i = 0; i < 1000; i++) {
         for (size_t k = 0; k < sizeof handle.reserved; k++)
             handle.reserved[k] = (char)(rand() >> 7);
         memcpy(&event, &handle, sizeof event);
-        CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_INVALID_HANDLE);
-        CHECK_IS(CU(cuIpcOpenEventHandle)(&e, event), CUDA_ERROR_INVALID_HANDLE);
+        CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_INVALID_VALUE);
+        CHECK_IS(CU(cuIpcOpenEventHandle)(&e, event), CUDA_ERROR_MAP_FAILED);
     }
     meet();
     return 0;
@@ -139,7 +138,7 @@ other_users_are_refused(void)
     p = words_of(1);
     tell_memory(p);
     hear(&handle, sizeof handle);
-    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_MAP_FAILED);
+    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_INVALID_VALUE);
     meet();
     return child ? end_of(child) : 0;
 }
