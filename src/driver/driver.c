@@ -9,6 +9,7 @@
 #include "core/stats.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
+#include "driver/module/image.h"
 #include "driver/shared.h"
 
 #define SHARE_MOST (1ull << 40)  /* bytes of addresses for each device, and for the host */
@@ -258,6 +259,7 @@ hed_driver_free(struct hed_driver *d)
     (void)pthread_cond_destroy(&d->contexts_changed);
     hed_lock_fini(&d->contexts_lock);
     hed_lock_fini(&d->memory_lock);
+    free(atomic_load_explicit(&d->not_loaded, memory_order_relaxed));
     free(d);
 }
 
@@ -266,6 +268,7 @@ hed_driver_fini(struct hed_driver *d)
 {
     /* Relaxed: a call under way on another thread may still succeed, as on NVIDIA's driver. */
     atomic_store_explicit(&d->ended, true, memory_order_relaxed);
+    hed_program_end(d);
     hed_shared_leave(d);
     if (d->machine->fini)
         d->machine->fini(d->machine_state);

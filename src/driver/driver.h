@@ -55,15 +55,17 @@ struct hed_driver {
     struct hed_handles *handles;
     struct hed_device devices[HED_PROFILE_DEVICES_MAX];
     int device_count;
-    struct hed_layer self;           /* for calls that the driver makes to itself */
-    _Atomic bool initialized;        /* cuInit has succeeded */
-    _Atomic bool managed;            /* there is managed memory, or there was */
-    _Atomic bool ended;              /* the process is ending: every call answers DEINITIALIZED */
-    _Atomic int lost;                /* CUresult; not 0: the machine is gone, every context fails */
-    uint64_t space_base;             /* the start of the one reserved range */
-    uint64_t space_size;             /* the devices' spaces come first, in order, then host_space */
-    struct hed_lock memory_lock;     /* the address spaces and the allocation index (memory.h) */
-    struct hed_lock contexts_lock;   /* lists of contexts, primary states */
+    struct hed_layer self;         /* for calls that the driver makes to itself */
+    _Atomic bool initialized;      /* cuInit has succeeded */
+    _Atomic bool managed;          /* there is managed memory, or there was */
+    _Atomic bool ended;            /* the process is ending: every call answers DEINITIALIZED */
+    _Atomic bool loaded;           /* a program has been opened */
+    _Atomic(char *) not_loaded;    /* why the first one was not that need not be; owned; or NULL */
+    _Atomic int lost;              /* CUresult; not 0: the machine is gone, every context fails */
+    uint64_t space_base;           /* the start of the one reserved range */
+    uint64_t space_size;           /* the devices' spaces come first, in order, then host_space */
+    struct hed_lock memory_lock;   /* the address spaces and the allocation index (memory.h) */
+    struct hed_lock contexts_lock; /* lists of contexts, primary states */
     pthread_cond_t contexts_changed; /* with contexts_lock: a context's `closing` was cleared */
     struct hed_context *contexts;    /* all living contexts; guarded by contexts_lock */
     struct hed_memory *memory;       /* index of allocations: memory.h */

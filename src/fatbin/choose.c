@@ -96,3 +96,20 @@ hed_fatbin_choose(struct hed_bytes fatbin, const struct hed_choose *how,
     }
     return r;
 }
+
+bool
+hed_fatbin_is_tied(struct hed_bytes fatbin)
+{
+    struct hed_fatbin_walk w;
+    struct hed_fatbin_entry e;
+    bool tied = false;
+    int r = hed_fatbin_walk(fatbin, &w, NULL);
+
+    while (r == 0 && (r = hed_fatbin_next(&w, &e, NULL)) > 0) {
+        if (e.arch.suffix == 0)
+            return false;
+        tied = true;
+        r = 0;
+    }
+    return tied;
+}

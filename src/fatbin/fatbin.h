@@ -120,6 +120,10 @@ struct hed_choose {
 int hed_fatbin_choose(struct hed_bytes fatbin, const struct hed_choose *how,
                       struct hed_fatbin_entry *out, struct hed_why *why);
 
+/* Is all of it tied to architectures ("sm_100f", "sm_90a")? Libraries have such code beside other
+ * code that does the same, and find out at run time which of it there is. */
+bool hed_fatbin_is_tied(struct hed_bytes fatbin);
+
 /* ---- unpack.c -------------------------------------------------------------------------------- */
 
 /* Can this build unpack it? */

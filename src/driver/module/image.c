@@ -186,6 +186,27 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
+/* A library that has code for some architectures beside its other code tries all of it, and is not
+ * surprised: NCCL does so. If such an image is all that a program has, it is told at the end. */
+static void
+tell_of_failure(struct hed_driver *d, const struct hed_image *image, CUresult r, const char *why)
+{
+    char *none = NULL;
+
+    if (r != CUDA_ERROR_NO_BINARY_FOR_GPU || image->kind != HED_IMAGE_FATBIN ||
+        !hed_fatbin_is_tied(image->bytes)) {
+        hed_warn(DRIVER, "an image cannot be loaded (%d): %s", r, why);
+        return;
+    }
+    hed_info(DRIVER, "an image cannot be loaded (%d): %s", r, why);
+
+    char *reason = strdup(why);
+
+    if (reason && !atomic_compare_exchange_strong_explicit(
+                      &d->not_loaded, &none, reason, memory_order_acq_rel, memory_order_acquire))
+        free(reason);
+}
+
 CUresult
 hed_program_open(struct hed_device *dev, const struct hed_image *image,
                  const struct hed_jit_how *how, struct hed_program **out)
@@ -207,14 +228,26 @@ hed_program_open(struct hed_device *dev, const struct hed_image *image,
     if (r == CUDA_SUCCESS && make_indices(p) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r != CUDA_SUCCESS) {
-        hed_warn(DRIVER, "an image cannot be loaded (%d): %s", r, why.text);
+        tell_of_failure(dev->driver, image, r, why.text);
         if (log && log->size == 0 && log->err == 0 && why.text[0])
             hed_buf_addf(log, "%s\n", why.text);
         hed_program_unref(p);
         return r;
     }
+    /* Relaxed: it only decides about a line in the log. */
+    atomic_store_explicit(&dev->driver->loaded, true, memory_order_relaxed);
     *out = p;
     return CUDA_SUCCESS;
+}
+
+void
+hed_program_end(struct hed_driver *d)
+{
+    char *reason = atomic_exchange_explicit(&d->not_loaded, NULL, memory_order_acq_rel);
+
+    if (reason && !atomic_load_explicit(&d->loaded, memory_order_relaxed))
+        hed_warn(DRIVER, "no image could be loaded: %s", reason);
+    free(reason);
 }
 
 void

@@ -58,6 +58,9 @@ CUresult hed_image_result(int err);
  * the image is no longer used. FILE_NOT_FOUND, INVALID_IMAGE. */
 CUresult hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file);
 
+/* The process ends: says why, if images were there and none could be loaded. */
+void hed_program_end(struct hed_driver *d);
+
 /* The CUDA result for PTX that cannot be read. */
 CUresult hed_ptx_result(int err);
 

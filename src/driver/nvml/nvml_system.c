@@ -487,6 +487,52 @@ soft_nvmlDeviceOnSameBoard(struct hed_layer *self, struct hed_nvmlDeviceOnSameBo
     return r;
 }
 
+/* ---- confidential computing: there is none --------------------------------------------------- */
+
+#define SETTINGS_VERSION (sizeof(nvmlSystemConfComputeSettings_v1_t) | 1u << 24)
+
+static nvmlReturn_t
+soft_nvmlSystemGetConfComputeSettings(struct hed_layer *self,
+                                      struct hed_nvmlSystemGetConfComputeSettings *a)
+{
+    const nvmlReturn_t r = hed_nvml_ready(self);
+
+    if (r != NVML_SUCCESS)
+        return r;
+    if (!a->settings)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (a->settings->version != SETTINGS_VERSION)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    *a->settings = (nvmlSystemConfComputeSettings_v1_t){.version = SETTINGS_VERSION};
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t
+soft_nvmlSystemGetConfComputeState(struct hed_layer *self,
+                                   struct hed_nvmlSystemGetConfComputeState *a)
+{
+    const nvmlReturn_t r = hed_nvml_ready(self);
+
+    if (r == NVML_SUCCESS && !a->state)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (r == NVML_SUCCESS)
+        *a->state = (nvmlConfComputeSystemState_t){0};
+    return r;
+}
+
+static nvmlReturn_t
+soft_nvmlSystemGetConfComputeCapabilities(struct hed_layer *self,
+                                          struct hed_nvmlSystemGetConfComputeCapabilities *a)
+{
+    const nvmlReturn_t r = hed_nvml_ready(self);
+
+    if (r == NVML_SUCCESS && !a->capabilities)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (r == NVML_SUCCESS)
+        *a->capabilities = (nvmlConfComputeSystemCaps_t){0};
+    return r;
+}
+
 const struct hed_nvml_ops hed_calls_nvml_system = {
     .nvmlInit_v2 = soft_nvmlInit_v2,
     .nvmlInit = soft_nvmlInit,
@@ -498,6 +544,9 @@ const struct hed_nvml_ops hed_calls_nvml_system = {
     .nvmlSystemGetCudaDriverVersion_v2 = soft_nvmlSystemGetCudaDriverVersion_v2,
     .nvmlSystemGetDriverBranch = soft_nvmlSystemGetDriverBranch,
     .nvmlSystemGetProcessName = soft_nvmlSystemGetProcessName,
+    .nvmlSystemGetConfComputeSettings = soft_nvmlSystemGetConfComputeSettings,
+    .nvmlSystemGetConfComputeState = soft_nvmlSystemGetConfComputeState,
+    .nvmlSystemGetConfComputeCapabilities = soft_nvmlSystemGetConfComputeCapabilities,
     .nvmlSystemGetTopologyGpuSet = soft_nvmlSystemGetTopologyGpuSet,
     .nvmlUnitGetCount = soft_nvmlUnitGetCount,
     .nvmlGetExcludedDeviceCount = soft_nvmlGetExcludedDeviceCount,

@@ -8,6 +8,7 @@
 #include "core/stats.h"
 #include "driver/logs.h"
 #include "driver/module/module.h"
+#include "driver/stream/stream.h"
 #include "driver/table/integrity.h"
 #include "driver/table/tables.h"
 
@@ -261,6 +262,13 @@ hed_slot_log(const char *component, int level, const char *format, va_list ap)
     hed_logs_tell(level == 0 ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING, text);
 }
 
+/* NVIDIA's runtimes call it once for every device that they find, with no arguments, and do not
+ * look at what it returns. */
+void
+hed_slot_log_device(void)
+{
+}
+
 /* ---- others ---------------------------------------------------------------------------------- */
 
 CUresult
@@ -279,6 +287,50 @@ hed_slot_context_id(CUcontext handle, uint32_t *id)
     if (!id)
         return CUDA_ERROR_INVALID_VALUE;
     *id = (uint32_t)hed_context_id(c);
+    return CUDA_SUCCESS;
+}
+
+/* cuBLAS keeps a workspace for each stream of a context. It finds it by the stream's number, which
+ * it asks for with both of these: the stream that the program's handle stands for, and its number.
+ * Without an answer it takes what happens to be on its stack, and two streams may share a
+ * workspace. */
+CUresult
+hed_slot_stream(CUcontext handle, CUstream given, CUstream *out, uint32_t per_thread)
+{
+    struct hed_driver *d;
+    struct hed_stream *s;
+    CUresult r = ready_driver(&d);
+
+    (void)handle; /* the current one, for streams that have no handle */
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = hed_stream_find(&d->self, given, per_thread != 0, &s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *out = s->is_legacy ? CU_STREAM_LEGACY : (CUstream)(uintptr_t)s->object.handle;
+    hed_stream_put(s);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_slot_stream_id(CUcontext handle, CUstream stream, uint64_t *id)
+{
+    struct hed_driver *d;
+    struct hed_stream *s;
+    CUresult r = ready_driver(&d);
+
+    (void)handle;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!id)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = hed_stream_find(&d->self, stream, false, &s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *id = s->id;
+    hed_stream_put(s);
     return CUDA_SUCCESS;
 }
 

@@ -81,12 +81,20 @@ unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr
     X(CHECKS, 4) X(CHECKS, 5) X(CHECKS, 6) X(CHECKS, 7)         \
     X(CHECKS, 8) X(CHECKS, 9) X(CHECKS, 10) X(CHECKS, 11)       \
     X(CHECKS, 12) X(CHECKS, 13) X(CHECKS, 14)
-#define TOOLS_LAST(X)                                           \
+#define TOOLS_FIRST(X)                                          \
     X(TOOLS, 5) X(TOOLS, 6) X(TOOLS, 7) X(TOOLS, 8) X(TOOLS, 9) \
-    TEN(X, TOOLS, 1) TEN(X, TOOLS, 2) TEN(X, TOOLS, 3)          \
-    TEN(X, TOOLS, 4) TEN(X, TOOLS, 5) TEN(X, TOOLS, 6)          \
-    TEN(X, TOOLS, 7) TEN(X, TOOLS, 8) X(TOOLS, 90)              \
-    X(TOOLS, 91) X(TOOLS, 92) X(TOOLS, 93) X(TOOLS, 94)
+    TEN(X, TOOLS, 1) TEN(X, TOOLS, 2)                           \
+    X(TOOLS, 30) X(TOOLS, 31) X(TOOLS, 32) X(TOOLS, 33)         \
+    X(TOOLS, 34) X(TOOLS, 35) X(TOOLS, 36) X(TOOLS, 37)         \
+    X(TOOLS, 38)
+#define TOOLS_BETWEEN(X)                                        \
+    TEN(X, TOOLS, 4) X(TOOLS, 50)
+#define TOOLS_LAST(X)                                           \
+    X(TOOLS, 52) X(TOOLS, 53) X(TOOLS, 54) X(TOOLS, 55)         \
+    X(TOOLS, 56) X(TOOLS, 57) X(TOOLS, 58) X(TOOLS, 59)         \
+    TEN(X, TOOLS, 6) TEN(X, TOOLS, 7) TEN(X, TOOLS, 8)          \
+    X(TOOLS, 90) X(TOOLS, 91) X(TOOLS, 92) X(TOOLS, 93)         \
+    X(TOOLS, 94)
 #define MODULES_FIRST(X)                                        \
     X(MODULES, 1) X(MODULES, 2) X(MODULES, 3) X(MODULES, 4)     \
     X(MODULES, 5) X(MODULES, 6)
@@ -115,10 +123,11 @@ UNKNOWN(TLS, 1)
 UNKNOWN(CHECKS, 1)
 CHECKS_LAST(UNKNOWN)
 UNKNOWN(INTEGRITY, 2)
-UNKNOWN(LOG, 2)
 UNKNOWN(TOOLS, 1)
 UNKNOWN(TOOLS, 2)
 UNKNOWN(TOOLS, 3)
+TOOLS_FIRST(UNKNOWN)
+TOOLS_BETWEEN(UNKNOWN)
 TOOLS_LAST(UNKNOWN)
 MODULES_FIRST(UNKNOWN)
 MODULES_LAST(UNKNOWN)
@@ -170,14 +179,23 @@ const hed_slot hed_table_integrity[3] = {
     (hed_slot)INTEGRITY_2,
 };
 
-static const hed_slot error_log[3] = {SIZE(3), (hed_slot)hed_slot_log, (hed_slot)LOG_2};
+static const hed_slot error_log[3] = {SIZE(3), (hed_slot)hed_slot_log,
+                                      (hed_slot)hed_slot_log_device};
 
-static const hed_slot tools[95] = {SIZE(95),
-                                   (hed_slot)TOOLS_1,
-                                   (hed_slot)TOOLS_2,
-                                   (hed_slot)TOOLS_3,
-                                   (hed_slot)hed_slot_context_id,
-                                   TOOLS_LAST(SLOT)};
+/* clang-format off */
+static const hed_slot tools[95] = {
+    SIZE(95),
+    (hed_slot)TOOLS_1,
+    (hed_slot)TOOLS_2,
+    (hed_slot)TOOLS_3,
+    (hed_slot)hed_slot_context_id,
+    TOOLS_FIRST(SLOT)
+    (hed_slot)hed_slot_stream_id,
+    TOOLS_BETWEEN(SLOT)
+    (hed_slot)hed_slot_stream,
+    TOOLS_LAST(SLOT)
+};
+/* clang-format on */
 
 static const hed_slot modules[100] = {
     SIZE(100), MODULES_FIRST(SLOT)(hed_slot) hed_slot_each_function, MODULES_LAST(SLOT)};

@@ -50,9 +50,12 @@ extern const hed_slot hed_table_integrity[];
 
 /* ERROR_LOG */
 void hed_slot_log(const char *component, int level, const char *format, va_list ap);
+void hed_slot_log_device(void);
 
 /* 21318C60, 6E163FBE, 0CA50B8C */
 CUresult hed_slot_context_id(CUcontext handle, uint32_t *id);
+CUresult hed_slot_stream_id(CUcontext handle, CUstream stream, uint64_t *id);
+CUresult hed_slot_stream(CUcontext handle, CUstream given, CUstream *out, uint32_t per_thread);
 typedef uintptr_t (*hed_slot_function_fn)(void *data, CUfunction function, const char *name);
 uint32_t hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn tell,
                                 void *data);

@@ -243,7 +243,50 @@ a_variable_can_be_a_part_of_another(void **state)
     fake_free(f);
 }
 
+/* Libraries try their code for other architectures, too. Only a program that has nothing else is
+ * told, when it ends. */
+static void
+code_tied_to_other_architectures_is_no_news(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    struct captured log;
+    struct make image;
+    CUmodule m = NULL;
+    char text[512];
+
+    make_begin(&image);
+    make_entry(&image, HED_FATBIN_CUBIN, 100, HED_FATBIN_64BIT | HED_FATBIN_ARCH_FAMILY);
+    captured_begin(&log);
+    assert_int_equal(fake_call(f, cuModuleLoadData, &m, image.data), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    captured_end(&log, text, sizeof text);
+    assert_string_equal(text, "");
+    captured_begin(&log);
+    hed_driver_fini(f->driver);
+    captured_end(&log, text, sizeof text);
+    assert_one_line(text, "no image could be loaded: no image for sm_90 among: sm_100f");
+    fake_free(f);
+
+    f = started(HED_NEAR_AUTO);
+    captured_begin(&log);
+    assert_int_equal(fake_call(f, cuModuleLoadData, &m, image.data), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_string_equal(chosen(f, "compute_80"), "compute_80");
+    hed_driver_fini(f->driver);
+    captured_end(&log, text, sizeof text);
+    assert_string_equal(text, "");
+    fake_free(f);
+
+    /* Other code is news at once. */
+    f = started(HED_NEAR_AUTO);
+    make_entry(&image, HED_FATBIN_CUBIN, 100, HED_FATBIN_64BIT);
+    captured_begin(&log);
+    assert_int_equal(fake_call(f, cuModuleLoadData, &m, image.data), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    captured_end(&log, text, sizeof text);
+    assert_one_line(text, "sm_100f sm_100");
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(code_tied_to_other_architectures_is_no_news),
     cmocka_unit_test(ptx_that_fits_comes_before_machine_code),
     cmocka_unit_test(ptx_for_newer_devices_runs_in_place_of_machine_code_that_fits),
     cmocka_unit_test(a_profile_can_accept_ptx_for_newer_devices),

@@ -98,6 +98,25 @@ nothing_is_answered_before_init_and_after_shutdown(void **state)
 }
 
 static void
+confidential_computing_is_off(void **state)
+{
+    nvmlDevice_t h[DEVICES];
+    struct fake *f = start_nvml(h);
+    nvmlSystemConfComputeSettings_v1_t settings = {.version = 7, .ccFeature = 7};
+    nvmlConfComputeSystemState_t now_state = {7, 7, 7};
+
+    assert_int_equal(nvml(f, nvmlSystemGetConfComputeSettings, &settings),
+                     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    settings.version = sizeof settings | 1u << 24;
+    assert_int_equal(nvml(f, nvmlSystemGetConfComputeSettings, &settings), NVML_SUCCESS);
+    assert_int_equal(settings.ccFeature, 0);
+    assert_int_equal(nvml(f, nvmlSystemGetConfComputeSettings, NULL), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvml(f, nvmlSystemGetConfComputeState, &now_state), NVML_SUCCESS);
+    assert_int_equal(now_state.ccFeature, 0);
+    stop_nvml(f);
+}
+
+static void
 hidden_devices_are_shown(void **state)
 {
     nvmlDevice_t h[DEVICES];
@@ -405,6 +424,7 @@ enums_and_versions_are_checked(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_answered_before_init_and_after_shutdown),
+    cmocka_unit_test(confidential_computing_is_off),
     cmocka_unit_test(hidden_devices_are_shown),
     cmocka_unit_test(what_is_no_handle_is_refused),
     cmocka_unit_test(devices_are_found_by_every_name),
