@@ -77,8 +77,9 @@ class Components(Case):
         self.install("heddle")
         program = ("import ctypes; ctypes.CDLL('libcuda.so').cuInit; "
                    "ctypes.CDLL('libnvidia-ml.so').nvmlInit_v2")
-        subprocess.run([self.file("heddle"), "run", "--gpu", "null", "--", sys.executable, "-c",
-                        program], check=True, timeout=PATIENCE)
+        heddle = os.path.join(self.prefix, "bin", "heddle")
+        subprocess.run([heddle, "run", "--gpu", "null", "--", sys.executable, "-c", program],
+                       check=True, timeout=PATIENCE)
         for name in ("libcuda.so", "libnvidia-ml.so"):
             self.assertEqual(os.readlink(self.file(name)), name + ".1")
 
