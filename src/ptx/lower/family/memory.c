@@ -23,8 +23,19 @@ is_volatile_form(const struct hed_ptx_form *f)
            (f->flags & HED_PTX_FLAG(MMIO));
 }
 
+/* Older versions of CUB publish their {status, value} with .cg and no order. Where plain
+ * instructions move 16 bytes at once, such vectors are seen whole, too. */
+static bool
+is_published_pair(const struct hed_lower *l, const struct hed_ptx_form *f)
+{
+    const unsigned bytes = hed_ptx_types[f->types[0]].bits / 8 * (f->vec ? f->vec : 1);
+
+    return f->cop == HED_PTX_COP_CG && f->vec && bytes == 16 && l->options->check_alignment &&
+           (hed_lower_has(l, "lse2") || (hed_lower_has(l, "avx") && hed_lower_has(l, "cx16")));
+}
+
 static LLVMAtomicOrdering
-access_order(const struct hed_ptx_form *f)
+access_order(const struct hed_lower *l, const struct hed_ptx_form *f)
 {
     switch (f->sem) {
     case HED_PTX_SEM_ACQUIRE:
@@ -35,7 +46,8 @@ access_order(const struct hed_ptx_form *f)
     case HED_PTX_SEM_RELAXED:
         return LLVMAtomicOrderingMonotonic;
     default:
-        return is_volatile_form(f) ? LLVMAtomicOrderingMonotonic : LLVMAtomicOrderingNotAtomic;
+        return is_volatile_form(f) || is_published_pair(l, f) ? LLVMAtomicOrderingMonotonic
+                                                              : LLVMAtomicOrderingNotAtomic;
     }
 }
 
@@ -57,7 +69,7 @@ access_of_instruction(struct hed_lower *l)
         .count = f->vec ? f->vec : 1,
         .align = 1,
         /* No other thread sees this memory. */
-        .order = is_private ? LLVMAtomicOrderingNotAtomic : access_order(f),
+        .order = is_private ? LLVMAtomicOrderingNotAtomic : access_order(l, f),
         .is_volatile = is_volatile_form(f),
         .is_constant =
             space == HED_PTX_SPACE_CONST || space == HED_PTX_SPACE_PARAM_ENTRY ||
