@@ -16,7 +16,7 @@ kernel_adds_vectors(void **state)
         "ld.param.u32 %r2, [n];\n"
         "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %tid.x;\n"
         "mad.lo.s32 %r1, %r3, %r4, %r5;\n"
-        "setp.ge.s32 %p1, %r1, %r2; @%p1 bra OUT;\n"
+        "setp.ge.s32 %p1, %r1, %r2; @%p1 bra END;\n"
         "cvta.to.global.u64 %d4, %d1; mul.wide.s32 %d5, %r1, 4; add.s64 %d6, %d4, %d5;\n"
         "cvta.to.global.u64 %d7, %d2; add.s64 %d8, %d7, %d5;\n"
         "ld.global.f32 %f1, [%d8]; ld.global.f32 %f2, [%d6]; add.f32 %f3, %f2, %f1;\n"
