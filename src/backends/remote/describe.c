@@ -96,6 +96,7 @@ describe_parts(struct hed_remote_library *c, const struct hed_image *image,
 {
     struct hed_buf joined;
     struct hed_why why = {""};
+    size_t missing;
     uint32_t arch;
     int err = 0;
 
@@ -103,7 +104,8 @@ describe_parts(struct hed_remote_library *c, const struct hed_image *image,
         return make_kernel_room(c, 0);
     hed_buf_init(&joined, HED_PROGRAM_MAX);
 
-    const CUresult r = hed_image_join(profile, image->parts, &c->arena, &joined, &arch, &why);
+    const CUresult r =
+        hed_image_join(profile, image->parts, &c->arena, &joined, &arch, &missing, &why);
 
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
         err = HED_ENOMEM;

@@ -146,12 +146,30 @@ hed_ptx_only(const struct hed_profile *p)
            (p->accepts_newer_ptx ? HED_CHOOSE_NEWER_PTX : 0);
 }
 
+/* The PTX of a part for a device. A part with machine code for the device may have PTX for newer
+ * ones only, as NVIDIA's device runtime does. */
+static int
+choose_part(const struct hed_profile *profile, struct hed_bytes part, struct hed_fatbin_entry *out,
+            struct hed_why *why)
+{
+    struct hed_choose how = {.device = (uint32_t)(10 * profile->major + profile->minor),
+                             .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
+    struct hed_why none;
+    const bool runs = hed_fatbin_choose(part, &how, out, &none) == 0;
+    int err;
+
+    how.flags = hed_ptx_only(profile);
+    err = hed_fatbin_choose(part, &how, out, why);
+    if (err == 0 || !runs)
+        return err;
+    how.flags |= HED_CHOOSE_NEWER_PTX;
+    return hed_fatbin_choose(part, &how, out, &none) == 0 ? 0 : err;
+}
+
 CUresult
 hed_image_join(const struct hed_profile *profile, const void *const *parts, struct hed_arena *arena,
-               struct hed_buf *joined, uint32_t *arch, struct hed_why *why)
+               struct hed_buf *joined, uint32_t *arch, size_t *missing, struct hed_why *why)
 {
-    const struct hed_choose how = {.device = (uint32_t)(10 * profile->major + profile->minor),
-                                   .flags = hed_ptx_only(profile)};
     size_t count = 0, n = 0;
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
@@ -168,16 +186,14 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
         struct hed_fatbin_entry e;
 
         if (hed_image_at(parts[i], &image, why) != 0 || image.kind != HED_IMAGE_FATBIN ||
-            hed_fatbin_choose(image.bytes, &how, &e, why) != 0 ||
+            choose_part(profile, image.bytes, &e, why) != 0 ||
             hed_fatbin_image(&e, arena, &texts[n], why) != 0) {
             continue;
         }
         *arch = e.arch.number > *arch ? e.arch.number : *arch;
         n++;
     }
-    if (n > 0 && n < count)
-        hed_warn(DRIVER, "%zu of %zu parts of a linked program have no usable PTX: %s", count - n,
-                 count, why->text);
+    *missing = count - n;
     if (n > 0)
         r = hed_ptx_result(hed_ptx_join(texts, n, joined, why));
     free(texts);

@@ -68,10 +68,11 @@ CUresult hed_ptx_result(int err);
 unsigned hed_ptx_only(const struct hed_profile *p);
 
 /* Joins the PTX that a linked program (-rdc=true) was made from into one text: the parts of an
- * image, for a device. NOT_FOUND if there is none. Unpacked text goes into the arena. */
+ * image, for a device. NOT_FOUND if there is none. Unpacked text goes into the arena. `missing` is
+ * set to the number of parts that have no PTX for the device; `why` says what the last one has. */
 CUresult hed_image_join(const struct hed_profile *profile, const void *const *parts,
                         struct hed_arena *arena, struct hed_buf *joined, uint32_t *arch,
-                        struct hed_why *why);
+                        size_t *missing, struct hed_why *why);
 
 /* ---- join.c: several PTX modules as one ------------------------------------------------------ */
 

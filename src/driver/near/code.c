@@ -180,26 +180,6 @@ open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin, unsigned flags)
     return first;
 }
 
-/* Opens the PTX that a linked program (-rdc=true) was made from, joined into one text. */
-static CUresult
-open_parts(struct opening *o, const void *const *parts)
-{
-    struct hed_buf joined;
-    uint32_t arch;
-
-    hed_buf_init(&joined, HED_PROGRAM_MAX);
-
-    CUresult r = hed_image_join(o->profile, parts, &o->p->arena, &joined, &arch, o->why);
-
-    if (r == CUDA_SUCCESS) {
-        struct hed_bytes text = {joined.data, joined.size};
-
-        r = keep_code(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
-    }
-    hed_buf_fini(&joined);
-    return r;
-}
-
 /* Lists the architectures in the image ("sm_80 sm_90"), for the message that nothing in it runs. */
 static void
 name_archs(struct hed_program *p, struct hed_bytes fatbin)
@@ -232,6 +212,38 @@ choose_cubin(const struct opening *o, struct hed_bytes fatbin, bool (*takes)(str
     return hed_fatbin_choose(fatbin, &how, out, why);
 }
 
+/* Opens the PTX that a linked program (-rdc=true) was made from, joined into one text. Without the
+ * PTX of all parts, machine code that was linked from them is better. */
+static CUresult
+open_parts(struct opening *o, const struct hed_image *image)
+{
+    struct hed_fatbin_entry e;
+    struct hed_buf joined;
+    size_t missing = 0;
+    uint32_t arch;
+    struct hed_why why;
+
+    hed_buf_init(&joined, HED_PROGRAM_MAX);
+
+    CUresult r =
+        hed_image_join(o->profile, image->parts, &o->p->arena, &joined, &arch, &missing, o->why);
+
+    if (r == CUDA_SUCCESS && missing) {
+        if (choose_cubin(o, image->bytes, o->near->executor->takes_cubin, &e, &why) == 0)
+            r = CUDA_ERROR_NOT_FOUND;
+        else
+            hed_warn(DRIVER, "parts of a linked program have no usable PTX (%zu of them): %s",
+                     missing, o->why->text);
+    }
+    if (r == CUDA_SUCCESS) {
+        struct hed_bytes text = {joined.data, joined.size};
+
+        r = keep_code(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
+    }
+    hed_buf_fini(&joined);
+    return r;
+}
+
 /* Opens PTX that a driver would compile for the device, of a fat binary or of the parts that it was
  * linked from. */
 static CUresult
@@ -239,7 +251,7 @@ open_fitting_ptx(struct opening *o, const struct hed_image *image)
 {
     const CUresult r = open_fatbin_ptx(o, image->bytes, FITTING_PTX);
 
-    return r == CUDA_ERROR_NOT_FOUND && image->parts ? open_parts(o, image->parts) : r;
+    return r == CUDA_ERROR_NOT_FOUND && image->parts ? open_parts(o, image) : r;
 }
 
 /* Opens PTX for newer devices if there is none that fits and the profile accepts it, or if a device
