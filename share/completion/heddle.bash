@@ -48,7 +48,7 @@ _heddle_value() {
 }
 
 _heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --cudart --layers --driver
-    --log --config --set --ckpt --resume --sticky-launch --lift --print-env --no-preload --inject --help"
+    --log --config --set --ckpt --resume --sticky-launch --fail-on-refusal --lift --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {

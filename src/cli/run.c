@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/install.h"
+#include "cli/refusal.h"
 #include "cli/runtime.h"
 #include "cli/snap/ckpt.h"
 #include "cli/target.h"
@@ -61,6 +62,8 @@ static const char usage[] =
     "                     not run to PTX, which the driver compiles\n"
     "  --sticky-launch    if a launch is refused, let later calls in its context fail\n"
     "                     with the same error\n"
+    "  --fail-on-refusal  exit with 123 if the program exits with 0 although heddle\n"
+    "                     refused a launch or a call that it cannot do\n"
     "  --fault SPEC       make calls fail on purpose: NAME:N:ERROR[,...]\n"
     "  --layers LIST      use these layers, top first, instead of the ones that the\n"
     "                     options above turn on\n"
@@ -74,9 +77,9 @@ static const char usage[] =
     "                     reports every call; works with --trace and --sched\n"
     "  -h, --help         show this help\n"
     "\n"
-    "The exit code is the program's own; or 2 if an option or setting is wrong, 125\n"
-    "if heddle is not installed properly, 126 if the program cannot be executed, 127\n"
-    "if there is no such program.\n";
+    "The exit code is the program's own; or 2 if an option or setting is wrong, 123\n"
+    "if heddle refused something (--fail-on-refusal), 125 if heddle is not installed\n"
+    "properly, 126 if the program cannot be executed, 127 if there is no such program.\n";
 
 /* The options up to OPT_CONFIG are settings of that name. */
 enum {
@@ -95,6 +98,7 @@ enum {
     OPT_SET,
     OPT_LIFT,
     OPT_STICKY_LAUNCH,
+    OPT_FAIL_ON_REFUSAL,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
     OPT_INJECT,
@@ -119,6 +123,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_SET] = {"set", true},
     [OPT_LIFT] = {"lift", false},
     [OPT_STICKY_LAUNCH] = {"sticky-launch", false},
+    [OPT_FAIL_ON_REFUSAL] = {"fail-on-refusal", false},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
     [OPT_INJECT] = {"inject", false},
@@ -149,6 +154,7 @@ struct request {
     bool preload;
     bool inject;
     bool help;
+    bool fails_on_refusal; /* asked for by the option; the setting is the same if it can be */
     struct hed_ckpt ckpt;
     const char *resume; /* NULL: not asked for */
     char **program;     /* NULL at the end */
@@ -233,6 +239,9 @@ take_run_option(struct request *r, int option, const char *value)
         return set_setting(r, options[option].name, "lift", "yes");
     case OPT_STICKY_LAUNCH:
         return set_setting(r, options[option].name, "sticky_launch", "yes");
+    case OPT_FAIL_ON_REFUSAL:
+        r->fails_on_refusal = true;
+        return set_setting(r, options[option].name, "fail_on_refusal", "yes");
     case OPT_PRINT_ENV:
         r->print = true;
         return HED_EXIT_OK;
@@ -316,6 +325,11 @@ parse_run(struct request *r, int argc, char **argv)
         hed_cli_say("run: warning: --mem limits the program to %llu bytes of each device, which is "
                     "less than any can use; sizes have units, such as 500M or 4G",
                     (unsigned long long)r->config.mem);
+    if (r->fails_on_refusal && (r->print || r->inject || r->ckpt.on || r->resume)) {
+        hed_cli_say("run: --fail-on-refusal cannot be used with --print-env, --inject, --ckpt and "
+                    "--resume");
+        return HED_EXIT_USAGE;
+    }
     return r->inject ? check_inject_options(r) : HED_EXIT_OK;
 }
 
@@ -530,6 +544,32 @@ run_with_snapshots(struct request *r)
     return HED_EXIT_USAGE;
 }
 
+/* In the child that becomes the program. */
+static int
+start_noted(void *arg)
+{
+    return run_program(arg);
+}
+
+/* heddle stays as the program's parent, to see whether anything was refused. */
+static int
+run_noting_refusals(struct request *r)
+{
+    char path[PATH_MAX];
+    const int code = hed_refusal_file(path, sizeof path);
+
+    if (code != HED_EXIT_OK)
+        return code;
+    hed_env_set_setting(&r->env, "refusals", path);
+    return hed_refusal_run(path, start_noted, r);
+}
+
+static bool
+notes_refusals(const struct request *r)
+{
+    return strcmp(r->config.fail_on_refusal, "yes") == 0 && !r->print && !r->inject;
+}
+
 int
 hed_cli_run(int argc, char **argv)
 {
@@ -539,7 +579,9 @@ hed_cli_run(int argc, char **argv)
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = r.ckpt.on || r.resume ? run_with_snapshots(&r) : run_program(&r);
+        code = r.ckpt.on || r.resume ? run_with_snapshots(&r)
+               : notes_refusals(&r)  ? run_noting_refusals(&r)
+                                     : run_program(&r);
     hed_env_fini(&r.env);
     return code;
 }

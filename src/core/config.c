@@ -63,12 +63,19 @@ static const struct {
     const char *key;
     const char *words[5]; /* ends with NULL */
 } choices[] = {
-    {"trace_full", {"block", "drop"}},     {"trace_repeats", {"count", "all"}},
-    {"export_tables", {"pass", "count"}},  {"insecure", {"no", "yes"}},
-    {"sticky_launch", {"no", "yes"}},      {"cpu_codegen", {"tiered", "warp", "baseline"}},
-    {"cpu_code", {"auto", "ptx", "sass"}}, {"lift", {"no", "yes"}},
-    {"cache_trust", {"user", "group"}},    {"cpu_confine", {"no", "yes"}},
-    {"orders", {"trusted", "on", "off"}},  {"cudart", {"auto", "own", "nvidia"}},
+    {"trace_full", {"block", "drop"}},
+    {"trace_repeats", {"count", "all"}},
+    {"export_tables", {"pass", "count"}},
+    {"insecure", {"no", "yes"}},
+    {"fail_on_refusal", {"no", "yes"}},
+    {"sticky_launch", {"no", "yes"}},
+    {"cpu_codegen", {"tiered", "warp", "baseline"}},
+    {"cpu_code", {"auto", "ptx", "sass"}},
+    {"lift", {"no", "yes"}},
+    {"cache_trust", {"user", "group"}},
+    {"cpu_confine", {"no", "yes"}},
+    {"orders", {"trusted", "on", "off"}},
+    {"cudart", {"auto", "own", "nvidia"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};

@@ -49,6 +49,8 @@
     X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")          \
     X(WORD, cudart, "auto", "CUDA runtime of programs: auto (heddle's if none), own, nvidia")     \
     X(WORD, sticky_launch, "no", "a refused launch makes later calls fail too: yes or no")        \
+    X(WORD, fail_on_refusal, "no", "heddle run fails if heddle refused something: yes or no")     \
+    X(TEXT, refusals, "", "file for what heddle refuses (set by heddle run)")                     \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
     X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")      \

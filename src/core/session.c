@@ -15,6 +15,7 @@
 #include "core/config.h"
 #include "core/dead.h"
 #include "core/foreign.h"
+#include "core/refusal.h"
 #include "core/registry.h"
 
 #define CHAIN_MAX 16 /* layers in a chain */
@@ -261,6 +262,7 @@ start_session_locked(void)
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     hed_meeting_choose(config.meet_dir);
+    hed_refusals_choose(config.refusals);
     if (!err && !stays_here)
         hed_backend_ask_host(&config);
     if (!err)

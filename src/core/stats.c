@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/log.h"
+#include "core/refusal.h"
 #include "gen/cuda_calls.h"
 #include "gen/nvml_calls.h"
 
@@ -23,6 +24,10 @@ hed_stats_unsupported(enum hed_api api, uint32_t id, const char *who)
 
     _Atomic bool *named = api == HED_API_CUDA ? &cuda_named[id] : &nvml_named[id];
 
-    if (!atomic_exchange_explicit(named, true, memory_order_relaxed))
-        hed_warn(CORE, "%s is not supported by %s", info->name, who);
+    if (atomic_exchange_explicit(named, true, memory_order_relaxed))
+        return;
+    hed_warn(CORE, "%s is not supported by %s", info->name, who);
+    /* Many GPUs answer questions of NVML so, and nothing that a program computes depends on it. */
+    if (api == HED_API_CUDA)
+        hed_refused("%s is not supported by %s", info->name, who);
 }

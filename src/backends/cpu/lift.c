@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/thread.h"
+#include "core/refusal.h"
 #include "driver/module/describe.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
@@ -318,10 +319,12 @@ make_function_program(const struct hed_cpu_kernel *k, uint64_t address)
     err = hed_thread_wait(NULL, lift_function, &j);
     if (!err)
         err = j.err;
-    if (err)
-        hed_error(CPU, "kernel %s calls a function that cannot run here: %s", k->name,
-                  j.why.text[0] ? j.why.text : hed_err_text(err));
-    else
+    if (err) {
+        const char *why = j.why.text[0] ? j.why.text : hed_err_text(err);
+
+        hed_error(CPU, "kernel %s calls a function that cannot run here: %s", k->name, why);
+        hed_refused("kernel %s calls a function that cannot run here: %s", k->name, why);
+    } else
         hed_debug(CPU, "kernel %s calls the function at 0x%llx", k->name,
                   (unsigned long long)address);
     return f;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "core/refusal.h"
 #include "driver/logs.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
@@ -301,6 +302,7 @@ hed_function_refused(struct hed_function *f, CUresult r, const char *why)
                    hed_demangle(hed_function_kernel(f)->name, name, sizeof name), advice_for(f, r));
     hed_error(DRIVER, "%s", text);
     hed_logs_tell(CU_LOG_LEVEL_ERROR, text);
+    hed_refused("%s", text);
 }
 
 /* Loads a function because of its first launch, or because the program asks for it. This is not

@@ -1,0 +1,70 @@
+/* A program that ignores every error and ends with 0, or with the number that it is given.
+ *
+ *     ignores kernel | call | cuda | nothing | kernel-child | COMMAND STATUS
+ *
+ * kernel: launches a kernel that heddle cannot run. call: makes a call that heddle does not
+ * support. cuda: launches with a configuration that CUDA refuses, too. kernel-child: as kernel, in
+ * a process of its own.
+ */
+#include "conformance/conf.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                           ".extern .func of_another_world();\n"
+                           ".visible .entry impossible()\n{\ncall of_another_world;\nret;\n}\n"
+                           ".visible .entry possible()\n{\nret;\n}\n";
+
+static void
+launch_named(const char *name, unsigned threads)
+{
+    CUcontext context;
+    CUmodule module;
+    CUfunction f;
+
+    CU(cuInit)(0);
+    CU(cuDevicePrimaryCtxRetain)(&context, 0);
+    CU(cuCtxSetCurrent)(context);
+    CHECK_IS(CU(cuModuleLoadData)(&module, text), CUDA_SUCCESS);
+    CHECK_IS(CU(cuModuleGetFunction)(&f, module, name), CUDA_SUCCESS);
+    (void)CU(cuLaunchKernel)(f, 1, 1, 1, threads, 1, 1, 0, NULL, NULL, NULL);
+    (void)CU(cuCtxSynchronize)();
+}
+
+/* External memory is something that no soft backend has. */
+static void
+make_call(void)
+{
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1 about;
+    CUexternalMemory memory;
+    CUcontext context;
+
+    memset(&about, 0, sizeof about);
+    CU(cuInit)(0);
+    CU(cuDevicePrimaryCtxRetain)(&context, 0);
+    CU(cuCtxSetCurrent)(context);
+    (void)CU(cuImportExternalMemory)(&memory, &about);
+}
+
+int
+main(int argc, char **argv)
+{
+    CHECK(argc > 1, "ignores kernel | call | cuda | nothing | kernel-child [STATUS]");
+    if (strcmp(argv[1], "kernel") == 0)
+        launch_named("impossible", 1);
+    else if (strcmp(argv[1], "call") == 0)
+        make_call();
+    else if (strcmp(argv[1], "cuda") == 0)
+        launch_named("possible", 4096);
+    else if (strcmp(argv[1], "nothing") == 0)
+        launch_named("possible", 1);
+    else if (strcmp(argv[1], "kernel-child") == 0) {
+        const pid_t pid = fork();
+
+        if (pid == 0)
+            execl(argv[0], argv[0], "kernel", (char *)NULL);
+        CHECK(waitpid(pid, NULL, 0) == pid, "no child");
+    }
+    return argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
+}
