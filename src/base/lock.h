@@ -44,6 +44,7 @@ enum hed_rank {
     HED_RANK_CHANNELS,   /* a remote machine's channels */
     HED_RANK_CHANNEL,    /* what one channel has buffered */
     HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */
+    HED_RANK_CHILDREN,   /* what the kernels of a grid have launched */
     HED_RANK_WATCH,      /* launches and compilations whose time is limited */
     HED_RANK_WORKERS,    /* a machine's workers */
     HED_RANK_SHARED,     /* joining the file in which processes share the state of devices */

@@ -79,7 +79,8 @@ static const char usage[] =
     "\n"
     "The exit code is the program's own; or 2 if an option or setting is wrong, 123\n"
     "if heddle refused something (--fail-on-refusal), 125 if heddle is not installed\n"
-    "properly, 126 if the program cannot be executed, 127 if there is no such program.\n";
+    "properly, 126 if the program cannot be executed, 127 if there is no such\n"
+    "program.\n";
 
 /* The options up to OPT_CONFIG are settings of that name. */
 enum {

@@ -402,4 +402,6 @@ struct hed_launch {
     size_t stack_limit;  /* bytes per thread: CU_LIMIT_STACK_SIZE */
     size_t heap_limit;   /* CU_LIMIT_MALLOC_HEAP_SIZE */
     size_t printf_limit; /* CU_LIMIT_PRINTF_FIFO_SIZE */
+    /* Launches by the kernel that have not begun: CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT. */
+    size_t pending_limit;
 };

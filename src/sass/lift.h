@@ -102,6 +102,10 @@ int hed_sass_lift(const struct hed_sass_program *program, uint32_t kernel, enum 
 int hed_sass_lift_function(const struct hed_sass_program *program, uint32_t kernel,
                            uint64_t address, struct hed_buf *ptx, struct hed_why *why);
 
+/* The kernel that has this address in code lifted for the CPU, where kernels take the addresses of
+ * others to launch them; UINT32_MAX if none has. */
+uint32_t hed_sass_kernel_at(const struct hed_sass_program *program, uint64_t address);
+
 /* Called for each kernel that cannot be lifted. */
 typedef void (*hed_sass_refused_fn)(void *arg, uint32_t kernel, const char *why);
 

@@ -44,13 +44,22 @@ def conformance(source):
     (out / "conformance" / f"{source.stem}.txt").write_text(first)
 
 
+# Programs that launch kernels from kernels. The driver runs their PTX only when it is linked.
+LINKED = {"children"}
+# Programs at limits where a GPU promises less than the CPU GPU does.
+NOT_RECORDED = {"pending"}
+
+
 def cu(source):
     program = work / f"cu_{source.stem}"
     # PTX only, so that the driver compiles the same text as the CPU GPU.
-    run([NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90", source.name,
+    linked = ["-rdc=true"] if source.stem in LINKED else []
+    run([NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90", *linked, source.name,
          "-o", program], 120, cwd=source.parent)
     first = run([program], 20)
     (out / "cu" / f"{source.stem}.txt").write_text(first)
+    if linked:
+        return
     second = run([work / "cu_run", TESTS / "cu" / "ptx" / f"{source.stem}.ptx", source], 20)
     if second != first:
         bad.append(f"{source.stem}: the committed PTX gives something else")
@@ -66,7 +75,8 @@ def main():
     run([*CC, TESTS / "cu" / "cu_run.c", "-o", work / "cu_run", "-ldl"], 60)
     answers = TESTS / "conformance" / "answers"
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(cu, sorted((TESTS / "cu").glob("*.cu"))))
+        list(pool.map(cu, [s for s in sorted((TESTS / "cu").glob("*.cu"))
+                           if s.stem not in NOT_RECORDED]))
         list(pool.map(conformance, [s for s in answers.glob("*.c") if s.stem != "memory"]))
     conformance(answers / "memory.c")  # It runs alone, because it prints how much memory is free.
     shutil.rmtree(work, ignore_errors=True)

@@ -83,8 +83,10 @@ cpu_free(struct hed_cpu *c)
     hed_compilers_fini(&c->compilers);
     hed_engine_free(c->engine);
     hed_watch_free(c->watch);
-    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
+    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++) {
         hed_heap_fini(&c->heaps[i]);
+        hed_heap_fini(&c->buffers[i]);
+    }
     hed_pen_free(c->pen);
     hed_cache_free(c->cache);
     hed_board_free(c->board);
@@ -109,8 +111,10 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         }
     }
     hed_near_init(&c->near, &hed_cpu_executor);
-    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
+    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++) {
         hed_heap_init(&c->heaps[i], c->pen ? &c->pen->open : NULL);
+        hed_heap_init(&c->buffers[i], c->pen ? &c->pen->open : NULL);
+    }
     c->near.prefers = strcmp(config->cpu_code, "sass") == 0  ? HED_NEAR_SASS
                       : strcmp(config->cpu_code, "ptx") == 0 ? HED_NEAR_PTX
                                                              : HED_NEAR_AUTO;
@@ -165,6 +169,7 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
 
         const size_t left = hed_profile_visible(visible, count, getenv("CUDA_VISIBLE_DEVICES"));
 
+        c->device_count = (int)left;
         err = hed_driver_create(&c->near.machine, c, visible, left, &driver, why);
     }
     /* NVML shows all devices. If there is no memory for that, it shows the visible ones. */

@@ -13,6 +13,7 @@
  *   start.c    starts such a process
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
+ *   children.c, device.c   what kernels launch, and what else they ask the device runtime for
  *   watch.c    limits of time for launches and compilations
  *   engine.h   everything that runs
  */
@@ -63,8 +64,10 @@ struct hed_cpu {
     bool tiered;             /* and are compiled when they are hot */
     struct hed_tiers tiers;
     struct hed_board *board; /* what the process shows of its kernels; NULL: nothing */
-    char features[512];      /* of this processor, for LLVM */
-    struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
+    int device_count;
+    char features[512];                               /* of this processor, for LLVM */
+    struct hed_heap heaps[HED_PROFILE_DEVICES_MAX];   /* by device */
+    struct hed_heap buffers[HED_PROFILE_DEVICES_MAX]; /* parameters of launches by kernels */
     struct hed_compilers compilers;
     _Atomic bool no_compiler;   /* that it was not found has been said */
     uint32_t compile_time;      /* seconds of processor time for a kernel; 0: no limit; constant */

@@ -44,6 +44,7 @@ struct hed_grid;
 struct hed_heap;
 struct hed_near;
 struct hed_pen;
+struct hed_parent;
 struct hed_engine_worker;
 struct hed_watch;
 
@@ -81,6 +82,7 @@ struct hed_job {
     struct hed_heap *heap;             /* of the device; NULL if malloc of kernels always fails */
     struct hed_near *near;             /* knows conditions of graphs; or NULL */
     const struct hed_numbers *objects; /* textures and surfaces; or NULL */
+    struct hed_parent *parent;         /* for what its threads launch; NULL: they cannot */
     _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
 
     uint64_t first; /* the block to begin with; those before it have run */

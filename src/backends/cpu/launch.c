@@ -1,10 +1,12 @@
 /* Passes a launch to the engine. */
+#include "backends/cpu/children.h"
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 #include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/refusal.h"
 
 static uint32_t
 profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
@@ -43,6 +45,15 @@ blocks_in(const uint32_t *grid)
     return (uint64_t)grid[0] * grid[1] * grid[2];
 }
 
+static CUresult
+run_job(struct hed_cpu *c, const struct hed_job *job, struct hed_why *why)
+{
+    const CUresult r = hed_engine_run(c->engine, job, why);
+
+    hed_children_grid_ended(job->parent);
+    return r;
+}
+
 /* Runs a grid in the baseline tier. If the kernel is compiled meanwhile, the remaining blocks run
  * compiled; those of a cooperative grid need each other, so they stay. */
 static CUresult
@@ -63,7 +74,7 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, u
         job->ran = &ran;
     }
 
-    const CUresult r = hed_engine_run(c->engine, job, why);
+    const CUresult r = run_job(c, job, why);
 
     const uint64_t ns = hed_now_ns() - launch.begin;
 
@@ -85,15 +96,16 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, u
     job->hands_over = NULL;
     job->ran = NULL;
     job->chunk_most = 0;
-    return hed_engine_run(c->engine, job, why);
+    return run_job(c, job, why);
 }
 
 CUresult
-hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
+hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
 {
-    struct hed_cpu *c = m;
-    const CUresult ready = hed_cpu_prepare(m, l->code, l->kernel, l->block, why);
-    struct hed_cpu_kernel *k = hed_cpu_kernel_of(m, l->code, l->kernel, l->block);
+    struct hed_cpu *c = p->cpu;
+    const struct hed_launch *l = p->launch;
+    const CUresult ready = hed_cpu_prepare(c, l->code, l->kernel, l->block, why);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(c, l->code, l->kernel, l->block);
     const uint64_t change_at = hed_tier_trial() ? hed_tier_trial_moment(blocks_in(l->grid)) : 0;
     const struct hed_ptx_loaded *loaded = change_at && k->program ? &k->loaded : hed_tier_loaded(k);
     const bool in_baseline = k->program && loaded == &k->loaded;
@@ -103,7 +115,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .program = in_baseline ? k->program : NULL,
         .code = loaded->base,
         .code_size = loaded->size,
-        .deadline = hed_watch_deadline(c->watch),
+        .deadline = p->deadline,
         .pace = in_baseline ? NULL : &k->pace,
         .name = l->code->kernels[l->kernel].name,
         .dynamic_shared = l->dynamic_shared,
@@ -121,10 +133,16 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .printf_limit = l->printf_limit,
         .near = &c->near,
         .objects = l->objects,
+        .parent = p,
     };
 
-    if (ready != CUDA_SUCCESS)
+    if (ready != CUDA_SUCCESS) {
+        /* The driver has asked before a launch of its own; a kernel cannot. */
+        if (p->depth)
+            hed_refused("kernel %s, launched by a kernel: %s", l->code->kernels[l->kernel].name,
+                        why->text);
         return ready;
+    }
     for (int d = 0; d < 3; d++) {
         job.grid[d] = l->grid[d];
         job.block[d] = l->block[d];
@@ -136,5 +154,15 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     if (in_baseline)
         return run_baseline(c, k, &job, change_at, why);
     hed_show_launch(k, 0);
-    return hed_engine_run(c->engine, &job, why);
+    return run_job(c, &job, why);
+}
+
+CUresult
+hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
+{
+    struct hed_cpu *c = m;
+    struct hed_parent p = {.cpu = c, .launch = l, .deadline = hed_watch_deadline(c->watch)};
+    const CUresult r = hed_cpu_run_grid(&p, why);
+
+    return hed_children_run(&p, r, why);
 }

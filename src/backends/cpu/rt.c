@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "backends/cpu/children.h"
 #include "backends/cpu/engine.h"
 #include "base/clock.h"
 #include "driver/near/near.h"
@@ -17,6 +18,7 @@ hed_rt_yield(struct hed_ptx_strand *a)
 
     a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
     s->spun++;
+    hed_children_hurry(s);
     if (s->block->grid->direct) {
         hed_strand_look(a);
         return;
@@ -57,6 +59,8 @@ hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
 
     if (s->block->grid->direct) {
         hed_strand_look(a);
+        s->spun++;
+        hed_children_hurry(s);
         hed_sleep_ns(most);
         return;
     }
@@ -146,11 +150,9 @@ hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
     }
 
 const struct hed_ptx_symbol hed_cpu_runtime[] = {
-    SYMBOL(hed_rt_yield),          SYMBOL(hed_rt_trap),
-    SYMBOL(hed_rt_nanosleep),      SYMBOL(hed_rt_clock),
-    SYMBOL(hed_rt_globaltimer),    SYMBOL(hed_rt_barrier),
-    SYMBOL(hed_rt_barrier_arrive), SYMBOL(hed_rt_barrier_reduce),
-    SYMBOL(hed_rt_vprintf),        SYMBOL(hed_rt_assertfail),
-    SYMBOL(hed_rt_malloc),         SYMBOL(hed_rt_free),
-    SYMBOL(hed_rt_set_condition),  {NULL, NULL},
+    SYMBOL(hed_rt_yield),          SYMBOL(hed_rt_trap),           SYMBOL(hed_rt_nanosleep),
+    SYMBOL(hed_rt_clock),          SYMBOL(hed_rt_globaltimer),    SYMBOL(hed_rt_barrier),
+    SYMBOL(hed_rt_barrier_arrive), SYMBOL(hed_rt_barrier_reduce), SYMBOL(hed_rt_vprintf),
+    SYMBOL(hed_rt_assertfail),     SYMBOL(hed_rt_malloc),         SYMBOL(hed_rt_free),
+    SYMBOL(hed_rt_set_condition),  SYMBOL(hed_rt_device_call),    {NULL, NULL},
 };

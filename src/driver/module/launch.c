@@ -25,46 +25,6 @@ launch_limit(const struct hed_function *f, CUdevice_attribute a, uint32_t otherw
     return hed_profile_number(hed_function_profile(f), a, otherwise);
 }
 
-/* Is n more than the device allows? Every device so far allows `any`, which saves a lookup. */
-static inline bool
-is_over_limit(const struct hed_function *f, uint64_t n, uint32_t any, CUdevice_attribute a,
-              uint32_t otherwise)
-{
-    return n > any && n > launch_limit(f, a, otherwise);
-}
-
-static CUresult
-check_grid(const struct hed_function *f, const uint32_t grid[3])
-{
-    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
-        is_over_limit(f, grid[0], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
-        is_over_limit(f, grid[1], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
-        is_over_limit(f, grid[2], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
-}
-
-static CUresult
-check_block(const struct hed_function *f, const uint32_t block[3])
-{
-    const struct hed_code_kernel *k = hed_function_kernel(f);
-    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-
-    if (threads == 0 ||
-        is_over_limit(f, block[0], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
-        is_over_limit(f, block[1], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
-        is_over_limit(f, block[2], 64, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
-        is_over_limit(f, threads, 512, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (k->max_threads && threads > k->max_threads)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (k->required[0] &&
-        (block[0] != k->required[0] || block[1] != (k->required[1] ? k->required[1] : 1) ||
-         block[2] != (k->required[2] ? k->required[2] : 1)))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
-}
-
 /* All blocks of a cooperative grid must be on the device at once. */
 static CUresult
 check_cooperative(const struct hed_function *f, const struct hed_launch *l)
@@ -181,9 +141,9 @@ check_launch(struct hed_function *f, struct hed_launch *l)
     l->stack_limit = c->limits[CU_LIMIT_STACK_SIZE];
     l->heap_limit = c->limits[CU_LIMIT_MALLOC_HEAP_SIZE];
     l->printf_limit = c->limits[CU_LIMIT_PRINTF_FIFO_SIZE];
-    r = check_grid(f, l->grid);
-    if (r == CUDA_SUCCESS)
-        r = check_block(f, l->block);
+    l->pending_limit = c->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT];
+    r = hed_launch_shape_fits(k, l->profile, l->grid, l->block) ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS &&
         l->dynamic_shared > hed_dynamic_shared_max(k, hed_function_profile(f), f->settings))
         r = CUDA_ERROR_INVALID_VALUE;

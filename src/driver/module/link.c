@@ -217,8 +217,7 @@ link_add_input(struct link *l, CUjitInputType type, struct hed_bytes b, const ch
         return link_add_image(l, b);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
-        /* The device runtime is for kernels that launch kernels, which is not possible here. The
-         * few of its functions that other kernels use are built in. */
+        /* The device runtime, with which kernels launch kernels, is built in. */
         if (name && strstr(name, "cudadevrt")) {
             hed_buf_addf(&l->jit.log, "%s is not needed\n", name);
             return CUDA_SUCCESS;

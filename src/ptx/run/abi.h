@@ -217,6 +217,11 @@ uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
 void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
 /* `handle` is the address of a graph's condition, or anything else that a kernel has. */
 void hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value);
+/* A call of the device runtime: which is enum hed_device_call_number (base/device_calls.h); what
+ * the call has no arguments for is 0. */
+uint64_t hed_rt_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1,
+                            uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+                            uint64_t a7);
 
 /* Textures and surfaces. `object` is the object that the program passed. The coordinates are words,
  * either floats or integers: layer, x, y, z, level, then the gradients in x and in y with three

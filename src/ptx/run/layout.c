@@ -121,11 +121,12 @@ add_func(struct reach *r, const struct hed_ptx_func *f)
     r->u->funcs[r->u->nfuncs++] = f;
 }
 
+/* A kernel's address is for launching it, never for calls. */
 static void
 add_addressed(struct reach *r)
 {
     for (const struct hed_ptx_func *f = r->m->funcs; f; f = f->next) {
-        if (f->address_taken)
+        if (f->address_taken && !f->is_entry)
             add_func(r, f);
     }
     r->indirect = true;

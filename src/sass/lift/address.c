@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/device_calls.h"
 #include "base/err.h"
 #include "base/search.h"
 #include "sass/lift/module.h"
@@ -20,11 +21,12 @@
 #define R_CUDA_ABS32_HI_32 57
 #define R_CUDA_ABS47_34 58
 /* Descriptors of functions: what a pointer to a function holds. Calls compare it, as they do an
- * address. */
+ * address. A kernel has one for launches by other kernels. */
 #define R_CUDA_FUNC_DESC_64 35
 #define R_CUDA_FUNC_DESC32_LO_32 62
 #define R_CUDA_FUNC_DESC32_HI_32 63
 #define R_CUDA_ABS55_16_34 75 /* since sm_90: its lowest bits are apart */
+#define SYMBOL_KERNEL 0x10    /* in st_other */
 /* Hints when to switch to another warp do not matter. */
 #define R_CUDA_YIELD_OPCODE9_0 68
 #define R_CUDA_YIELD_CLEAR_PRED4_87 69
@@ -84,6 +86,7 @@ referent_of(const struct lift_module *m, uint32_t symbol, int64_t addend)
             a.index = s.section;
             a.addend = (int64_t)at;
             a.begins = addend == 0 && ELF64_ST_TYPE(s.info) == STT_FUNC;
+            a.is_kernel = (s.other & SYMBOL_KERNEL) != 0;
         }
     }
     return a;
@@ -102,6 +105,22 @@ addend_in_place(const struct hed_elf_section *target, uint64_t at, enum lift_rel
         return true;
     }
     return p && hed_load_u32(p + 4) == 0;
+}
+
+/* Linked code has NVIDIA's device runtime in it, which is made for a GPU's system functions. Its
+ * functions are called by name instead, as PTX calls them. */
+static void
+call_device_by_name(struct lift_address *a, uint32_t symbol)
+{
+    int number;
+
+    if (a->how != LIFT_CALL || a->kind != LIFT_CODE || !a->begins || !a->name.size)
+        return;
+    number = hed_device_call_find((const char *)a->name.data, a->name.size, true);
+    if (number < 0 || hed_device_calls[number].on_stack)
+        return;
+    a->kind = LIFT_FUNCTION;
+    a->index = symbol;
 }
 
 /* One relocation of a section. */
@@ -129,6 +148,7 @@ read_address(const struct lift_module *m, const struct hed_elf_section *rel, uin
     out->at = x.r_offset;
     out->type = type;
     out->how = how;
+    call_device_by_name(out, (uint32_t)ELF64_R_SYM(x.r_info));
     if (how == LIFT_OTHER || !known ||
         !hed_range_fits(x.r_offset, how == LIFT_WHOLE ? 8 : HED_SASS_BYTES, target.size) ||
         (how != LIFT_WHOLE && x.r_offset % HED_SASS_BYTES))
@@ -198,7 +218,8 @@ compare_taken(const void *a, const void *b)
     return hed_compare_pairs(x->section, x->at, y->section, y->at);
 }
 
-/* A call by address may go to any of these. A return address is none: it is behind a call. */
+/* A call by address may go to any of these. A return address is none: it is behind a call. A
+ * kernel is launched by its address, never called. */
 static void
 find_taken(struct lift_module *m)
 {
@@ -209,7 +230,8 @@ find_taken(struct lift_module *m)
     for (uint32_t i = 0; i < m->address_count; i++) {
         const struct lift_address *a = &m->addresses[i];
 
-        if (a->kind == LIFT_CODE && a->begins && (a->how == LIFT_WHOLE || a->how == LIFT_LOW))
+        if (a->kind == LIFT_CODE && a->begins && !a->is_kernel &&
+            (a->how == LIFT_WHOLE || a->how == LIFT_LOW))
             t[n++] = (struct lift_place){.section = a->index, .at = (uint64_t)a->addend};
     }
     qsort(t, n, sizeof *t, compare_taken);
@@ -300,4 +322,21 @@ hed_lift_code_number(const struct lift_module *m, uint32_t section, uint64_t at)
 
     return hed_elf_file_section(&m->elf, section, &s) ? LIFT_CODE_BASE + (uint32_t)(s.start + at)
                                                       : 0;
+}
+
+uint32_t
+hed_sass_kernel_at(const struct hed_sass_program *p, uint64_t address)
+{
+    const struct lift_module *m = p->inside;
+    struct hed_elf_section s;
+
+    for (uint32_t i = 0; i < m->elf.count && address >= LIFT_CODE_BASE; i++) {
+        if (!hed_elf_file_section(&m->elf, i, &s) || !is_code(&s) ||
+            s.start != address - LIFT_CODE_BASE)
+            continue;
+        for (uint32_t k = 0; k < p->cubin.kernel_count; k++)
+            if (hed_lift_is_named(&s, ".text.", p->cubin.kernels[k].name))
+                return k;
+    }
+    return UINT32_MAX;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/device_calls.h"
 #include "base/number.h"
 #include "base/search.h"
 #include "sass/lift/inside.h"
@@ -325,8 +326,25 @@ declare_literals(const struct lift *l, struct hed_buf *b)
 }
 
 static void
+declare_device_call(const struct hed_device_call *call, unsigned number, struct hed_buf *b)
+{
+    hed_buf_addf(b, ".extern .func (.param .b%d result) %s%s(", call->result == 'w' ? 32 : 64,
+                 hed_lift_device_prefix(number), call->name);
+    for (unsigned i = 0; call->args[i]; i++)
+        hed_buf_addf(b,
+                     call->args[i] == 'd'   ? "%s.param .align 4 .b8 a%u[12]"
+                     : call->args[i] == 'w' ? "%s.param .b32 a%u"
+                                            : "%s.param .b64 a%u",
+                     i ? ", " : "", i);
+    hed_buf_addf(b, ");\n");
+}
+
+static void
 declare_functions(const struct lift *l, struct hed_buf *b)
 {
+    for (unsigned i = 0; i < HED_DEVICE_CALLS; i++)
+        if (l->uses_device >> i & 1)
+            declare_device_call(&hed_device_calls[i], i, b);
     if (l->uses_printf)
         hed_buf_addf(b,
                      ".extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 "

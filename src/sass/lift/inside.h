@@ -193,6 +193,7 @@ struct lift {
     bool exits_early; /* the label heddle_LX is needed */
     bool uses_local, uses_shared, uses_literals, uses_printf, uses_assert, uses_malloc, uses_free;
     bool uses_condition;
+    uint32_t uses_device; /* calls of the device runtime: bits of enum hed_device_call_number */
 };
 
 /* The number of a predicate among all: P0 to P6, then UP0 from 8 on. */
@@ -283,6 +284,8 @@ void hed_lift_leave_function(struct lift *l);
 
 /* Functions of the system that are written in their place. arguments are registers; result is a
  * new one. */
+/* What the name of a call of the device runtime begins with. call.c */
+const char *hed_lift_device_prefix(unsigned number);
 void hed_lift_grid_handle(struct lift *l, const char *const *arguments, const char *result);
 void hed_lift_grid_sync(struct lift *l, const char *const *arguments, const char *result);
 void hed_lift_grid_size(struct lift *l, const char *const *arguments, const char *result);

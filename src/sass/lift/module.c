@@ -273,8 +273,8 @@ hed_sass_open(struct hed_bytes cubin, struct hed_arena *arena, struct hed_sass_p
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-static bool
-is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes name)
+bool
+hed_lift_is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes name)
 {
     const size_t n = strlen(prefix);
 
@@ -308,13 +308,13 @@ hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
     for (uint32_t i = 0; i < m->elf.count; i++) {
         if (!hed_elf_file_section(&m->elf, i, &s))
             continue;
-        if (is_named(&s, ".text.", out->name)) {
+        if (hed_lift_is_named(&s, ".text.", out->name)) {
             section = i;
             out->bytes = hed_bytes_cut(s.bytes, 0, s.bytes.size / HED_SASS_BYTES * HED_SASS_BYTES);
-        } else if (is_named(&s, ".nv.constant2.", out->name) ||
+        } else if (hed_lift_is_named(&s, ".nv.constant2.", out->name) ||
                    (hed_elf_section_is(&s, ".nv.constant2") && !out->literals.bytes.size))
             out->literals = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
-        else if (is_named(&s, ".nv.constant4.", out->name) ||
+        else if (hed_lift_is_named(&s, ".nv.constant4.", out->name) ||
                  (hed_elf_section_is(&s, ".nv.constant4") && !out->pool.bytes.size))
             out->pool = bank_of_section(m, i, s.bytes, m->var_of_section[i] - 1);
     }

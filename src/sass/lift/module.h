@@ -33,7 +33,8 @@ struct lift_address {
     uint64_t at; /* offset in the section */
     uint32_t index;
     int64_t addend;
-    bool begins; /* a function begins at this byte of code */
+    bool begins;    /* a function begins at this byte of code */
+    bool is_kernel; /* the symbol is a kernel's */
     struct hed_bytes name;
 };
 
@@ -107,6 +108,9 @@ int hed_lift_find_code(const struct hed_sass_program *p, uint32_t kernel,
                        const struct lift_place *function, struct lift_code *out,
                        struct hed_why *why);
 void hed_lift_code_fini(struct lift_code *code);
+
+/* Is the section's name the prefix and this name? */
+bool hed_lift_is_named(const struct hed_elf_section *s, const char *prefix, struct hed_bytes name);
 
 /* Orders symbols by their variable, place and size: for qsort() and searches. */
 int hed_lift_compare_symbols(const void *a, const void *b);

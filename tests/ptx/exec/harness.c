@@ -151,6 +151,14 @@ hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
     *(uint32_t *)(uintptr_t)handle = value;
 }
 
+/* Nothing can be launched from here. */
+uint64_t
+hed_rt_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
+                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
+{
+    hed_rt_trap(s, HED_PTX_TRAP, 0);
+}
+
 /* There are no textures here. */
 void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
@@ -209,6 +217,7 @@ static const struct hed_ptx_symbol runtime[] = {
     {"hed_rt_malloc", (const void *)hed_rt_malloc},
     {"hed_rt_free", (const void *)hed_rt_free},
     {"hed_rt_set_condition", (const void *)hed_rt_set_condition},
+    {"hed_rt_device_call", (const void *)hed_rt_device_call},
     {NULL, NULL},
 };
 

@@ -1,6 +1,7 @@
 /* Calls of functions that every GPU has, traps, and what else a thread does on its own. */
 #include <string.h>
 
+#include "base/device_calls.h"
 #include "ptx/interp/family.h"
 #include "ptx/interp/lanes.h"
 
@@ -127,6 +128,27 @@ builtin_argument(struct interp_decoder *d, const struct hed_ptx_operand *o, unsi
     return to;
 }
 
+/* The place that takes the result of a call; afterwards, emit_result() moves it to a variable. */
+static uint32_t
+result_place(struct interp_decoder *d, const struct hed_ptx_operand *rets, unsigned bytes)
+{
+    uint32_t offset;
+
+    if (rets->count == 0 || find_variable(d, &rets->elems[0], &offset))
+        return hed_interp_temp(d, 8);
+    return hed_interp_dest(d, &rets->elems[0], bytes == 4 ? HED_PTX_TYPE_B32 : HED_PTX_TYPE_B64);
+}
+
+static void
+emit_result(struct interp_decoder *d, const struct hed_ptx_operand *rets, uint32_t from,
+            unsigned bytes)
+{
+    uint32_t offset;
+
+    if (rets->count && find_variable(d, &rets->elems[0], &offset))
+        hed_interp_emit3(d, store_variable, from, offset, bytes, 0);
+}
+
 static void
 emit_builtin(struct interp_decoder *d, unsigned which)
 {
@@ -136,7 +158,7 @@ emit_builtin(struct interp_decoder *d, unsigned which)
     const unsigned bytes = builtins[which].result == 'w' ? 4 : builtins[which].result ? 8 : 0;
     struct builtin_call *c = hed_interp_alloc(d, sizeof(*c));
     struct interp_step *s;
-    uint32_t offset = 0, to;
+    uint32_t to;
 
     if (args->count != n || rets->count > (bytes ? 1u : 0u)) {
         hed_interp_refuse(d, "%s does not take these arguments", builtins[which].name);
@@ -149,24 +171,96 @@ emit_builtin(struct interp_decoder *d, unsigned which)
         c->bytes[i] = builtins[which].args[i] == 'w' ? 4 : 8;
         c->args[i] = builtin_argument(d, &args->elems[i], c->bytes[i]);
     }
-
-    const bool in_memory = rets->count && find_variable(d, &rets->elems[0], &offset);
-
-    to = rets->count && !in_memory
-             ? hed_interp_dest(d, &rets->elems[0], bytes == 4 ? HED_PTX_TYPE_B32 : HED_PTX_TYPE_B64)
-             : hed_interp_temp(d, 8);
+    to = result_place(d, rets, bytes);
     s = hed_interp_emit3(d, builtin_lanes, to, 0, 0, 0);
     s->e = bytes;
     s->more = c;
-    if (in_memory)
-        hed_interp_emit3(d, store_variable, to, offset, bytes, 0);
+    emit_result(d, rets, to, bytes);
 }
+
+/* ---- calls of the device runtime ------------------------------------------------------------- */
+
+struct device_call {
+    unsigned number;                 /* enum hed_device_call_number */
+    unsigned words;                  /* arguments, with each word of a dim3 counted */
+    uint32_t args[HED_DEVICE_WORDS]; /* places */
+    uint8_t bytes[HED_DEVICE_WORDS];
+};
+
+/* d is the place of the result, e its width. */
+static INTERP_STEP(device_lanes)
+{
+    const struct device_call *c = s->more;
+
+    w->strand->line = s->line;
+    MASKED_LANES(w->mask, lane)
+    {
+        uint64_t a[HED_DEVICE_WORDS] = {0};
+
+        for (unsigned i = 0; i < c->words; i++)
+            a[i] = interp_get_lane(w, c->args[i], c->bytes[i], lane);
+        w->strand->lane = lane;
+        interp_set_lane(w, s->d, s->e, lane,
+                        hed_rt_device_call(w->strand, c->number, a[0], a[1], a[2], a[3], a[4], a[5],
+                                           a[6], a[7]));
+    }
+    w->strand->lane = 0;
+    return s + 1;
+}
+
+/* A dim3 is passed in a variable. */
+static void
+add_device_argument(struct interp_decoder *d, struct device_call *c,
+                    const struct hed_ptx_operand *o, char letter)
+{
+    const unsigned parts = letter == 'd' ? 3 : 1, bytes = letter == 'l' ? 8 : 4;
+    struct hed_ptx_operand part = *o;
+
+    for (unsigned i = 0; i < parts; i++) {
+        part.offset = o->offset + 4 * (int)i;
+        c->bytes[c->words] = (uint8_t)bytes;
+        c->args[c->words++] = builtin_argument(d, parts > 1 ? &part : o, bytes);
+    }
+}
+
+static void
+emit_device_call(struct interp_decoder *d, int number)
+{
+    const struct hed_device_call *call = &hed_device_calls[number];
+    const struct hed_ptx_operand *rets = &d->inst->operands[0];
+    const struct hed_ptx_operand *args = &d->inst->operands[2];
+    const unsigned n = (unsigned)strlen(call->args), bytes = call->result == 'w' ? 4 : 8;
+    struct device_call *c = hed_interp_alloc(d, sizeof(*c));
+    struct interp_step *s;
+    bool fits = args->count == n && rets->count <= 1;
+    uint32_t to;
+
+    for (unsigned i = 0; i < n && fits; i++)
+        fits = call->args[i] != 'd' || args->elems[i].kind == HED_PTX_OPERAND_VAR;
+    if (!fits) {
+        hed_interp_refuse(d, "cuda%s of the device does not take these arguments", call->name);
+        return;
+    }
+    if (!c)
+        return;
+    *c = (struct device_call){.number = (unsigned)number};
+    for (unsigned i = 0; i < n; i++)
+        add_device_argument(d, c, &args->elems[i], call->args[i]);
+    to = result_place(d, rets, bytes);
+    s = hed_interp_emit3(d, device_lanes, to, 0, 0, 0);
+    s->e = bytes;
+    s->more = c;
+    emit_result(d, rets, to, bytes);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 void
 hed_interp_op_call(struct interp_decoder *d)
 {
     const struct hed_ptx_operand *o = d->inst->operands;
     const struct hed_ptx_func *callee;
+    int device;
 
     if (o[1].kind != HED_PTX_OPERAND_FUNC) {
         hed_interp_emit_call(d, NULL);
@@ -183,7 +277,11 @@ hed_interp_op_call(struct interp_decoder *d)
             return;
         }
     }
-    hed_interp_refuse(d, "function %s is declared but not defined", callee->name);
+    device = hed_device_call_find(callee->name, strlen(callee->name), false);
+    if (device >= 0)
+        emit_device_call(d, device);
+    else
+        hed_interp_refuse(d, "function %s is declared but not defined", callee->name);
 }
 
 /* ---- one step each --------------------------------------------------------------------------- */

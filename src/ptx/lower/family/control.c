@@ -1,6 +1,7 @@
 /* Calls, traps, and what else a thread does on its own. */
 #include <string.h>
 
+#include "base/device_calls.h"
 #include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 #include "ptx/run/layout.h"
@@ -66,6 +67,22 @@ call_builtin_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMVa
         results[0] = v;
 }
 
+/* A variable or a register takes the result of a call. */
+static void
+put_call_result(struct hed_lower *l, const struct hed_ptx_operand *to, char letter,
+                LLVMValueRef result)
+{
+    if (to->kind == HED_PTX_OPERAND_VAR) {
+        const struct hed_lower_place at = {.var = to->var, .offset = to->offset};
+        const struct hed_lower_access how = {
+            .type = letter == 'w' ? l->i32 : l->i64, .count = 1, .align = 1};
+
+        l->shape->store(l, &at, &how, &result);
+    } else {
+        hed_lower_set(l, to, letter == 'w' ? HED_PTX_TYPE_B32 : HED_PTX_TYPE_B64, result);
+    }
+}
+
 static void
 call_builtin(struct hed_lower *l, const struct builtin *k)
 {
@@ -85,18 +102,71 @@ call_builtin(struct hed_lower *l, const struct builtin *k)
                    k->result ? 1 : 0);
     if (k->traps)
         l->shape->trap(l, NULL, HED_PTX_TRAP);
-    if (rets->count == 0)
-        return;
-    if (rets->elems[0].kind == HED_PTX_OPERAND_VAR) {
-        const struct hed_lower_place at = {.var = rets->elems[0].var,
-                                           .offset = rets->elems[0].offset};
-        const struct hed_lower_access how = {.type = type, .count = 1, .align = 1};
+    if (rets->count)
+        put_call_result(l, &rets->elems[0], k->result, result);
+}
 
-        l->shape->store(l, &at, &how, &result);
-    } else {
-        hed_lower_set(l, &rets->elems[0], k->result == 'w' ? HED_PTX_TYPE_B32 : HED_PTX_TYPE_B64,
-                      result);
+/* ---- calls of the device runtime ------------------------------------------------------------- */
+
+struct device_call {
+    const struct hed_device_call *call;
+    unsigned number; /* enum hed_device_call_number */
+    unsigned words;  /* arguments, with each word of a dim3 counted */
+};
+
+static void
+call_device_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    const struct device_call *d = arg;
+    LLVMValueRef all[2 + HED_DEVICE_WORDS] = {l->function->strand, hed_lower_word(l, d->number)};
+    LLVMValueRef v;
+
+    for (unsigned i = 0; i < HED_DEVICE_WORDS; i++)
+        all[i + 2] = i < d->words ? LLVMBuildZExt(l->b, args[i], l->i64, "")
+                                  : LLVMConstInt(l->i64, 0, false);
+    v = hed_lower_runtime(l, "hed_rt_device_call", l->i64, all, 2 + HED_DEVICE_WORDS);
+    results[0] = d->call->result == 'w' ? LLVMBuildTrunc(l->b, v, l->i32, "") : v;
+}
+
+/* A dim3 is passed in a variable. */
+static void
+device_argument(struct hed_lower *l, struct device_call *d, const struct hed_ptx_operand *o,
+                char letter, LLVMValueRef *values)
+{
+    struct hed_ptx_operand part = *o;
+
+    if (letter != 'd') {
+        values[d->words++] = hed_lower_argument(l, o, letter == 'w' ? l->i32 : l->i64);
+        return;
     }
+    for (unsigned i = 0; i < 3; i++) {
+        part.offset = o->offset + 4 * (int)i;
+        values[d->words++] = hed_lower_argument(l, &part, l->i32);
+    }
+}
+
+static void
+call_device(struct hed_lower *l, int number)
+{
+    const struct hed_ptx_operand *rets = &l->inst->operands[0];
+    const struct hed_ptx_operand *args = &l->inst->operands[2];
+    struct device_call d = {.call = &hed_device_calls[number], .number = (unsigned)number};
+    const unsigned n = (unsigned)strlen(d.call->args);
+    LLVMTypeRef type = d.call->result == 'w' ? l->i32 : l->i64;
+    LLVMValueRef values[HED_DEVICE_WORDS], result;
+    bool fits = args->count == n && rets->count <= 1;
+
+    for (unsigned i = 0; i < n && fits; i++)
+        fits = d.call->args[i] != 'd' || args->elems[i].kind == HED_PTX_OPERAND_VAR;
+    if (!fits) {
+        hed_lower_refuse(l, "cuda%s of the device does not take these arguments", d.call->name);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        device_argument(l, &d, &args->elems[i], d.call->args[i], values);
+    l->shape->each(l, call_device_for_lane, &d, values, d.words, &type, &result, 1);
+    if (rets->count)
+        put_call_result(l, &rets->elems[0], d.call->result, result);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -107,6 +177,7 @@ hed_op_call(struct hed_lower *l)
     const struct hed_ptx_operand *o = l->inst->operands;
     const struct hed_ptx_func *callee;
     const struct builtin *builtin;
+    int device;
 
     if (o[1].kind != HED_PTX_OPERAND_FUNC) {
         const struct hed_ptx_table *table =
@@ -129,8 +200,11 @@ hed_op_call(struct hed_lower *l)
         return;
     }
     builtin = find_builtin(callee->name);
+    device = hed_device_call_find(callee->name, strlen(callee->name), false);
     if (builtin)
         call_builtin(l, builtin);
+    else if (device >= 0)
+        call_device(l, device);
     else
         hed_lower_refuse(l, "function %s is declared but not defined", callee->name);
 }
