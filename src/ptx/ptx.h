@@ -84,6 +84,14 @@ struct hed_ptx_form {
     struct hed_ptx_pattern patterns[HED_PTX_ALTS_MAX];
 };
 
+/* A vector of 16 bytes with .cg and no order: this is how older versions of CUB publish their
+ * {status, value}. Where plain instructions move 16 bytes at once, all tiers move it whole. */
+static inline bool
+hed_ptx_publishes_pair(const struct hed_ptx_form *f)
+{
+    return f->cop == HED_PTX_COP_CG && f->vec && hed_ptx_types[f->types[0]].bits * f->vec == 128;
+}
+
 /* A declaration of registers: one, or a range of them. */
 struct hed_ptx_regs {
     const char *name; /* "%r": the prefix of a range, else the whole name */

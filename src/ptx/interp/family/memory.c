@@ -451,7 +451,8 @@ is_ordered_form(const struct hed_ptx_form *f)
         return false; /* no other thread sees this memory */
     return f->sem == HED_PTX_SEM_VOLATILE || f->sem == HED_PTX_SEM_RELAXED ||
            f->sem == HED_PTX_SEM_ACQUIRE || f->sem == HED_PTX_SEM_RELEASE ||
-           f->cop == HED_PTX_COP_CV || INTERP_HAS(f, MMIO);
+           f->cop == HED_PTX_COP_CV || INTERP_HAS(f, MMIO) ||
+           (hed_ptx_publishes_pair(f) && hed_has_plain_16());
 }
 
 /* An access to `count` elements in the given places. */

@@ -23,14 +23,11 @@ is_volatile_form(const struct hed_ptx_form *f)
            (f->flags & HED_PTX_FLAG(MMIO));
 }
 
-/* Older versions of CUB publish their {status, value} with .cg and no order. Where plain
- * instructions move 16 bytes at once, such vectors are seen whole, too. */
+/* Do plain instructions move the pair at once? */
 static bool
-is_published_pair(const struct hed_lower *l, const struct hed_ptx_form *f)
+is_whole_pair(const struct hed_lower *l, const struct hed_ptx_form *f)
 {
-    const unsigned bytes = hed_ptx_types[f->types[0]].bits / 8 * (f->vec ? f->vec : 1);
-
-    return f->cop == HED_PTX_COP_CG && f->vec && bytes == 16 && l->options->check_alignment &&
+    return hed_ptx_publishes_pair(f) && l->options->check_alignment &&
            (hed_lower_has(l, "lse2") || (hed_lower_has(l, "avx") && hed_lower_has(l, "cx16")));
 }
 
@@ -46,8 +43,8 @@ access_order(const struct hed_lower *l, const struct hed_ptx_form *f)
     case HED_PTX_SEM_RELAXED:
         return LLVMAtomicOrderingMonotonic;
     default:
-        return is_volatile_form(f) || is_published_pair(l, f) ? LLVMAtomicOrderingMonotonic
-                                                              : LLVMAtomicOrderingNotAtomic;
+        return is_volatile_form(f) || is_whole_pair(l, f) ? LLVMAtomicOrderingMonotonic
+                                                          : LLVMAtomicOrderingNotAtomic;
     }
 }
 
