@@ -162,9 +162,9 @@ hed_load_whole_16(const void *from, void *to)
         hed_load_locked_16(from, to);
         return;
     }
-    __asm__ volatile("ldp %0, %1, %2\n\tdmb ishld"
+    __asm__ volatile("ldp %0, %1, [%2]\n\tdmb ishld"
                      : "=r"(v[0]), "=r"(v[1])
-                     : "Ump"(*(const __int128 *)from)
+                     : "r"(from)
                      : "memory");
     memcpy(to, v, 16);
 }
@@ -179,10 +179,7 @@ hed_store_whole_16(void *to, const void *from)
         return;
     }
     memcpy(v, from, 16);
-    __asm__ volatile("dmb ish\n\tstp %1, %2, %0"
-                     : "=Ump"(*(__int128 *)to)
-                     : "r"(v[0]), "r"(v[1])
-                     : "memory");
+    __asm__ volatile("dmb ish\n\tstp %0, %1, [%2]" : : "r"(v[0]), "r"(v[1]), "r"(to) : "memory");
 }
 
 #endif
