@@ -42,8 +42,9 @@ enum hed_device_call_number {
 
 struct hed_device_call {
     const char *name; /* what follows "__cudaCDP2" */
-    const char *args; /* one letter each: w for 32 bits, l for 64 bits, d for a dim3 */
-    char result;      /* w or l */
+    /* One letter each: w for 32 bits, l for 64 bits, p for the address of memory, d for a dim3. */
+    const char *args;
+    char result; /* w or l */
     /* NVIDIA's library has a body for it that takes arguments from the stack. Machine code that
      * was linked with it uses that. */
     bool on_stack;

@@ -11,6 +11,7 @@
 #include "base/device_calls.h"
 #include "sass/lift/family.h"
 #include "sass/lift/inside.h"
+#include "sass/lift/memory.h"
 
 #define ARGUMENTS 8
 #define DIM3 12          /* bytes of a dim3, in three registers */
@@ -23,6 +24,7 @@ struct callee {
     const char *prefix; /* of its name; NULL for none */
     uint8_t result;
     uint8_t arguments[ARGUMENTS];
+    uint8_t addresses; /* bit n: argument n is an address, maybe one of shared memory */
     /* Writes the function in the place of the call; NULL if PTX has such a function. */
     void (*write)(struct lift *l, const char *const *arguments, const char *result);
     bool is_device; /* of the device runtime */
@@ -71,8 +73,10 @@ describe_device_call(int number, struct callee *out)
                            .result = c->result == 'w' ? 4 : 8,
                            .is_device = true,
                            .number = number};
-    for (unsigned i = 0; i < ARGUMENTS && c->args[i]; i++)
+    for (unsigned i = 0; i < ARGUMENTS && c->args[i]; i++) {
         out->arguments[i] = c->args[i] == 'd' ? DIM3 : c->args[i] == 'w' ? 4 : 8;
+        out->addresses |= (uint8_t)((c->args[i] == 'p') << i);
+    }
 }
 
 /* False if there is no such function. */
@@ -129,8 +133,11 @@ fetch_arguments(struct lift *l, const struct callee *f)
         if (wide)
             reg.reg = (reg.reg + 1) & ~1u;
         for (unsigned k = 0; k < words && n < HED_DEVICE_WORDS; k++) {
-            a.values[n++] = wide ? hed_lift_u64(l, &reg) : hed_lift_word(l, &reg);
+            a.values[n] = wide ? hed_lift_u64(l, &reg) : hed_lift_word(l, &reg);
+            if (f->addresses >> i & 1)
+                a.values[n] = hed_lift_generic_value(l, a.values[n]);
             reg.reg += wide ? 2 : 1;
+            n++;
         }
         a.names = hed_lift_text(l, "%s%sa%u", a.names, i ? ", " : "", i);
     }

@@ -19,6 +19,8 @@ unsigned hed_lift_order_field(const struct lift *l);
 
 /* As hed_lift_far(), of an address that may be one of shared memory. */
 const char *hed_lift_generic(struct lift *l, const struct hed_sass_operand *o);
+/* The same for an address that code hands to a function: a register of 64 bits. */
+const char *hed_lift_generic_value(struct lift *l, const char *address);
 /* The offset of the first byte of shared memory that a kernel has. */
 int64_t hed_lift_shared_begin(const struct lift *l);
 /* Is a special register the high half of generic addresses of shared memory? Sets the half. */

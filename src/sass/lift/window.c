@@ -85,13 +85,12 @@ is_in_window(struct lift *l, const char *address, const char *low)
 }
 
 const char *
-hed_lift_generic(struct lift *l, const struct hed_sass_operand *o)
+hed_lift_generic_value(struct lift *l, const char *address)
 {
-    const char *address, *low, *x, *offset, *begin, *shared, *sum, *q;
+    const char *low, *x, *offset, *begin, *shared, *sum, *q;
 
     if (!l->shared_is_generic)
-        return hed_lift_far(l, o);
-    address = sum_of_address(l, o);
+        return address;
     low = hed_lift_temp(l, 't');
     x = is_in_window(l, address, low);
     offset = hed_lift_temp(l, 'q');
@@ -105,6 +104,13 @@ hed_lift_generic(struct lift *l, const struct hed_sass_operand *o)
     hed_lift_calc(l, "add.s64 %s, %s, %s", sum, shared, offset);
     hed_lift_calc(l, "selp.b64 %s, %s, %s, %s", q, sum, address, x);
     return q;
+}
+
+const char *
+hed_lift_generic(struct lift *l, const struct hed_sass_operand *o)
+{
+    return l->shared_is_generic ? hed_lift_generic_value(l, sum_of_address(l, o))
+                                : hed_lift_far(l, o);
 }
 
 /* QSPC */

@@ -60,9 +60,9 @@ arguments_fit(void **state)
         unsigned words = 0, reg = 4;
 
         for (const char *a = c->args; *a; a++) {
-            assert_non_null(strchr("wld", *a));
+            assert_non_null(strchr("wlpd", *a));
             words += *a == 'd' ? 3 : 1;
-            reg = *a == 'l' ? (reg + 1) / 2 * 2 + 2 : reg + (*a == 'd' ? 3 : 1);
+            reg = *a == 'l' || *a == 'p' ? (reg + 1) / 2 * 2 + 2 : reg + (*a == 'd' ? 3 : 1);
         }
         assert_true(words <= HED_DEVICE_WORDS);
         assert_int_equal(c->on_stack, reg > 16);

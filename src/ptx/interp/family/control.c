@@ -213,7 +213,7 @@ static void
 add_device_argument(struct interp_decoder *d, struct device_call *c,
                     const struct hed_ptx_operand *o, char letter)
 {
-    const unsigned parts = letter == 'd' ? 3 : 1, bytes = letter == 'l' ? 8 : 4;
+    const unsigned parts = letter == 'd' ? 3 : 1, bytes = letter == 'l' || letter == 'p' ? 8 : 4;
     struct hed_ptx_operand part = *o;
 
     for (unsigned i = 0; i < parts; i++) {
