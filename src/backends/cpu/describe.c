@@ -4,7 +4,6 @@
 
 #include "backends/cpu/code.h"
 #include "base/buf.h"
-#include "base/device_calls.h"
 #include "base/number.h"
 #include "driver/memory/array.h"
 #include "ptx/run/layout.h"
@@ -211,17 +210,6 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
     return err;
 }
 
-/* A linked program has NVIDIA's device runtime in it, which is made for a GPU's system functions.
- * Its functions count as declared only, so that ours are called. */
-static void
-leave_out_device_runtime(struct hed_ptx_module *m)
-{
-    for (struct hed_ptx_func *f = m->funcs; f; f = f->next)
-        if (f->has_body && !f->is_entry &&
-            hed_device_call_find(f->name, strlen(f->name), true) >= 0)
-            f->has_body = false;
-}
-
 int
 hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
                   struct hed_buf *log, struct hed_why *why)
@@ -246,7 +234,7 @@ hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *sourc
     hed_hash_init(&text);
     hed_hash_add(&text, source->data, source->size);
     hed_hash_end(&text, code->text.hash);
-    leave_out_device_runtime(&code->module);
+    hed_ptx_leave_out_device_runtime(&code->module);
     err = describe_module(code, source->device);
     if (err)
         hed_why_set(why, "a module cannot be described: %s", hed_err_text(err));

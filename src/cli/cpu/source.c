@@ -15,6 +15,7 @@
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
 #include "cli/snap/tree.h"
+#include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
 #define PID_MOST (1u << 22) /* the system has no larger ones */
@@ -61,8 +62,10 @@ parse_image_text(struct visit *v, struct hed_ptx_module *m, const char *source, 
 
     const int err = hed_ptx_parse(m, (const char *)text.data, text.size);
 
-    if (err == 0)
+    if (err == 0) {
+        hed_ptx_leave_out_device_runtime(m);
         return true;
+    }
     if (m->errors)
         say(v, "%s: image %" PRIu64 ", line %u: %s", source, image, m->errors->line,
             m->errors->text);

@@ -23,6 +23,7 @@
 #include "ptx/lower/compile.h"
 #include "ptx/ptx.h"
 #include "ptx/run/abi.h"
+#include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
 #define COMPILER_STACK ((size_t)64 << 20) /* bytes: LLVM recurses deeply in large functions */
@@ -142,6 +143,7 @@ parse_module_text(struct server *s, int fd, struct hed_why *why)
         hed_ptx_module_fini(&s->module);
         return err;
     }
+    hed_ptx_leave_out_device_runtime(&s->module);
     memcpy(s->module_text, r->text, sizeof s->module_text);
     return 0;
 }

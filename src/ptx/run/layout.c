@@ -3,13 +3,24 @@
 #include "ptx/run/layout.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/device_calls.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "ptx/run/abi.h"
 
 #define SHARED_ALIGN_LEAST 16u
 #define ALIAS_CHAIN_MAX 64
+
+void
+hed_ptx_leave_out_device_runtime(struct hed_ptx_module *m)
+{
+    for (struct hed_ptx_func *f = m->funcs; f; f = f->next)
+        if (f->has_body && !f->is_entry &&
+            hed_device_call_find(f->name, strlen(f->name), true) >= 0)
+            f->has_body = false;
+}
 
 bool
 hed_ptx_var_counts(const struct hed_ptx_var *v)

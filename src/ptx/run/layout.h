@@ -9,6 +9,11 @@
 
 #include "ptx/ptx.h"
 
+/* A linked program has NVIDIA's device runtime in it, which is made for a GPU's system functions.
+ * Its functions count as declared only from here on, so that ours are called. For whoever has
+ * parsed a module that is to run: otherwise its kernels are compiled with NVIDIA's functions. */
+void hed_ptx_leave_out_device_runtime(struct hed_ptx_module *m);
+
 /* Does this variable have a place in hed_ptx_grid.vars? Global and const ones do. */
 bool hed_ptx_var_counts(const struct hed_ptx_var *v);
 
