@@ -11,8 +11,9 @@
  * Invariants after hed_ptx_parse has returned 0:
  * 1. An instruction that is not `refused` has operands that fit a pattern of its form
  *    (opcodes.def), in count, kind and type.
- * 2. A function that has a refused instruction, or can reach one by calls, has `refused` set. Of
- *    such an instruction only the line and the raw text are valid.
+ * 2. A function that has a refused instruction, or can reach one by calls that are not through
+ *    pointers, has `refused` set. Of such an instruction only the guard, the line and the raw text
+ *    are valid.
  * 3. regs holds the registers that a body mentions, not those it only declares; ids are dense.
  */
 #pragma once

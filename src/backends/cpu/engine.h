@@ -340,9 +340,9 @@ hed_grid_hands_over(struct hed_grid *g)
     return true;
 }
 
-/* The first failure counts. The kernel is added to the text and, if s is given, block and
- * thread. */
-void hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
+/* The first failure counts; true if this is it. The kernel is added to the text and, if s is given,
+ * block and thread. */
+bool hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Suspends the strand until hed_strand_ready. */

@@ -28,25 +28,25 @@
 
 enum step { STEP_ENDED, STEP_MOVED, STEP_WAITED, STEP_STUCK };
 
-void
+bool
 hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
 {
     uint32_t none = 0;
-    char text[256], room[HED_DEMANGLED_MAX];
+    char text[sizeof(struct hed_why)], room[HED_DEMANGLED_MAX];
     const char *name;
     va_list ap;
 
     /* Relaxed: `why` is read only after all workers have left, under the engine's lock. */
     if (!atomic_compare_exchange_strong_explicit(&g->failed, &none, (uint32_t)r,
                                                  memory_order_relaxed, memory_order_relaxed))
-        return;
+        return false;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     name = hed_demangle(g->job->name, room, sizeof room);
     if (!s) {
         hed_why_set(&g->why, "%s: kernel %.200s", text, name);
-        return;
+        return true;
     }
 
     const struct hed_ptx_strand *a = &s->abi;
@@ -56,6 +56,7 @@ hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const 
     hed_why_set(
         &g->why, "%s: kernel %.200s, block (%u, %u, %u), warp of thread (%u, %u, %u), PTX line %u",
         text, name, c[0], c[1], c[2], a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], a->line);
+    return true;
 }
 
 void

@@ -6,6 +6,7 @@
 #include "backends/cpu/children.h"
 #include "backends/cpu/engine.h"
 #include "base/clock.h"
+#include "core/refusal.h"
 #include "driver/near/near.h"
 
 #define SLEEP_MOST_NS 1000000 /* PTX: "the maximum sleep duration is 1 millisecond" */
@@ -48,6 +49,19 @@ hed_rt_trap(struct hed_ptx_strand *a, uint32_t trap, uint32_t line)
     if (line)
         a->line = line;
     hed_grid_fail(s->block->grid, traps[trap].result, s, "%s", traps[trap].text);
+    hed_strand_abandon(s);
+}
+
+/* As a GPU that does not have the instruction. */
+void
+hed_rt_refuse(struct hed_ptx_strand *a, const char *text, uint32_t line)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    struct hed_grid *g = s->block->grid;
+
+    a->line = line;
+    if (hed_grid_fail(g, CUDA_ERROR_ILLEGAL_INSTRUCTION, s, "%s", text))
+        hed_refused("%s: kernel %s", text, g->job->name);
     hed_strand_abandon(s);
 }
 

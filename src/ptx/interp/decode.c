@@ -14,6 +14,7 @@
 
 #define TEXT_MAX 200
 #define REGISTERS_MAX (UINT32_C(1) << 28) /* bytes of a frame's registers */
+#define REFUSALS_MAX 4096                 /* of a program, with a text of their own */
 /* The local memory that a GPU gives a thread. */
 #define LOCAL_MAX (UINT64_C(512) << 10)
 
@@ -161,6 +162,15 @@ guard_step(const struct hed_ptx_inst *i)
 }
 
 static void
+emit_guard(struct interp_decoder *d, interp_run guard)
+{
+    struct interp_step *s = hed_interp_emit(d, guard);
+
+    s->a = d->regs[d->inst->guard->id];
+    s->e = d->inst->guard_negated ? UINT32_MAX : 0;
+}
+
+static void
 decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
 {
     const interp_run guard = i->guard ? guard_step(i) : NULL;
@@ -173,12 +183,8 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
         hed_interp_refuse(d, "%s", i->form->refused);
         return;
     }
-    if (guard) {
-        struct interp_step *s = hed_interp_emit(d, guard);
-
-        s->a = d->regs[i->guard->id];
-        s->e = i->guard_negated ? UINT32_MAX : 0;
-    }
+    if (guard)
+        emit_guard(d, guard);
     decoders[i->form->op](d);
     hed_interp_flush(d);
     if (guard == hed_interp_guard)
@@ -187,6 +193,57 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
         d->steps[at].imm = d->count; /* hed_interp_patch makes it a step */
     if (guard == hed_interp_guard_split)
         hed_interp_emit(d, hed_interp_label);
+    d->inst = NULL;
+}
+
+static INTERP_STEP(refused_lanes)
+{
+    w->strand->lane = (uint32_t)__builtin_ctz(w->mask);
+    hed_rt_refuse(w->strand, s->more, s->line);
+}
+
+/* What the step says. Texts are much longer than instructions, so a program has only so many. */
+static const char *
+refusal_text(struct interp_decoder *d, const char *why)
+{
+    const size_t size = strlen(why) + 1;
+    char *text;
+
+    if (d->refusals == REFUSALS_MAX)
+        return "this instruction cannot be run";
+    d->refusals++;
+    text = hed_interp_alloc(d, size);
+    if (text)
+        memcpy(text, why, size);
+    return text;
+}
+
+/* An instruction of a function that only pointers lead to. The kernel may never call it, so if the
+ * instruction cannot be run, that is a failure where a lane comes to it. */
+static void
+decode_pointed_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
+{
+    struct hed_why why = {""}, *const outer = d->why;
+    const uint32_t at = d->count;
+
+    d->why = &why;
+    decode_inst(d, i);
+    d->why = outer;
+    if (d->err != HED_ENOTSUP)
+        return;
+    d->err = 0;
+    d->count = at; /* without the steps that it has already got */
+    d->inst = i;
+
+    const char *text = refusal_text(d, why.text);
+
+    if (i->guard)
+        emit_guard(d, hed_interp_guard);
+    hed_interp_emit(d, refused_lanes)->more = text;
+    if (i->guard)
+        hed_interp_emit(d, hed_interp_unguard);
+    if (i->guard && !d->err)
+        d->steps[at].imm = d->count;
     d->inst = NULL;
 }
 
@@ -310,8 +367,11 @@ settle_steps(struct interp_decoder *d)
 }
 
 void
-hed_interp_decode(struct interp_decoder *d, struct interp_func *f)
+hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_called)
 {
+    void (*const decode)(struct interp_decoder *, const struct hed_ptx_inst *) =
+        is_called ? decode_inst : decode_pointed_inst;
+
     d->func = f;
     d->count = 0;
     d->inst = NULL;
@@ -329,7 +389,7 @@ hed_interp_decode(struct interp_decoder *d, struct interp_func *f)
             d->labels[s->label->id] = d->count;
             hed_interp_emit(d, hed_interp_label);
         } else if (s->kind == HED_PTX_STMT_INST) {
-            decode_inst(d, (const struct hed_ptx_inst *)s);
+            decode(d, (const struct hed_ptx_inst *)s);
         }
     }
     if (!d->err) {

@@ -248,7 +248,8 @@ struct interp_decoder {
     uint32_t pooled, pool_room;   /* bytes */
     struct interp_pending pending[INTERP_PENDING_MAX];
     unsigned npending;
-    int err; /* sticky: the first failure; `why` has the reason */
+    uint32_t refusals; /* instructions that fail when they are run */
+    int err;           /* sticky: the first failure; `why` has the reason */
     struct hed_why *why;
 };
 
@@ -352,7 +353,8 @@ bool hed_interp_map_get(const struct interp_map *m, uint64_t key, uint32_t *valu
 void hed_interp_map_free(struct interp_map *m);
 
 /* decode.c */
-void hed_interp_decode(struct interp_decoder *d, struct interp_func *f);
+/* What cannot be run in a function that is not called by name fails when it is run. */
+void hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_called);
 
 /* call.c: decodes the parameters of a function, and calls. */
 void hed_interp_values(struct interp_decoder *d, const struct hed_ptx_var *v,

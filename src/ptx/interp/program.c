@@ -111,7 +111,7 @@ decode_unit(struct interp_decoder *d)
     if (!d->err)
         (void)make_functions(d);
     for (uint32_t i = 0; i < d->unit->nfuncs && !d->err; i++)
-        hed_interp_decode(d, &p->funcs[i]);
+        hed_interp_decode(d, &p->funcs[i], i < d->unit->ncalled);
     if (d->err)
         return;
     p->constants = hed_arena_alloc(&p->arena, d->pooled + 64, 64);

@@ -43,10 +43,12 @@ hed_ptx_find_uses(const struct hed_ptx_func *f)
     for (const struct hed_ptx_stmt *s = uses ? f->body : NULL; s; s = s->next) {
         const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
 
-        if (s->kind != HED_PTX_STMT_INST || i->is_refused)
+        if (s->kind != HED_PTX_STMT_INST)
             continue;
         if (i->guard && uses[i->guard->id] == HED_PTX_USE_NONE)
             uses[i->guard->id] = HED_PTX_USE_MANY;
+        if (i->is_refused)
+            continue;
         for (unsigned k = i->noperands; k-- > 1;)
             note_operand_uses(uses, &i->operands[k], false);
         if (i->noperands > 0)

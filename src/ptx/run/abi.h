@@ -166,6 +166,9 @@ enum hed_ptx_trap {
 /* Lets other strands run. Resets fuel. */
 void hed_rt_yield(struct hed_ptx_strand *s);
 _Noreturn void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line);
+/* A trap for an instruction that no tier can run; the text says which. Only the baseline tier calls
+ * it, in functions that a pointer leads to: other kernels are refused before they run. */
+_Noreturn void hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line);
 void hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns);
 uint64_t hed_rt_clock(struct hed_ptx_strand *s);       /* %clock64 */
 uint64_t hed_rt_globaltimer(struct hed_ptx_strand *s); /* ns */

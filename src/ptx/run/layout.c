@@ -116,7 +116,7 @@ hed_ptx_func_address(const struct hed_ptx_module *m, const struct hed_ptx_func *
 struct reach {
     struct hed_ptx_unit *u;
     const struct hed_ptx_module *m;
-    bool indirect; /* the functions whose address is taken have been added */
+    bool indirect; /* a function calls through a pointer */
 };
 
 static void
@@ -140,20 +140,30 @@ add_addressed(struct reach *r)
         if (f->address_taken && !f->is_entry)
             add_func(r, f);
     }
-    r->indirect = true;
+}
+
+/* Adds what the functions from number i on call by name. */
+static void
+add_called(struct reach *r, uint32_t i)
+{
+    for (; i < r->u->nfuncs; i++) {
+        const struct hed_ptx_func *f = r->u->funcs[i];
+
+        for (const struct hed_ptx_call *c = f->calls; c; c = c->next)
+            add_func(r, c->callee);
+        r->indirect = r->indirect || f->calls_indirectly;
+    }
 }
 
 static void
 find_reach(struct reach *r, const struct hed_ptx_func *kernel)
 {
     add_func(r, kernel);
-    for (uint32_t i = 0; i < r->u->nfuncs; i++) {
-        const struct hed_ptx_func *f = r->u->funcs[i];
-
-        for (const struct hed_ptx_call *c = f->calls; c; c = c->next)
-            add_func(r, c->callee);
-        if (f->calls_indirectly && !r->indirect)
-            add_addressed(r);
+    add_called(r, 0);
+    r->u->ncalled = r->u->nfuncs;
+    if (r->indirect) {
+        add_addressed(r);
+        add_called(r, r->u->ncalled);
     }
 }
 

@@ -42,7 +42,8 @@ struct hed_ptx_placed {
 struct hed_ptx_unit {
     const struct hed_ptx_func **funcs; /* with a body; the kernel first; aliases resolved */
     uint32_t nfuncs;
-    bool *reached;                 /* by index of the function in the module */
+    uint32_t ncalled; /* the first so many are called by name; pointers lead to the others */
+    bool *reached;    /* by index of the function in the module */
     struct hed_ptx_placed *shared; /* variables in shared memory */
     uint32_t nshared;
     uint32_t shared_size;  /* bytes of static shared memory */

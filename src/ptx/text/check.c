@@ -367,19 +367,10 @@ hed_ptx_check_inst(struct hed_ptx_parser *p, struct hed_ptx_inst *i)
     }
 }
 
-/* A call through a register may reach every function whose address is taken somewhere. */
+/* A call through a register may reach every function whose address is taken somewhere, but mostly
+ * reaches few of them: what cannot be run there is a matter of the run. */
 static const struct hed_ptx_refusal *
-refused_by_address(const struct hed_ptx_module *m)
-{
-    for (const struct hed_ptx_func *f = m->funcs; f; f = f->next) {
-        if (f->address_taken && f->refused)
-            return f->refused;
-    }
-    return NULL;
-}
-
-static const struct hed_ptx_refusal *
-refused_by_calls(const struct hed_ptx_module *m, const struct hed_ptx_func *f)
+refused_by_calls(const struct hed_ptx_func *f)
 {
     if (f->alias && f->alias->refused)
         return f->alias->refused;
@@ -387,7 +378,7 @@ refused_by_calls(const struct hed_ptx_module *m, const struct hed_ptx_func *f)
         if (c->callee->refused)
             return c->callee->refused;
     }
-    return f->calls_indirectly ? refused_by_address(m) : NULL;
+    return NULL;
 }
 
 void
@@ -402,7 +393,7 @@ hed_ptx_spread_refusals(struct hed_ptx_parser *p)
         for (struct hed_ptx_func *f = p->m->funcs; f; f = f->next) {
             if (f->refused)
                 continue;
-            f->refused = refused_by_calls(p->m, f);
+            f->refused = refused_by_calls(f);
             any = any || f->refused;
         }
     }

@@ -1,20 +1,32 @@
 /* A program that ignores every error and ends with 0, or with the number that it is given.
  *
- *     ignores kernel | call | cuda | nothing | kernel-child | COMMAND STATUS
+ *     ignores kernel | pointer | unused | call | cuda | nothing | kernel-child | COMMAND STATUS
  *
- * kernel: launches a kernel that heddle cannot run. call: makes a call that heddle does not
- * support. cuda: launches with a configuration that CUDA refuses, too. kernel-child: as kernel, in
- * a process of its own.
+ * kernel: launches a kernel that heddle cannot run. pointer: launches one that calls, through a
+ * pointer, a function that heddle cannot run. unused: the same, with a pointer to another. call:
+ * makes a call that heddle does not support. cuda: launches with a configuration that CUDA refuses,
+ * too. kernel-child: as kernel, in a process of its own.
  */
 #include "conformance/conf.h"
 
 #include <string.h>
 #include <sys/wait.h>
 
-static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                           ".extern .func of_another_world();\n"
-                           ".visible .entry impossible()\n{\ncall of_another_world;\nret;\n}\n"
-                           ".visible .entry possible()\n{\nret;\n}\n";
+/* A kernel that calls one of the functions in the table. */
+#define CALLER(name, offset)                            \
+    ".visible .entry " name "()\n{\n.reg .b64 %d<2>;\n" \
+    "ld.global.u64 %d1, [functions + " offset "];\n"    \
+    "prototype: .callprototype _ ();\ncall %d1, prototype;\nret;\n}\n"
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".extern .func of_another_world();\n"
+    ".visible .entry impossible()\n{\ncall of_another_world;\nret;\n}\n"
+    ".visible .entry possible()\n{\nret;\n}\n"
+    ".func bad()\n{\n.reg .b64 %d<3>;\nmov.u64 %d1, 0;\n"
+    "multimem.ld_reduce.acquire.sys.global.min.u64 %d2, [%d1];\nret;\n}\n"
+    ".func good()\n{\nret;\n}\n"
+    ".global .u64 functions[2] = {bad, good};\n" CALLER("calls_bad", "0") CALLER("calls_good", "8");
 
 static void
 launch_named(const char *name, unsigned threads)
@@ -50,9 +62,14 @@ make_call(void)
 int
 main(int argc, char **argv)
 {
-    CHECK(argc > 1, "ignores kernel | call | cuda | nothing | kernel-child [STATUS]");
+    CHECK(argc > 1,
+          "ignores kernel | pointer | unused | call | cuda | nothing | kernel-child [STATUS]");
     if (strcmp(argv[1], "kernel") == 0)
         launch_named("impossible", 1);
+    else if (strcmp(argv[1], "pointer") == 0)
+        launch_named("calls_bad", 64);
+    else if (strcmp(argv[1], "unused") == 0)
+        launch_named("calls_good", 64);
     else if (strcmp(argv[1], "call") == 0)
         make_call();
     else if (strcmp(argv[1], "cuda") == 0)

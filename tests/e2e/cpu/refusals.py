@@ -43,6 +43,21 @@ class Refusals(unittest.TestCase):
         self.assertIn("heddle refused what it asked for", done.stderr)
         self.assertIn("kernel impossible cannot run here", done.stderr)
 
+    def test_function_behind_a_pointer_counts_when_it_runs(self):
+        done = self.run_it("pointer")
+        self.check(REFUSED, done)
+        self.assertIn("heddle refused what it asked for", done.stderr)
+        for mark in (" error driver: ", "heddle: run:   "):
+            lines = [x for x in done.stderr.splitlines() if mark in x]
+            self.assertEqual(len(lines), 1, done.stderr)
+            self.assertIn("'multimem.ld_reduce.acquire.sys.global.min.u64 %d2, [%d1];' "
+                          "(function bad, line 18): kernel calls_bad", lines[0])
+
+    def test_function_behind_a_pointer_may_stay_unused(self):
+        done = self.run_it("unused")
+        self.check(0, done)
+        self.assertEqual(done.stderr, "")
+
     def test_ignored_call_fails(self):
         done = self.run_it("call")
         self.check(REFUSED, done)
@@ -104,6 +119,9 @@ class OnAServer(Refusals):
     test_good_program_ends_with_0 = test_signal_of_the_program_goes_first = None
     test_options_that_exclude_it_are_named = test_missing_program_is_127 = None
     test_setting_does_the_same = test_errors_of_cuda_do_not_count = None
+    # The worker's log has what failed in a run; the client knows only the error.
+    test_function_behind_a_pointer_counts_when_it_runs = None
+    test_function_behind_a_pointer_may_stay_unused = None
     test_code_of_the_program_goes_first = test_shells_and_their_children_count = None
 
 

@@ -44,6 +44,13 @@ hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
     longjmp(running->trapped, 1);
 }
 
+_Noreturn void
+hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
+{
+    hed_why_set(&now->why, "%s", text);
+    hed_rt_trap(s, HED_PTX_TRAP_INSTRUCTION, line);
+}
+
 void
 hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
 {

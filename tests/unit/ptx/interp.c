@@ -346,6 +346,108 @@ a_refusal_names_instruction_function_and_line(void **state)
     exec_close(&e);
 }
 
+/* A table of functions. All but the first have what cannot be run: an instruction, an unknown one,
+ * both behind a guard, and a function that has one and is called by name. */
+static const char table[] =
+    ".func (.param .b32 r) good(.param .b32 a) {\n"
+    ".reg .b32 %r<3>; ld.param.b32 %r1, [a]; add.u32 %r1, %r1, 100; st.param.b32 [r], %r1; ret; }\n"
+    ".func (.param .b32 r) multi(.param .b32 a) { .reg .b64 %d<3>; .reg .b32 %r; mov.u64 %d1, 0;\n"
+    "multimem.ld_reduce.acquire.sys.global.min.u64 %d2, [%d1];\n"
+    "cvt.u32.u64 %r, %d2; st.param.b32 [r], %r; ret; }\n"
+    ".func (.param .b32 r) strange(.param .b32 a) {\n"
+    "frobnicate.b32 %x, {1, [y]};\nret; }\n"
+    ".func (.param .b32 r) guarded(.param .b32 a) { .reg .b32 %r<3>; .reg .pred %p<2>;\n"
+    "ld.param.b32 %r1, [a]; setp.eq.u32 %p1, %r1, 31;\n"
+    "@%p1 frobnicate %r1;\n"
+    "@%p1 multimem.red.relaxed.sys.global.add.u32 [%r1], %r1;\n"
+    "st.param.b32 [r], %r1; ret; }\n"
+    ".func (.param .b32 r) outer(.param .b32 a) {\n"
+    "{ .param .b32 x; .param .b32 y; st.param.b32 [x], 1; call (y), strange, (x); } ret; }\n"
+    ".global .u64 fns[5] = {good, multi, strange, guarded, outer};\n";
+
+/* Calls function number `which` of the table in the first lanes; each gives it its number. */
+static int
+call_of_table(struct exec *e, unsigned which, unsigned lanes, uint32_t *out)
+{
+    static const char form[] =
+        "proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+        "mov.u64 %%d1, fns; ld.u64 %%d2, [%%d1 + %u]; setp.lt.u32 %%p1, %%lane, %u;\n"
+        "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %%lane;\n"
+        "@%%p1 call (y), %%d2, (x), proto; @%%p1 ld.param.b32 %%result, [y]; }";
+    char code[1024];
+
+    snprintf(code, sizeof code, form, which * 8, lanes);
+    return run_lanes(e, table, code, out);
+}
+
+static void
+a_pointer_to_what_cannot_run_does_not_refuse_a_kernel(void **state)
+{
+    uint32_t out[LANES];
+    struct exec e;
+
+    (void)state;
+    assert_int_equal(call_of_table(&e, 0, LANES, out), 0);
+    exec_close(&e);
+    for (unsigned i = 0; i < LANES; i++)
+        assert_int_equal(out[i], 100 + i);
+    assert_int_equal(call_of_table(&e, 3, 31, out), 0); /* the guard lets no lane pass */
+    exec_close(&e);
+    for (unsigned i = 0; i < LANES; i++)
+        assert_int_equal(out[i], i < 31 ? i : 0);
+}
+
+static void
+what_cannot_run_traps_by_name_when_a_pointer_leads_there(void **state)
+{
+    static const struct {
+        unsigned which, line;
+        const char *text;
+    } cases[] = {
+        {1, 8,
+         "this instruction cannot be run: 'multimem.ld_reduce.acquire.sys.global.min.u64 %d2, "
+         "[%d1];' (function multi, line 8)"},
+        {2, 11,
+         "Not a name of any known instruction: 'frobnicate.b32': 'frobnicate.b32 %x, {1, [y]};' "
+         "(function strange, line 11)"},
+        {3, 15,
+         "Not a name of any known instruction: 'frobnicate': '@%p1 frobnicate %r1;' "
+         "(function guarded, line 15)"},
+        {4, 11,
+         "Not a name of any known instruction: 'frobnicate.b32': 'frobnicate.b32 %x, {1, [y]};' "
+         "(function strange, line 11)"},
+    };
+    uint32_t out[LANES];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct exec e;
+
+        assert_int_equal(call_of_table(&e, cases[i].which, LANES, out), HED_ESTATE);
+        assert_int_equal(e.trap, HED_PTX_TRAP_INSTRUCTION);
+        assert_int_equal(e.trap_line, cases[i].line);
+        assert_string_equal(e.why.text, cases[i].text);
+        exec_close(&e);
+    }
+}
+
+static void
+what_cannot_run_refuses_a_kernel_that_also_calls_it(void **state)
+{
+    uint32_t out[LANES];
+    struct exec e;
+
+    (void)state;
+    assert_int_equal(run_lanes(&e, table,
+                               "proto: .callprototype _ ();\nmov.u64 %d1, fns;\n"
+                               "@%p1 call %d1, proto;\n"
+                               "{ .param .b32 x; .param .b32 y; @%p1 call (y), multi, (x); }",
+                               out),
+                     HED_ENOTSUP);
+    assert_non_null(strstr(e.why.text, "(function multi, line 8)"));
+    exec_close(&e);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lanes_that_part_meet_after_both_paths),
     cmocka_unit_test(lanes_leave_a_loop_one_by_one),
@@ -363,6 +465,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(recursion_without_end_traps),
     cmocka_unit_test(a_misaligned_lane_traps),
     cmocka_unit_test(a_refusal_names_instruction_function_and_line),
+    cmocka_unit_test(a_pointer_to_what_cannot_run_does_not_refuse_a_kernel),
+    cmocka_unit_test(what_cannot_run_traps_by_name_when_a_pointer_leads_there),
+    cmocka_unit_test(what_cannot_run_refuses_a_kernel_that_also_calls_it),
 };
 
 HED_UNIT_MAIN(tests)

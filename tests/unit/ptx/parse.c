@@ -274,6 +274,25 @@ unknown_instructions_refuse_kernels_only(void **state)
 }
 
 static void
+pointers_to_functions_do_not_spread_refusals(void **state)
+{
+    struct hed_ptx_module m;
+
+    make_module(&m, HEAD ".func bad() {frobnicate;}\n.func mid() {call bad;}\n"
+                         ".global .u64 fns[2] = {bad, mid};\n"
+                         ".entry one() {.reg .b64 %d; ld.global.u64 %d, [fns];\n"
+                         "proto: .callprototype _ (); call %d, proto; ret;}\n"
+                         ".entry two() {.reg .b64 %d; ld.global.u64 %d, [fns];\n"
+                         "proto: .callprototype _ (); call %d, proto; call mid; ret;}\n");
+    assert_true(func(&m, "bad")->address_taken);
+    assert_non_null(func(&m, "mid")->refused);
+    assert_null(func(&m, "one")->refused);
+    assert_ptr_equal(func(&m, "two")->refused->func, func(&m, "bad"));
+    assert_int_equal(m.nrefused, 3);
+    hed_ptx_module_fini(&m);
+}
+
+static void
 source_lines_stay_with_instructions(void **state)
 {
     struct hed_ptx_module m;
@@ -297,6 +316,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_have_a_fixed_shape),
     cmocka_unit_test(huge_ranges_cost_nothing),
     cmocka_unit_test(unknown_instructions_refuse_kernels_only),
+    cmocka_unit_test(pointers_to_functions_do_not_spread_refusals),
     cmocka_unit_test(source_lines_stay_with_instructions),
 };
 
