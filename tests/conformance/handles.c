@@ -105,7 +105,7 @@ graphs(void)
     }
 }
 
-static void CUDA_CB
+static void
 hear(void *data, CUlogLevel level, char *message, size_t length)
 {
     (void)data, (void)level, (void)message, (void)length;

@@ -184,7 +184,7 @@ hed_work_free(struct hed_work *w)
         /* It has run or never will: other processes must not wait for it. */
         if (w->event.event && w->event.shared)
             hed_shared_event_reached(w->event.event->shared, w->event.shared);
-        /* fall through */
+        __attribute__((fallthrough));
     case HED_WORK_EVENT_WAIT:
         if (w->event.event)
             hed_object_put(&w->event.event->object);
