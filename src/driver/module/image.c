@@ -147,10 +147,10 @@ hed_ptx_only(const struct hed_profile *p)
 }
 
 /* The PTX of a part for a device. A part with machine code for the device may have PTX for newer
- * ones only, as NVIDIA's device runtime does. */
+ * ones only, as NVIDIA's device runtime does; then `fits` stays as it is. */
 static int
 choose_part(const struct hed_profile *profile, struct hed_bytes part, struct hed_fatbin_entry *out,
-            struct hed_why *why)
+            bool *fits, struct hed_why *why)
 {
     struct hed_choose how = {.device = (uint32_t)(10 * profile->major + profile->minor),
                              .flags = HED_CHOOSE_CUBIN_ONLY | HED_CHOOSE_64BIT_ONLY};
@@ -160,6 +160,8 @@ choose_part(const struct hed_profile *profile, struct hed_bytes part, struct hed
 
     how.flags = hed_ptx_only(profile);
     err = hed_fatbin_choose(part, &how, out, why);
+    if (err == 0)
+        *fits = true;
     if (err == 0 || !runs)
         return err;
     how.flags |= HED_CHOOSE_NEWER_PTX;
@@ -171,6 +173,7 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
                struct hed_buf *joined, uint32_t *arch, size_t *missing, struct hed_why *why)
 {
     size_t count = 0, n = 0;
+    bool fits = false;
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
     while (parts[count] && count < PARTS_MAX)
@@ -186,7 +189,7 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
         struct hed_fatbin_entry e;
 
         if (hed_image_at(parts[i], &image, why) != 0 || image.kind != HED_IMAGE_FATBIN ||
-            choose_part(profile, image.bytes, &e, why) != 0 ||
+            choose_part(profile, image.bytes, &e, &fits, why) != 0 ||
             hed_fatbin_image(&e, arena, &texts[n], why) != 0) {
             continue;
         }
@@ -194,7 +197,9 @@ hed_image_join(const struct hed_profile *profile, const void *const *parts, stru
         n++;
     }
     *missing = count - n;
-    if (n > 0)
+    /* A library such as NCCL has machine code for this device and PTX for newer ones in every part:
+     * its PTX uses what this device lacks. */
+    if (fits && n > 0)
         r = hed_ptx_result(hed_ptx_join(texts, n, joined, why));
     free(texts);
     return r;

@@ -1,4 +1,5 @@
 /* Tests of which code of an image runs, on a machine that takes machine code for sm_80 to sm_90. */
+#include "driver/module/image.h"
 #include "unit/driver/captured.h"
 #include "unit/driver/module_machine.h"
 #include "unit/fatbin/make.h"
@@ -285,7 +286,51 @@ code_tied_to_other_architectures_is_no_news(void **state)
     fake_free(f);
 }
 
+/* Joins two parts that have machine code for the device, and PTX for the given ones. */
+static CUresult
+join_parts(const struct fake *f, uint32_t first, uint32_t second)
+{
+    static struct make parts[2];
+    const void *const images[] = {parts[0].data, parts[1].data, NULL};
+    struct hed_why why = {""};
+    struct hed_arena arena;
+    struct hed_buf text;
+    size_t missing;
+    uint32_t arch;
+
+    for (unsigned i = 0; i < 2; i++) {
+        make_begin(&parts[i]);
+        make_entry(&parts[i], HED_FATBIN_CUBIN, 90, HED_FATBIN_64BIT);
+    }
+    make_ptx(&parts[0], first, PTX_HEAD ".visible .global .b32 one;\n");
+    make_ptx(&parts[1], second, PTX_HEAD ".visible .global .b32 two;\n");
+    hed_arena_init(&arena, 1 << 20);
+    hed_buf_init(&text, 1 << 20);
+
+    const CUresult r = hed_image_join(&f->driver->devices[0].info.profile, images, &arena, &text,
+                                      &arch, &missing, &why);
+
+    if (r == CUDA_SUCCESS)
+        assert_int_equal(missing, 0);
+    hed_buf_fini(&text);
+    hed_arena_fini(&arena);
+    return r;
+}
+
+/* NVIDIA's device runtime has PTX for newer devices only, and so has NCCL, all of it. */
+static void
+parts_for_newer_devices_come_along_but_not_alone(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+
+    assert_int_equal(join_parts(f, 80, 80), CUDA_SUCCESS);
+    assert_int_equal(join_parts(f, 80, 120), CUDA_SUCCESS);
+    assert_int_equal(join_parts(f, 120, 120), CUDA_ERROR_NOT_FOUND);
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(parts_for_newer_devices_come_along_but_not_alone),
     cmocka_unit_test(code_tied_to_other_architectures_is_no_news),
     cmocka_unit_test(ptx_that_fits_comes_before_machine_code),
     cmocka_unit_test(ptx_for_newer_devices_runs_in_place_of_machine_code_that_fits),
