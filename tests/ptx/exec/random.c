@@ -123,7 +123,10 @@ run_tier(const struct tier *tier, const char *text, unsigned char *out)
         void *in, *out;
         uint32_t n;
     } params = {trial.in + RANDOM_IN, out, trial.n};
-    const unsigned change = tier->changes ? (trial.launch.blocks + 1) / 2 : 0;
+    /* Every block but the first may be the first that is compiled. */
+    const unsigned change = tier->changes && trial.launch.blocks > 1
+                                ? 1 + (unsigned)(trial.seed / 8 % (trial.launch.blocks - 1))
+                                : 0;
     int err = 0;
 
     memset(out, 0xcc, RANDOM_OUT);
@@ -257,6 +260,8 @@ try_seed(uint64_t seed, bool show)
     trial.launch = (struct exec_launch){.blocks = 1 + random_below(&state, 3),
                                         .threads = shapes[s].threads,
                                         .width = shapes[s].width};
+    if (trial.launch.blocks == 1 && tiers[seed % 8 % TIERS].changes)
+        trial.launch.blocks = 2; /* one has no moment of change */
     trial.n = random_below(&state, 100);
     trial.launch.meets = k.meets;
     text = random_kernel_text(&k);
