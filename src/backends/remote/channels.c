@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/remote/mover.h"
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -223,7 +224,8 @@ get_channel(struct hed_remote *r)
     uint32_t thread = 0;
     struct hed_remote_channel *ch;
 
-    hed_remote_wait_for_worker(r);
+    if (r->mover)
+        r->mover->await_worker(r);
     ch = own_or_left(r, &thread);
     if (ch && ch->channel)
         return ch;

@@ -341,7 +341,7 @@ serve_functions(void *arg)
     (void)pthread_setname_np(pthread_self(), "heddle-host");
     /* Acquire: pairs with hed_remote_host_stop(). */
     /* While another worker is tried, this one is kept, whatever becomes of the other. */
-    while (!err && (!is_session_over(r) || r->trying) &&
+    while (!err && (!is_session_over(r) || hed_remote_on_trial(r)) &&
            !atomic_load_explicit(&h->stopping, memory_order_acquire)) {
         err = hed_channel_next(h->channel, LOOK_MS, &m);
         if (!err)

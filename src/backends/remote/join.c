@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "backends/remote/mover.h"
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -48,8 +49,7 @@ fill_hello(const struct hed_remote *r, bool secure, struct hed_hello *h)
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
     h->capabilities = HED_REMOTE_CAN | (hed_remote_heap_can_grow() ? HED_CAN_CLIENT_HEAP : 0) |
-                      (r->obeys != HED_OBEYS_NONE ? HED_CAN_ORDERS : 0) |
-                      (r->looks_for_room ? HED_LOOKS_FOR_ROOM : 0);
+                      (r->mover ? r->mover->capabilities(r) : 0);
     h->pid = (uint32_t)getpid();
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
@@ -281,7 +281,6 @@ read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *
     (void)hed_str_copy(r->tls.key, sizeof r->tls.key, c->tls_key);
     (void)hed_str_copy(r->token, sizeof r->token, c->tls_token);
     r->tls.insecure = strcmp(c->insecure, "yes") == 0;
-    r->obeys = hed_remote_obeys(c->orders);
     return hed_address_parse(c->gpu, &r->address, why);
 }
 

@@ -242,10 +242,9 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
         return;
     }
     what.device = r->devices[device].ordinal;
-    /* Nobody reads it any more, and nobody begins to (snap/ahead.c). */
-    hed_lock(&r->ahead);
+    hed_lock(&r->unmap_lock);
     (void)hed_remote_mapping_remove(r, HED_MAP_DEVICE, at);
-    hed_unlock(&r->ahead);
+    hed_unlock(&r->unmap_lock);
     /* The message goes first: any use of the returned lease comes behind it. */
     if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0)
         hed_remote_lease_return(r, device, size);

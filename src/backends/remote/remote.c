@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/remote/mover.h"
 #include "backends/remote/queue.h"
-#include "backends/remote/snap/attend.h"
-#include "backends/remote/snap/trial.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/meeting.h"
 #include "core/config.h"
 #include "core/layer.h"
-#include "core/plugin.h"
 
 void
 hed_remote_forked(void *m)
@@ -22,10 +20,9 @@ hed_remote_forked(void *m)
     /* Relaxed: there is one thread. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
     hed_remote_channels_forked(r);
-    if (r->twin)
-        hed_remote_channels_forked(r->twin);
     hed_remote_host_forked(r);
-    hed_remote_attend_forked(r);
+    if (r->mover)
+        r->mover->forked(r);
 }
 
 /* The process ends. Calls may still come; the worker will notice that the process is gone. */
@@ -36,7 +33,8 @@ hed_remote_fini(void *m)
 
     /* Relaxed: a thread that misses it finds the connection closed. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
-    hed_remote_attend_ended(r);
+    if (r->mover)
+        r->mover->ended(r);
 }
 
 uint64_t
@@ -45,6 +43,7 @@ hed_remote_usable(void *m)
     return ((struct hed_remote *)m)->usable;
 }
 
+static const struct hed_remote_mover *mover; /* NULL: there is none */
 static struct hed_nvml_ops nvml;
 static struct hed_layer_type inner_type = {
     /* the soft driver's calls, behind the hold */
@@ -52,6 +51,12 @@ static struct hed_layer_type inner_type = {
     .cuda_any = hed_driver_unsupported,
     .nvml_any = hed_driver_nvml_unsupported,
 };
+
+void
+hed_remote_use_mover(const struct hed_remote_mover *table)
+{
+    mover = table;
+}
 
 static int
 make_driver(struct hed_remote *r, const struct hed_config *config, struct hed_why *why)
@@ -87,10 +92,13 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
         hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
         hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
-        hed_lock_init(&r->ahead, HED_RANK_AHEAD);
-        hed_hold_init(&r->hold);
+        hed_lock_init(&r->unmap_lock, HED_RANK_AHEAD);
         hed_layer_place(&r->calls, &inner_type, NULL);
         err = hed_remote_code_init(r);
+    }
+    if (!err && mover) {
+        r->mover = mover;
+        err = mover->create(r, config, why);
     }
     if (!err)
         err = make_driver(r, config, why);
@@ -100,31 +108,31 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     /* Functions of export tables make calls without a layer: they wait while it is held, too. */
     r->driver->self = (struct hed_layer){
         .cuda = self->cuda, .nvml = self->nvml, .type = self->type, .state = r->driver};
-    hed_remote_attend(r);
+    if (mover)
+        mover->start(r);
     return 0;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A call of the program waits here while the program is held (snap/hold.h). A function that a
- * stream calls is part of the work that a hold waits for, so its calls do not wait. */
+/* A call of the program waits here while the mover holds the program. A function that a stream
+ * calls is part of the work that a hold waits for, so its calls do not wait. */
 static CUresult
 remote_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
-    struct hed_hold_seat *seat;
 
-    if (hed_in_callback())
+    if (!m->mover || hed_in_callback())
         return hed_cuda_invoke(&m->calls.layer, id, args);
-    hed_remote_trial(m);
-    seat = hed_hold_enter(&m->hold, (int)id);
 
-    if (!seat)
+    void *entered = m->mover->enter(m, (int)id);
+
+    if (!entered)
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = hed_cuda_invoke(&m->calls.layer, id, args);
 
-    hed_hold_leave(seat);
+    m->mover->leave(entered);
     return r;
 }
 
@@ -132,18 +140,22 @@ static nvmlReturn_t
 remote_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
 {
     struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
-    struct hed_hold_seat *seat = hed_hold_enter(&m->hold, HED_HOLD_NVML);
 
-    if (!seat)
+    if (!m->mover)
+        return hed_nvml_invoke(&m->calls.layer, id, args);
+
+    void *entered = m->mover->enter(m, HED_MOVER_NVML);
+
+    if (!entered)
         return NVML_ERROR_MEMORY;
 
     const nvmlReturn_t r = hed_nvml_invoke(&m->calls.layer, id, args);
 
-    hed_hold_leave(seat);
+    m->mover->leave(entered);
     return r;
 }
 
-static const struct hed_layer_type type = {
+const struct hed_layer_type hed_remote_type = {
     .name = "remote",
     .cuda_any = remote_any,
     .nvml_any = remote_nvml_any,
@@ -154,8 +166,8 @@ static const struct hed_layer_type type = {
 };
 
 /* Adds the calls that only the worker can answer to the soft driver's. */
-static void
-complete_remote_type(void)
+void
+hed_remote_complete_type(void)
 {
     void (*const *from)(void) = (void (*const *)(void))(const void *)&hed_remote_nvml;
     void (**to)(void) = (void (**)(void))(void *)&nvml;
@@ -166,18 +178,4 @@ complete_remote_type(void)
             to[i] = from[i];
     inner_type.cuda = hed_driver_calls();
     inner_type.nvml = &nvml;
-}
-
-HED_EXPORT extern const char hed_plugin_version[];
-const char hed_plugin_version[] = HED_VERSION;
-
-HED_EXPORT const struct hed_layer_type *hed_plugin_type(void);
-
-const struct hed_layer_type *
-hed_plugin_type(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, complete_remote_type);
-    return &type;
 }

@@ -23,14 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/remote/snap/hold.h"
-#include "backends/remote/snap/orders.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "core/layer.h"
 #include "driver/driver.h"
 #include "driver/machine.h"
-#include "snap/talk.h"
 #include "wire/channel/channel.h"
 #include "wire/transport.h"
 #include "wire/window.h"
@@ -38,12 +35,13 @@
 
 struct hed_config;
 struct hed_remote;
+struct hed_remote_mover;
+struct hed_remote_moving;
 
 #define HED_SLOTS_MAX 8192
 
-/* What this client can do, whatever the program's limits are. */
-#define HED_REMOTE_CAN \
-    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_PARK | HED_CAN_BASE)
+/* What this client can do, whatever the program's limits are. A mover can do more. */
+#define HED_REMOTE_CAN (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE)
 
 /* A thread's connection to the worker. */
 struct hed_remote_channel {
@@ -62,12 +60,6 @@ struct hed_remote_device {
     bool accepts_newer_ptx;
 };
 
-/* How long the program has been held, and what for: snap/pause.c. */
-struct hed_remote_laps {
-    uint64_t last; /* ns; the end of the last part */
-    uint64_t ns[HED_TALK_PARTS];
-};
-
 struct hed_remote {
     struct hed_driver *driver; /* set when the driver has been made */
     struct hed_layer_room
@@ -78,7 +70,6 @@ struct hed_remote {
     char token[128]; /* secret; for servers that want one */
     int timeout_ms;  /* for connecting, and for answers that do not wait for a device */
     int silent_ms;   /* without a sign of life from the worker */
-    enum hed_remote_obeys obeys;
     uint8_t session[16], secret[16];
     uint64_t capabilities; /* enum hed_capabilities that both sides have */
     enum hed_wire_backend backend;
@@ -114,23 +105,11 @@ struct hed_remote {
     uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */
     uint32_t slot_next;
 
-    struct hed_hold hold;        /* keeps the program's calls out: snap/hold.h */
-    pthread_t holder;            /* the thread that holds the program, if it is held */
-    struct hed_remote_laps laps; /* the holder's */
-    _Atomic uint32_t away;       /* 1: there is no worker just now; a futex */
-    uint64_t parted_ns;          /* when the last worker was left */
-    bool parked;                 /* the worker waits for our return, with this key */
-    uint8_t key[16];
-    _Atomic bool trying;    /* a new worker is being told about the program's objects */
-    bool looks_for_room;    /* the attendant's: what it tells the server (HED_LOOKS_FOR_ROOM) */
-    struct hed_why trouble; /* why that one was lost */
-    struct hed_remote_attendant *attendant; /* snap/attend.h; NULL: there is none */
-    _Atomic uint32_t rescue;                /* whether help was asked for: snap/rescue.c; a futex */
-    struct hed_remote_seat *waiting;        /* what was agreed with the parked worker; else NULL */
-    struct hed_remote_seat *behind; /* a worker that has been left and is to be closed; or NULL */
-    struct hed_lock ahead;   /* rank HED_RANK_AHEAD; device memory is unmapped, or read, under it */
-    struct hed_remote *twin; /* a worker that is being prepared (snap/twin.h), or NULL */
-    struct hed_remote_known *known; /* where the worker has variables (snap/known.c), or NULL */
+    const struct hed_remote_mover *mover; /* mover.h; NULL: there is none. Constant */
+    struct hed_remote_moving *moving;     /* the mover's; NULL without one */
+    /* Rank HED_RANK_AHEAD. Device memory is unmapped under it, so whoever holds it may read all
+     * that is mapped. */
+    struct hed_lock unmap_lock;
 
     struct hed_lock flush_lock;    /* rank HED_RANK_FLUSH; held while the thread flushes */
     _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */
@@ -147,6 +126,10 @@ struct hed_remote {
 #define HED_SLOT_FIRST 16   /* slots of streams and functions begin here */
 
 extern const struct hed_machine hed_remote_machine; /* machine.c */
+
+/* remote.c. The layer type, which complete_type fills in, once. */
+extern const struct hed_layer_type hed_remote_type;
+void hed_remote_complete_type(void);
 
 /* ---- session.c ------------------------------------------------------------------------------- */
 
@@ -175,12 +158,15 @@ int hed_remote_choose_again(struct hed_remote *r, const struct hed_profile_devic
 int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
                        struct hed_conn **out, struct hed_why *why);
 
-/* The worker, or the connection to it, is gone. Only the first call has an effect. If the program
- * is taken back to a snapshot (snap/rescue.h), this does not return. */
+/* The worker, or the connection to it, is gone. Only the first call has an effect. If a mover
+ * takes the program back to a snapshot, this does not return. */
 void hed_remote_lose(struct hed_remote *r, const char *why);
 /* The same, after the error of a channel: if the worker has said why it is gone, that is the
  * reason. For the thread that reads the channel. */
 void hed_remote_lose_channel(struct hed_remote *r, struct hed_channel *ch, int err);
+
+/* Is the worker one that the program has not been given to yet? Losing it loses nothing else. */
+bool hed_remote_on_trial(const struct hed_remote *r);
 
 /* Marks a context as failed, as an answer reports it. */
 void hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error);
@@ -220,10 +206,6 @@ void hed_remote_channel_back(struct hed_remote_channel *aside);
 struct hed_remote_channel *hed_remote_channel_of_thread(struct hed_remote *r);
 /* Gives a channel another connection, or none (NULL). The caller closes the old one. */
 void hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channel);
-/* While there is no worker, waits for the next one, unless this thread is bringing it. For the few
- * calls that do not wait for the hold (snap/hold.h). */
-void hed_remote_wait_for_worker(struct hed_remote *r);
-
 /* For sockets: makes sure that buffered messages go out soon even if nothing else happens. */
 void hed_remote_flush_soon(struct hed_remote_channel *channel);
 

@@ -1,6 +1,6 @@
 /* The session with a worker: its slots, its failures, and its end. See remote.h. */
+#include "backends/remote/mover.h"
 #include "backends/remote/remote.h"
-#include "backends/remote/snap/rescue.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -81,6 +81,12 @@ do_soon(void *(*what)(void *), void *arg)
         hed_warn(REMOTE, "cannot start a thread that ends the session's channels");
 }
 
+bool
+hed_remote_on_trial(const struct hed_remote *r)
+{
+    return r->mover && r->mover->on_trial(r);
+}
+
 static void
 end_session(struct hed_remote *r, const char *why)
 {
@@ -88,8 +94,8 @@ end_session(struct hed_remote *r, const char *why)
     if (atomic_load_explicit(&r->ended, memory_order_relaxed) ||
         atomic_exchange_explicit(&r->lost, true, memory_order_relaxed))
         return;
-    if (r->trying) { /* a new worker, which has not been accepted yet: nothing else is lost */
-        hed_why_set(&r->trouble, "%s", why);
+    if (hed_remote_on_trial(r)) { /* nothing else is lost */
+        r->mover->trial_lost(r, why);
         return;
     }
     hed_error(REMOTE, "the GPU's server is lost: %s", why);
@@ -105,9 +111,10 @@ void
 hed_remote_lose(struct hed_remote *r, const char *why)
 {
     /* Relaxed: as in end_session(). Until the program has to see the loss, nothing is lost. */
-    if (!r->trying && !atomic_load_explicit(&r->ended, memory_order_relaxed) &&
+    if (r->mover && !r->mover->on_trial(r) &&
+        !atomic_load_explicit(&r->ended, memory_order_relaxed) &&
         !atomic_load_explicit(&r->lost, memory_order_relaxed))
-        hed_remote_rescue(r, why);
+        r->mover->rescue(r, why);
     end_session(r, why);
 }
 
@@ -129,7 +136,7 @@ hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
 {
     struct hed_object *c = NULL;
 
-    if (r->trying) {
+    if (hed_remote_on_trial(r)) {
         hed_remote_lose(r, "work failed while the program's state was being restored");
         return;
     }

@@ -13,7 +13,7 @@
  * round.
  *
  * Invariants:
- * 1. Memory is read in batches, each under r->ahead, and only if it is mapped then. Memory is
+ * 1. Memory is read in batches, each under r->unmap_lock, and only if it is mapped then. Memory is
  *    unmapped under the same lock. So no batch reads memory that is gone, which would fail the
  *    program's context. A batch takes about 20 ms.
  * 2. Nothing of the program changes before the last round is complete. If anything fails until
@@ -194,7 +194,7 @@ go_once(struct hed_remote_going *g, uint64_t *begin, uint32_t *rounds, bool *sta
         if (!err) {
             err = take_over(g);
             hed_remote_release(g->remote);
-            g->request->answer.stall_ns += g->remote->laps.last - *begin;
+            g->request->answer.stall_ns += g->remote->moving->laps.last - *begin;
             /* Variables may be elsewhere because code was loaded ahead. */
             *stays = err != HED_ENOTSUP;
         }

@@ -230,7 +230,7 @@ hed_remote_attend(struct hed_remote *r)
             return;
         }
     }
-    r->attendant = a;
+    r->moving->attendant = a;
     if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-attend"}, attendant_thread,
                             a) != 0) {
         hed_info(REMOTE, "this program cannot be saved or moved: no thread");
@@ -242,17 +242,17 @@ hed_remote_attend(struct hed_remote *r)
 void
 hed_remote_attend_forked(struct hed_remote *r)
 {
-    if (r->attendant) {
-        if (r->attendant->listener >= 0)
-            (void)close(r->attendant->listener);
-        hed_remote_orders_forked(r->attendant);
+    if (r->moving->attendant) {
+        if (r->moving->attendant->listener >= 0)
+            (void)close(r->moving->attendant->listener);
+        hed_remote_orders_forked(r->moving->attendant);
     }
-    r->attendant = NULL;
+    r->moving->attendant = NULL;
 }
 
 void
 hed_remote_attend_ended(struct hed_remote *r)
 {
-    if (r->attendant && r->attendant->path[0])
-        (void)unlink(r->attendant->path);
+    if (r->moving->attendant && r->moving->attendant->path[0])
+        (void)unlink(r->moving->attendant->path);
 }

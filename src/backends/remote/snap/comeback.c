@@ -85,11 +85,11 @@ come_back(struct hed_remote_attendant *a, struct hed_remote_request *q)
     hed_talk_ask(&q->asked, HED_TALK_IN);
     hed_talk_reply(&q->answer, &q->asked);
     q->peer = -1;
-    a->remote->looks_for_room = true;
+    a->remote->moving->looks_for_room = true;
 
     int err = hed_remote_request(a, q);
 
-    a->remote->looks_for_room = false;
+    a->remote->moving->looks_for_room = false;
 
     if (!err && a->comeback.paused) {
         hed_talk_ask(&q->asked, HED_TALK_PAUSE);

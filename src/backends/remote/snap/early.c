@@ -17,6 +17,7 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/snap/extents.h"
+#include "backends/remote/snap/reopen.h"
 #include "backends/remote/snap/twin.h"
 #include "base/err.h"
 #include "base/log.h"

@@ -9,6 +9,7 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/snap/extents.h"
+#include "backends/remote/snap/moving.h"
 #include "base/str.h"
 #include "driver/context/context.h"
 
@@ -95,7 +96,7 @@ hed_remote_variable_known(struct hed_remote *r, struct hed_context *c, struct he
                                   .context = c->object.handle,
                                   .generation = generation_of(c)};
     const struct known_variable *v =
-        r->known ? find_known_variable(r->known, what.library, c, name) : NULL;
+        r->moving->known ? find_known_variable(r->moving->known, what.library, c, name) : NULL;
 
     if (v) {
         *at = v->at;
@@ -103,8 +104,8 @@ hed_remote_variable_known(struct hed_remote *r, struct hed_context *c, struct he
         return v->result;
     }
     what.result = hed_remote_variable_there(r, c, there, false, name, &what.at, &what.size);
-    if (r->known && (what.result == CUDA_SUCCESS || what.result == CUDA_ERROR_NOT_FOUND))
-        keep_known_variable(r->known, &what, name);
+    if (r->moving->known && (what.result == CUDA_SUCCESS || what.result == CUDA_ERROR_NOT_FOUND))
+        keep_known_variable(r->moving->known, &what, name);
     if (what.result == CUDA_SUCCESS) {
         *at = what.at;
         *size = what.size;

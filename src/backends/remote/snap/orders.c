@@ -156,7 +156,7 @@ static int
 may_obey(const struct hed_remote *r, const struct hed_conn *conn, const struct hed_order *o,
          struct hed_why *why)
 {
-    struct hed_remote_trust t = {.obeys = r->obeys,
+    struct hed_remote_trust t = {.obeys = r->moving->obeys,
                                  .local = r->address.transport->link->local,
                                  .own = geteuid(),
                                  .secure = hed_conn_secure(conn),

@@ -9,10 +9,10 @@
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
+#include "backends/remote/snap/reopen.h"
 #include "backends/remote/snap/snap.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/futex.h"
 #include "core/call.h"
 #include "driver/memory/memory_index.h"
 
@@ -201,7 +201,7 @@ static void
 settle_old_worker(struct hed_remote *r)
 {
     /* A twin has it already, so that it need not be unmapped now. */
-    if (!r->twin)
+    if (!r->moving->twin)
         trim_memory(r->driver);
     (void)hed_handles_each(r->driver->handles, HED_KIND_STREAM, leave_stream_slot, r);
     for (struct hed_context *c = r->driver->contexts; c; c = c->next) {
@@ -223,8 +223,8 @@ hed_remote_lap(struct hed_remote *r, enum hed_talk_part part)
 {
     const uint64_t now = hed_now_ns();
 
-    r->laps.ns[part] += now - r->laps.last;
-    r->laps.last = now;
+    r->moving->laps.ns[part] += now - r->moving->laps.last;
+    r->moving->laps.last = now;
 }
 
 int
@@ -233,7 +233,7 @@ hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
     const uint64_t end = hed_now_ns() + (uint64_t)deadline_ms * HED_NS_PER_MS;
     struct hed_remote_laps laps = {.last = hed_now_ns()};
     int call = 0;
-    int err = hed_hold_close(&r->hold, deadline_ms, &call);
+    int err = hed_hold_close(&r->moving->hold, deadline_ms, &call);
 
     if (err) {
         const struct hed_call_info *info =
@@ -243,8 +243,8 @@ hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
                     info ? info->name : "NVML");
         return err;
     }
-    r->holder = pthread_self();
-    r->laps = laps;
+    r->moving->holder = pthread_self();
+    r->moving->laps = laps;
     hed_remote_lap(r, HED_TALK_STOP);
     err = check_movable(r, why);
     if (!err)
@@ -253,7 +253,7 @@ hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
         err = check_movable(r, why); /* work may have failed meanwhile */
     hed_remote_lap(r, HED_TALK_DRAIN);
     if (err)
-        hed_hold_open(&r->hold);
+        hed_hold_open(&r->moving->hold);
     else
         settle_old_worker(r);
     if (!err)
@@ -264,16 +264,7 @@ hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
 void
 hed_remote_release(struct hed_remote *r)
 {
-    hed_hold_open(&r->hold);
+    hed_hold_open(&r->moving->hold);
     hed_remote_lap(r, HED_TALK_LEAVE);
     hed_remote_seat_leave(r);
-}
-
-void
-hed_remote_wait_for_worker(struct hed_remote *r)
-{
-    /* Acquire: pairs with the release in seat.c. */
-    while (atomic_load_explicit(&r->away, memory_order_acquire) != 0 &&
-           !pthread_equal(r->holder, pthread_self()))
-        (void)hed_futex_wait_private(&r->away, 1, -1);
 }

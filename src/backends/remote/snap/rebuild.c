@@ -16,6 +16,7 @@
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/early.h"
 #include "backends/remote/snap/extents.h"
+#include "backends/remote/snap/reopen.h"
 #include "backends/remote/snap/snap.h"
 #include "backends/remote/snap/twin.h"
 #include "backends/remote/snap/values.h"

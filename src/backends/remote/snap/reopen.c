@@ -8,6 +8,7 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/snap/early.h"
+#include "backends/remote/snap/reopen.h"
 #include "base/err.h"
 #include "fatbin/imports.h"
 

@@ -127,7 +127,7 @@ tell_parts(const struct hed_remote_attendant *a, struct hed_remote_request *q, c
     size_t used = 0;
 
     for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
-        q->answer.parts_ns[i] = a->remote->laps.ns[i];
+        q->answer.parts_ns[i] = a->remote->moving->laps.ns[i];
         if (q->answer.parts_ns[i] >= 1000)
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
                                      hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
@@ -215,7 +215,7 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         return err;
     }
     if (was_held)
-        a->remote->laps = (struct hed_remote_laps){.last = hed_now_ns()};
+        a->remote->moving->laps = (struct hed_remote_laps){.last = hed_now_ns()};
     err = copy_memory_out(a, q, &o);
     hed_remote_lap(a->remote, HED_TALK_COPY);
     if (!err)
@@ -258,7 +258,7 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
     f.pump = a->pump;
     f.shadow = a->shadow;
-    a->remote->laps = (struct hed_remote_laps){.last = begin};
+    a->remote->moving->laps = (struct hed_remote_laps){.last = begin};
     err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     hed_snap_reader_free(reader);
     q->answer.written = f.moved.bytes;
@@ -312,7 +312,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
         err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     }
     hed_remote_release(a->remote);
-    q->answer.stall_ns += a->remote->laps.last - begin;
+    q->answer.stall_ns += a->remote->moving->laps.last - begin;
     hed_remote_report_move(a, q);
     q->answer.rounds = 1;
     q->answer.last_round = o.moved.bytes;

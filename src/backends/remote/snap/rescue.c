@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 
-/* Values of hed_remote.rescue. */
+/* Values of hed_remote_moving.rescue. */
 enum { UNASKED, ASKED, REFUSED };
 
 static void
@@ -22,7 +22,7 @@ ask_parent(const struct hed_remote *r, const char *lost)
     int fd;
 
     hed_talk_ask(&q, HED_TALK_RESCUE);
-    memcpy(q.uuid, r->attendant->session, sizeof q.uuid);
+    memcpy(q.uuid, r->moving->attendant->session, sizeof q.uuid);
     (void)hed_str_copy(q.label, sizeof q.label, lost);
     hed_address_text(&r->address, q.address, sizeof q.address);
     if (hed_talk_open_rescue(&fd, &why) != 0)
@@ -42,16 +42,16 @@ hed_remote_rescue(struct hed_remote *r, const char *why)
 {
     uint32_t state = UNASKED;
 
-    if (!r->attendant) /* it cannot have been saved */
+    if (!r->moving->attendant) /* it cannot have been saved */
         return;
     /* Acquire, here and below: pairs with the release of the thread that has asked. */
-    if (atomic_compare_exchange_strong_explicit(&r->rescue, &state, ASKED, memory_order_acquire,
-                                                memory_order_acquire)) {
+    if (atomic_compare_exchange_strong_explicit(&r->moving->rescue, &state, ASKED,
+                                                memory_order_acquire, memory_order_acquire)) {
         ask_parent(r, why);
-        atomic_store_explicit(&r->rescue, REFUSED, memory_order_release);
-        (void)hed_futex_wake_private(&r->rescue, INT_MAX);
+        atomic_store_explicit(&r->moving->rescue, REFUSED, memory_order_release);
+        (void)hed_futex_wake_private(&r->moving->rescue, INT_MAX);
         return;
     }
-    while (atomic_load_explicit(&r->rescue, memory_order_acquire) == ASKED)
-        (void)hed_futex_wait_private(&r->rescue, ASKED, -1);
+    while (atomic_load_explicit(&r->moving->rescue, memory_order_acquire) == ASKED)
+        (void)hed_futex_wait_private(&r->moving->rescue, ASKED, -1);
 }

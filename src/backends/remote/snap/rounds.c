@@ -113,8 +113,8 @@ batch_bytes(const struct hed_remote_pace *p)
                      BATCH_MOST);
 }
 
-/* Takes chunks that are still mapped, up to a number of bytes, from chunks[*next] on. r->ahead is
- * held. */
+/* Takes chunks that are still mapped, up to a number of bytes, from chunks[*next] on. r->unmap_lock
+ * is held. */
 static size_t
 take_batch_locked(struct hed_remote_going *g, size_t *next, uint64_t most,
                   struct hed_remote_chunk *out, uint64_t *bytes)
@@ -151,11 +151,11 @@ hed_remote_in_batches(struct hed_remote_going *g, struct hed_remote_pace *pace,
         uint64_t bytes;
         size_t n;
 
-        hed_lock(&g->remote->ahead);
+        hed_lock(&g->remote->unmap_lock);
         n = take_batch_locked(g, &next, batch_bytes(pace), batch, &bytes);
         if (n)
             err = fn(g, batch, n);
-        hed_unlock(&g->remote->ahead);
+        hed_unlock(&g->remote->unmap_lock);
         pace->bytes += bytes;
         pace->ns += hed_now_ns() - begin;
         if (!g->held)

@@ -14,6 +14,7 @@
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
 #include "backends/remote/snap/park.h"
+#include "backends/remote/snap/reopen.h"
 #include "backends/remote/snap/snap.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -112,8 +113,8 @@ leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
     s->failures_seen = atomic_exchange_explicit(&r->failures_seen, 0, memory_order_relaxed);
     s->received = atomic_exchange_explicit(&r->copies->received, 0, memory_order_relaxed);
     s->shares_heap = r->shares_heap;
-    s->known = r->known;
-    r->known = NULL;
+    s->known = r->moving->known;
+    r->moving->known = NULL;
     leave_devices(r, s->devices);
     r->slots = NULL;
     r->slot_count = 0;
@@ -136,7 +137,7 @@ take_worker_back(struct hed_remote *r, struct hed_remote_seat *s)
     atomic_store_explicit(&r->failures_seen, s->failures_seen, memory_order_relaxed);
     atomic_store_explicit(&r->copies->received, s->received, memory_order_relaxed);
     r->shares_heap = s->shares_heap;
-    r->known = s->known;
+    r->moving->known = s->known;
     take_devices_back(r, s->devices);
     for (size_t i = 0; i < s->count; i++)
         hed_remote_channel_use(s->channels[i].owner, s->channels[i].channel);
@@ -159,10 +160,10 @@ close_worker(struct hed_remote_seat *s)
 void
 hed_remote_seat_leave(struct hed_remote *r)
 {
-    if (r->behind)
-        close_worker(r->behind);
-    free(r->behind);
-    r->behind = NULL;
+    if (r->moving->behind)
+        close_worker(r->moving->behind);
+    free(r->moving->behind);
+    r->moving->behind = NULL;
 }
 
 /* Closing takes a while, which is for when the program goes on. */
@@ -170,9 +171,9 @@ static void
 leave_behind(struct hed_remote *r, struct hed_remote_seat *s)
 {
     hed_remote_seat_leave(r);
-    r->behind = malloc(sizeof *s);
-    if (r->behind)
-        *r->behind = *s;
+    r->moving->behind = malloc(sizeof *s);
+    if (r->moving->behind)
+        *r->moving->behind = *s;
     else
         close_worker(s);
 }
@@ -180,16 +181,16 @@ leave_behind(struct hed_remote *r, struct hed_remote_seat *s)
 static void
 set_away(struct hed_remote *r, bool away)
 {
-    /* Release: pairs with the acquire in hed_remote_wait_for_worker(). */
-    atomic_store_explicit(&r->away, away, memory_order_release);
+    /* Release: pairs with the acquire in wait_while_away(). */
+    atomic_store_explicit(&r->moving->away, away, memory_order_release);
     if (!away)
-        (void)hed_futex_wake_private(&r->away, INT_MAX);
+        (void)hed_futex_wake_private(&r->moving->away, INT_MAX);
 }
 
 static bool
 is_away(const struct hed_remote *r)
 {
-    return atomic_load_explicit(&r->away, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&r->moving->away, memory_order_relaxed) != 0;
 }
 
 bool
@@ -228,9 +229,9 @@ say_bye(struct hed_remote *r)
 static void
 forget_waiting(struct hed_remote *r)
 {
-    free(r->waiting);
-    r->waiting = NULL;
-    r->parked = false;
+    free(r->moving->waiting);
+    r->moving->waiting = NULL;
+    r->moving->parked = false;
 }
 
 int
@@ -239,10 +240,10 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     struct hed_remote_seat s;
     int err = is_away(r) ? HED_ESTATE : 0;
 
-    if (!err && park && !(r->waiting = malloc(sizeof s)))
+    if (!err && park && !(r->moving->waiting = malloc(sizeof s)))
         err = HED_ENOMEM;
     if (!err && park)
-        err = hed_remote_say_park(r, r->key, why);
+        err = hed_remote_say_park(r, r->moving->key, why);
     else if (!err) {
         hed_remote_host_stop(r); /* its thread must not take the end of the worker for a loss */
         say_bye(r);
@@ -258,11 +259,11 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
     }
     hed_remote_host_stop(r);
     set_away(r, true);
-    r->parked = park;
-    r->parted_ns = hed_now_ns();
+    r->moving->parked = park;
+    r->moving->parted_ns = hed_now_ns();
     close_worker(&s);
     if (park)
-        *r->waiting = s;
+        *r->moving->waiting = s;
     (void)hed_remote_space_give(r); /* if it fails, CRIU takes longer */
     return 0;
 }
@@ -271,7 +272,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
 static void
 recall_session(struct hed_remote *r)
 {
-    const struct hed_remote_seat *s = r->waiting;
+    const struct hed_remote_seat *s = r->moving->waiting;
 
     r->address = s->address;
     memcpy(r->session, s->session, sizeof r->session);
@@ -285,7 +286,7 @@ recall_session(struct hed_remote *r)
 static void
 recall_counts(struct hed_remote *r)
 {
-    const struct hed_remote_seat *s = r->waiting;
+    const struct hed_remote_seat *s = r->moving->waiting;
 
     memcpy(r->slot_used, s->slot_used, sizeof r->slot_used);
     atomic_store_explicit(&r->tickets, 0, memory_order_relaxed);
@@ -299,18 +300,18 @@ int
 hed_remote_return(struct hed_remote *r, struct hed_why *why)
 {
     struct hed_channel *first = NULL;
-    int err = is_away(r) && r->parked ? 0 : HED_ESTATE;
+    int err = is_away(r) && r->moving->parked ? 0 : HED_ESTATE;
 
     if (err)
         hed_why_set(why, "its worker is not waiting for it");
     /* Relaxed: no other thread is in the driver. */
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
-    r->trying = true;
+    r->moving->trying = true;
     if (!err)
         err = hed_remote_space_take(r, why);
     if (!err) {
         recall_session(r);
-        err = hed_remote_say_return(r, r->key, &first, why);
+        err = hed_remote_say_return(r, r->moving->key, &first, why);
         if (!err)
             err = hed_remote_first_channel(r, first);
         if (err) {
@@ -320,7 +321,7 @@ hed_remote_return(struct hed_remote *r, struct hed_why *why)
             recall_counts(r);
         }
     }
-    r->trying = false;
+    r->moving->trying = false;
     if (err)
         return err;
     forget_waiting(r);
@@ -399,7 +400,7 @@ settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_w
     if (!err)
         hed_remote_look(r);
     if (atomic_load_explicit(&r->lost, memory_order_relaxed)) {
-        hed_why_set(why, "the new worker is lost: %s", r->trouble.text);
+        hed_why_set(why, "the new worker is lost: %s", r->moving->trouble.text);
         err = HED_EIO;
     }
     return err;
@@ -429,13 +430,13 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
     if (err)
         return err;
     set_away(r, true);
-    r->trying = true;
+    r->moving->trying = true;
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
     err = from && from->twin ? begin_at_twin(r, from->twin) : begin_at_new(r, address, why);
     hed_remote_lap(r, HED_TALK_SEAT);
     if (!err)
         err = settle_at_new(r, from, why);
-    r->trying = false;
+    r->moving->trying = false;
     hed_remote_opened(r, err == 0);
     if (err) {
         if (leave_worker(r, &new) == 0)
@@ -470,7 +471,7 @@ hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_s
     const bool was_away = is_away(r);
     int err = arrive_once(r, address, from, why);
 
-    while (err == HED_ENOMEM && was_away && hed_now_ns() - r->parted_ns < SOON_NS) {
+    while (err == HED_ENOMEM && was_away && hed_now_ns() - r->moving->parted_ns < SOON_NS) {
         hed_sleep_ns(AGAIN_NS);
         err = arrive_once(r, address, from, why);
     }

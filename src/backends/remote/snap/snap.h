@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/remote/remote.h"
+#include "backends/remote/snap/moving.h"
 
 /* Stops the program between two calls, with all of its work done. HED_ETIME: it is too busy. HED_E
  * NOTSUP: it has something that cannot be taken away from its worker; the reason names it. On

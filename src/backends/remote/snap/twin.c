@@ -22,7 +22,7 @@ twin_lost(const struct hed_remote_twin *t, struct hed_why *why)
     /* Relaxed: this thread has noticed it, or will at the next look. */
     if (!atomic_load_explicit(&t->remote.lost, memory_order_relaxed))
         return 0;
-    hed_why_set(why, "the new worker is lost: %s", t->remote.trouble.text);
+    hed_why_set(why, "the new worker is lost: %s", t->moving.trouble.text);
     return HED_EIO;
 }
 
@@ -31,15 +31,18 @@ twin_lost(const struct hed_remote_twin *t, struct hed_why *why)
 /* What a session needs before it joins a worker: the settings and the addresses of the program's.
  */
 static int
-copy_session(struct hed_remote *t, const struct hed_remote *r, const char *address,
+copy_session(struct hed_remote_twin *twin, const struct hed_remote *r, const char *address,
              struct hed_why *why)
 {
+    struct hed_remote *t = &twin->remote;
+
     *t = (struct hed_remote){.driver = r->driver,
                              .address = r->address,
                              .tls = r->tls,
                              .timeout_ms = r->timeout_ms,
                              .silent_ms = r->silent_ms,
-                             .obeys = r->obeys,
+                             .mover = r->mover,
+                             .moving = &twin->moving,
                              .arena = r->arena,
                              .base = r->base,
                              .size = r->size,
@@ -55,10 +58,11 @@ copy_session(struct hed_remote *t, const struct hed_remote *r, const char *addre
     hed_lock_init(&t->channels_lock, HED_RANK_CHANNELS);
     hed_lock_init(&t->events_lock, HED_RANK_EVENTS);
     hed_lock_init(&t->flush_lock, HED_RANK_FLUSH);
-    hed_lock_init(&t->ahead, HED_RANK_AHEAD);
+    hed_lock_init(&t->unmap_lock, HED_RANK_AHEAD);
+    twin->moving.obeys = r->moving->obeys;
     /* Relaxed, both: no other thread knows of it yet. Losing it is no loss for the program, and
      * every function here flushes what it sends. */
-    atomic_store_explicit(&t->trying, true, memory_order_relaxed);
+    atomic_store_explicit(&twin->moving.trying, true, memory_order_relaxed);
     atomic_store_explicit(&t->flusher, true, memory_order_relaxed);
     if (address && address[0]) {
         const int err = hed_address_parse(address, &t->address, why);
@@ -83,7 +87,7 @@ hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remot
     t->remote.heap = r->heap;
     (void)pthread_mutex_init(&t->gate, NULL);
     (void)pthread_cond_init(&t->passed, NULL);
-    err = copy_session(&t->remote, r, address, why);
+    err = copy_session(t, r, address, why);
     if (!err)
         err = hed_remote_join_again(&t->remote, &first, why);
     if (!err && (err = hed_remote_channel_adopt(&t->remote, first)) != 0)
@@ -97,9 +101,9 @@ hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remot
     }
     t->here = hed_remote_known_create();
     t->there = hed_remote_known_create();
-    r->known = t->here;
-    t->remote.known = t->there;
-    r->twin = &t->remote;
+    r->moving->known = t->here;
+    t->moving.known = t->there;
+    r->moving->twin = &t->remote;
     *out = t;
     return 0;
 }
@@ -126,8 +130,8 @@ hed_remote_twin_close(struct hed_remote_twin *t)
 
     struct hed_remote *twin = &t->remote;
 
-    t->of->twin = NULL;
-    t->of->known = NULL;
+    t->of->moving->twin = NULL;
+    t->of->moving->known = NULL;
     hed_remote_known_free(t->here);
     hed_remote_known_free(t->there);
     hed_remote_early_free(t);

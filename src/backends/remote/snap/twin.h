@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "backends/remote/remote.h"
+#include "backends/remote/snap/moving.h"
 #include "snap/hash.h"
 
 /* Device memory that the twin has. */
@@ -29,6 +29,7 @@ struct hed_remote_twin_range {
 
 struct hed_remote_twin {
     struct hed_remote remote;                        /* must come first */
+    struct hed_remote_moving moving;                 /* remote.moving points to it */
     struct hed_remote *of;                           /* the program's */
     struct hed_context *contexts[HED_TWIN_CONTEXTS]; /* references */
     size_t context_count;
