@@ -230,7 +230,7 @@ hed_lift_atomic_shared(struct lift *l)
         if (d->reg == HED_SASS_RZ)
             hed_lift_put(l, "red.shared.add.u32 [%s], 1", at);
         else
-            hed_lift_refuse(l, "the result of a count");
+            hed_lift_count_lanes(l, at, hed_lift_shared_index(l, hed_lift_operand(l, 1)));
     } else if (type > U64) {
         hed_lift_refuse(l, "an atomic operation that is not known");
     } else if ((l->inst->opcode & 0x1ff) == 0x18d) {

@@ -23,12 +23,15 @@
 static bool
 acts_on_lanes(const struct hed_sass_inst *inst)
 {
-    static const char *const names[] = {"SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR",
-                                        "HMMA", "IMMA", "DMMA",  "BMMA",  "LDSM",  "MOVM"};
+    static const char *const names[] = {"SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR", "ELECT",
+                                        "HMMA", "IMMA", "DMMA",  "BMMA",  "LDSM",  "STSM", "MOVM"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(inst->name, names[i]) == 0)
             return true;
+    if (strcmp(inst->name, "ATOMS") == 0)
+        return hed_lift_inst_has(inst, "POPC") &&
+               hed_lift_inst_operand(inst, 0)->reg != HED_SASS_RZ;
     return strcmp(inst->name, "BRA") == 0 &&
            (hed_sass_bits(inst, 33, 1) || hed_lift_inst_has(inst, "ANY"));
 }

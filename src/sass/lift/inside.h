@@ -258,6 +258,12 @@ const char *hed_lift_inverse(struct lift *l, const char *pred);
 /* A label that no other statement has. */
 const char *hed_lift_label(struct lift *l);
 
+/* ---- warp.c ---------------------------------------------------------------------------------- */
+
+/* ATOMS.POPC.INC whose result is used. at: what stands in brackets; index: what lanes differ in, or
+ * NULL. */
+void hed_lift_count_lanes(struct lift *l, const char *at, const char *index);
+
 /* ---- converge.c ------------------------------------------------------------------------------ */
 
 /* Is there an instruction that counts on lanes being together? */

@@ -87,9 +87,8 @@ hed_lift_far(struct lift *l, const struct hed_sass_operand *o)
     return o->value ? hed_lift_text(l, "%s+%" PRId64, base, o->value) : base;
 }
 
-/* The sum of the registers of an address in shared memory; NULL if it has none. */
-static const char *
-shared_index(struct lift *l, const struct hed_sass_operand *o)
+const char *
+hed_lift_shared_index(struct lift *l, const struct hed_sass_operand *o)
 {
     const unsigned by = o->choice.value ? o->choice.value + 1 : 0; /* 1, 4, 8, 16 */
     const char *sum = NULL, *t;
@@ -118,7 +117,7 @@ const char *
 hed_lift_shared(struct lift *l, const struct hed_sass_operand *o)
 {
     const int64_t at = o->value - hed_lift_shared_begin(l);
-    const char *index = shared_index(l, o), *base, *t;
+    const char *index = hed_lift_shared_index(l, o), *base, *t;
 
     l->uses_shared = true;
     if (o->kind != HED_SASS_MEMORY)
@@ -154,7 +153,7 @@ local_address(struct lift *l, const struct hed_sass_operand *o, unsigned bytes)
     q = hed_lift_temp(l, 'q');
     base = hed_lift_temp(l, 'q');
     sum = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "add.s32 %s, %s, %" PRId64, t, shared_index(l, o), at);
+    hed_lift_calc(l, "add.s32 %s, %s, %" PRId64, t, hed_lift_shared_index(l, o), at);
     hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, t);
     hed_lift_calc(l, "mov.u64 %s, %s", base, hed_lift_local_name(l));
     hed_lift_calc(l, "add.s64 %s, %s, %s", sum, base, q);

@@ -96,13 +96,6 @@ hed_lift_special_wide(struct lift *l)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* The guard as a predicate for others: "%p0", "!%p0". */
-static const char *
-guard_pred(struct lift *l)
-{
-    return hed_lift_text(l, "%.*s", (int)strlen(l->guard) - 2, l->guard + 1);
-}
-
 /* The lanes of a mask for which a predicate holds. */
 static const char *
 lanes_with(struct lift *l, const char *pred, const char *mask)
@@ -121,7 +114,7 @@ running_mask(struct lift *l)
 
     if (!l->met)
         hed_lift_calc(l, "activemask.b32 %s", all);
-    return l->guarded ? lanes_with(l, guard_pred(l), all) : all;
+    return l->guarded ? lanes_with(l, hed_lift_guard(l), all) : all;
 }
 
 /* The lanes that run this instruction. */
@@ -232,6 +225,34 @@ hed_lift_reduce(struct lift *l)
     type = code < 3 ? "b32" : hed_lift_has(l, "S32") ? "s32" : "u32";
     hed_lift_put(l, "redux.sync.%s.%s %s, %s, %s", ops[code], type,
                  hed_lift_def(l, hed_lift_operand(l, 0)), a, mask);
+}
+
+/* ATOMS.POPC.INC: lanes with the same address add their number to it at once, and each of them gets
+ * what was there before. Here the lowest of them does so. */
+void
+hed_lift_count_lanes(struct lift *l, const char *at, const char *index)
+{
+    const char *mask = running_lanes(l), *guard = hed_lift_guard(l), *same = mask;
+    const char *count = hed_lift_temp(l, 't'), *reverse = hed_lift_temp(l, 't');
+    const char *first = hed_lift_temp(l, 't'), *lane = hed_lift_temp(l, 't');
+    const char *is_first = hed_lift_temp(l, 'x'), *old = hed_lift_temp(l, 't');
+    const char *t = hed_lift_temp(l, 't');
+
+    if (index) {
+        same = hed_lift_temp(l, 't');
+        hed_lift_put(l, "match.any.sync.b32 %s, %s, %s", same, index, mask);
+    }
+    hed_lift_calc(l, "popc.b32 %s, %s", count, same);
+    hed_lift_calc(l, "brev.b32 %s, %s", reverse, same);
+    hed_lift_calc(l, "clz.b32 %s, %s", first, reverse);
+    hed_lift_calc(l, "mov.u32 %s, %%laneid", lane);
+    if (guard)
+        hed_lift_calc(l, "setp.eq.and.u32 %s, %s, %s, %s", is_first, lane, first, guard);
+    else
+        hed_lift_calc(l, "setp.eq.u32 %s, %s, %s", is_first, lane, first);
+    hed_lift_calc(l, "@%s atom.shared.add.u32 %s, [%s], %s", is_first, old, at, count);
+    hed_lift_put(l, "shfl.sync.idx.b32 %s, %s, %s, 0x1f, %s", t, old, first, mask);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), t);
 }
 
 /* R2UR: the value of the lowest lane. The predicate says where a lane's own differs; with .OR, also
