@@ -32,6 +32,7 @@ STRIDE = 96
 CHAIN = 40
 NOP = (0x7918, 0)
 TWO_SOURCES = (0x007, 0x087, 0x017, 0x048, 0x036, 0x01a, 0x09a, 0x01b, 0x09b, 0x100, 0x109)
+LEA, SHF = (0x011, 0x091), (0x019, 0x099)
 CARRIER = """
 .visible .entry {name}(.param .b64 place)
 {{
@@ -99,7 +100,16 @@ class Kernel:
             struct.pack_into("<QQ", self.image, self.offset + 16 * (self.first + i), low, high)
 
 
-def registers(low, high, d, a, b, c):
+def has_third(op, high):
+    """Does the instruction read a third register? A GPU takes nothing but RZ if it does not."""
+    if op in LEA:
+        return high >> 16 & 1 and not high >> 9 & 1  # .HI, not .SX32
+    if op in SHF:
+        return high >> 12 & 1 or high >> 16 & 1  # not the low word of a shift to the left
+    return True
+
+
+def registers(low, high, d, a, b, c, zero):
     """Puts the registers of the sources and the result in."""
     op, form = low & 0x1ff, low >> 9 & 7
     if op in (0x01c, 0x09c):  # of predicates alone
@@ -110,6 +120,7 @@ def registers(low, high, d, a, b, c):
         low |= b << 32
     if op in (0x00c, 0x08c):
         return low, high
+    c = c if has_third(op, high) else zero
     return low | d << 16, high | (0 if op in TWO_SOURCES else c)
 
 
@@ -128,7 +139,7 @@ def uniform_code(row, k, arch):
     # ULOP3.LUT UPi, URZ, UR14, 1 << i, URZ, 0xc0, !UPT
     code += [(0x7892 | 63 << 16 | UR_PREDS << 24 | 1 << i << 32,
               63 | 0xc0 << 8 | i << 17 | 15 << 23 | UNIFORM) for i in range(7)]
-    low, high = registers(row["low"], row["high"], UR_OUT, UR_IN, UR_IN + 1, UR_IN + 2)
+    low, high = registers(row["low"], row["high"], UR_OUT, UR_IN, UR_IN + 1, UR_IN + 2, 63)
     if low & 0xfff != 0x89c:
         high |= UNIFORM
     code += [NOP, (low, high), NOP, NOP]
@@ -141,7 +152,7 @@ def code_of(row, k, arch):
     """The place of the results is set first, so that an instruction that does nothing shows."""
     if row["uniform"]:
         return uniform_code(row, k, arch)
-    low, high = registers(row["low"], row["high"], k.out, k.quad, k.quad + 1, k.quad + 2)
+    low, high = registers(row["low"], row["high"], k.out, k.quad, k.quad + 1, k.quad + 2, 255)
     if row["slow"]:
         high |= control(write=0, wait=0x3f)
     return [(MARKS[0] << 32 | 0x7802 | k.out << 16, 0xf00),

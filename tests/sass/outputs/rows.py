@@ -217,7 +217,7 @@ for uniform in (False, True):
                     row(f"{'U' * uniform}ISETP.{word}{'' if is_signed else '.U32'}.{how}"
                         f"{'.EX' * ex}", (0x08c if uniform else 0x00c) | 1 << 9,
                         at(72, ex) | at(73, is_signed) | at(74, combine) | at(76, code)
-                        | at(81, 3) | at(84, 4) | at(87, 5 | 8) | at(68, 6),
+                        | at(81, 3) | at(84, 4) | at(87, 5 | 8) | at(68, 6 if ex else PT),
                         lambda s, c=code, n=is_signed, e=ex, k=combine: compare_meaning(s, c, n, e,
                                                                                         k),
                         uniform=uniform)
@@ -227,9 +227,10 @@ for is_signed in (0, 1):
         both = sorted((s.a, s.b), key=signed if is_signed else None)
         s.put(both[0] if s.p(5, 1) else both[1])
 
-    for name, base, bit, arch in (("IMNMX", 0x017, 73, "sm_80"), ("VIMNMX", 0x048, 72, "sm_90")):
-        row(f"{name}{'' if is_signed else '.U32'}", base | 1 << 9,
-            at(bit, is_signed) | at(87, 5 | 8), least, arch=(arch,))
+    for name, base, high, arch in (("IMNMX", 0x017, at(73, is_signed), "sm_80"),
+                                   ("VIMNMX", 0x048, at(72, is_signed) | at(81, 0x3f), "sm_90")):
+        row(f"{name}{'' if is_signed else '.U32'}", base | 1 << 9, high | at(87, 5 | 8), least,
+            arch=(arch,))
 
 for negate in (0, 1):
     row(f"VIADD A, {'-' * negate}B", 0x036 | 1 << 9 | negate << 63, 0,
