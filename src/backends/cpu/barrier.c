@@ -5,6 +5,7 @@
  * run and all that are left wait at one such barrier, it is complete.
  */
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 
 static void
 release_barrier(struct hed_barrier *r)

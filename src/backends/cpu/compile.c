@@ -10,6 +10,7 @@
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/demangle.h"
@@ -148,7 +149,7 @@ load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed
 {
     static const struct hed_ptx_symbol *const tables[] = {
         hed_cpu_runtime,  hed_ptx_helpers,       hed_ptx_warp_helpers,
-        hed_cpu_together, hed_ptx_group_helpers, hed_rt_textures,
+        hed_cpu_together, hed_ptx_group_helpers,
     };
 
     return hed_ptx_load(object->data, object->size, tables, sizeof tables / sizeof *tables, out,

@@ -12,6 +12,7 @@
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "base/device_calls.h"
 #include "driver/driver.h"
 #include "driver/module/launch.h"

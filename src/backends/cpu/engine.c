@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/pen.h"
+#include "backends/cpu/rt.h"
 #include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/number.h"
@@ -253,6 +254,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_engine_work
     a->params = job->params;
     a->vars = job->vars;
     a->program = job->program;
+    a->host = &hed_cpu_host;
     a->stop = (const uint32_t *)&g->failed;
     a->shared_first = (uint64_t)(uintptr_t)e->shared->base;
     a->shared_last = a->shared_first + e->shared->size;

@@ -408,10 +408,7 @@ void hed_output_write(struct hed_grid *g);
 #define HED_FUEL_SPINNING 64
 #define HED_SPINS 4 /* yields after which a strand is assumed to do nothing else */
 
-/* The functions of ptx/run/abi.h that the runner defines, by name. */
-extern const struct hed_ptx_symbol hed_cpu_runtime[];
-
-/* together.c: the same for functions of ptx/run/group.h. The table comes before that of group.h. */
+/* together.c: the functions of ptx/run/group.h, by name. The table comes before that of group.h. */
 extern const struct hed_ptx_symbol hed_cpu_together[];
 /* The thread works as w from now on; returns as what it worked before. */
 struct hed_engine_worker *hed_engine_worker_begin(struct hed_engine_worker *w);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "base/err.h"
 #include "base/log.h"
 

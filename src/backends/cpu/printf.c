@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "base/number.h"
 
 #define SPEC_MOST 64                  /* bytes of one conversion: %-+ #0123.456lld */

@@ -1,4 +1,6 @@
-/* The functions of ptx/run/abi.h that are not about barriers, output or memory. */
+/* The functions of rt.h that are not about barriers, output or memory, and the table of all. */
+#include "backends/cpu/rt.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -158,15 +160,37 @@ hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
     return at ? at : object;
 }
 
-#define SYMBOL(name)               \
-    {                              \
-#name, (const void *)&name \
+#define SYMBOL(name)                                  \
+    {                                                 \
+        "hed_rt_" #name, (const void *)&hed_rt_##name \
     }
 
 const struct hed_ptx_symbol hed_cpu_runtime[] = {
-    SYMBOL(hed_rt_yield),          SYMBOL(hed_rt_trap),           SYMBOL(hed_rt_nanosleep),
-    SYMBOL(hed_rt_clock),          SYMBOL(hed_rt_globaltimer),    SYMBOL(hed_rt_barrier),
-    SYMBOL(hed_rt_barrier_arrive), SYMBOL(hed_rt_barrier_reduce), SYMBOL(hed_rt_vprintf),
-    SYMBOL(hed_rt_assertfail),     SYMBOL(hed_rt_malloc),         SYMBOL(hed_rt_free),
-    SYMBOL(hed_rt_set_condition),  SYMBOL(hed_rt_device_call),    {NULL, NULL},
+    SYMBOL(yield),          SYMBOL(trap),          SYMBOL(nanosleep),      SYMBOL(clock),
+    SYMBOL(globaltimer),    SYMBOL(barrier),       SYMBOL(barrier_arrive), SYMBOL(barrier_reduce),
+    SYMBOL(vprintf),        SYMBOL(assertfail),    SYMBOL(malloc),         SYMBOL(free),
+    SYMBOL(set_condition),  SYMBOL(device_call),   SYMBOL(texture),        SYMBOL(surface),
+    SYMBOL(surface_reduce), SYMBOL(texture_query), {NULL, NULL},
+};
+
+const struct hed_ptx_host hed_cpu_host = {
+    .yield = hed_rt_yield,
+    .trap = hed_rt_trap,
+    .refuse = hed_rt_refuse,
+    .nanosleep = hed_rt_nanosleep,
+    .clock = hed_rt_clock,
+    .globaltimer = hed_rt_globaltimer,
+    .barrier = hed_rt_barrier,
+    .barrier_arrive = hed_rt_barrier_arrive,
+    .barrier_reduce = hed_rt_barrier_reduce,
+    .vprintf = hed_rt_vprintf,
+    .assertfail = hed_rt_assertfail,
+    .malloc = hed_rt_malloc,
+    .free = hed_rt_free,
+    .set_condition = hed_rt_set_condition,
+    .device_call = hed_rt_device_call,
+    .texture = hed_rt_texture,
+    .surface = hed_rt_surface,
+    .surface_reduce = hed_rt_surface_reduce,
+    .texture_query = hed_rt_texture_query,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "driver/memory/array.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/small_float.h"

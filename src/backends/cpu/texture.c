@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "backends/cpu/rt.h"
 #include "driver/memory/array.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/small_float.h"
@@ -543,11 +544,3 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     put_result(&v, k.how.type, out);
     s->line = 0;
 }
-
-const struct hed_ptx_symbol hed_rt_textures[] = {
-    {"hed_rt_texture", (const void *)hed_rt_texture},
-    {"hed_rt_surface", (const void *)hed_rt_surface},
-    {"hed_rt_surface_reduce", (const void *)hed_rt_surface_reduce},
-    {"hed_rt_texture_query", (const void *)hed_rt_texture_query},
-    {NULL, NULL},
-};

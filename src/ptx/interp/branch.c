@@ -57,7 +57,7 @@ go_waiting(struct interp_warp *w, const struct interp_step *to)
     strand->fuel -= w->active == w->live ? 1 : FUEL_APART;
     if (strand->fuel > 0)
         return hed_interp_go(w, to);
-    hed_rt_yield(strand);
+    strand->grid->host->yield(strand);
     return hed_interp_rotate(w, interp_pc(w, to));
 }
 
@@ -150,7 +150,7 @@ static INTERP_STEP(brx_lanes)
     if (s->imm && lanes) {
         w->strand->fuel -= FUEL_APART;
         if (w->strand->fuel <= 0)
-            hed_rt_yield(w->strand);
+            w->strand->grid->host->yield(w->strand);
     }
     if (!rest)
         return hed_interp_next(w);

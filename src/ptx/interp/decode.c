@@ -199,7 +199,8 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
 static INTERP_STEP(refused_lanes)
 {
     w->strand->lane = (uint32_t)__builtin_ctz(w->mask);
-    hed_rt_refuse(w->strand, s->more, s->line);
+    w->strand->grid->host->refuse(w->strand, s->more, s->line);
+    return NULL; /* it does not come so far */
 }
 
 /* What the step says. Texts are much longer than instructions, so a program has only so many. */

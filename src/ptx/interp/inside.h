@@ -165,7 +165,7 @@ interp_leave_if_stopped(struct interp_warp *w)
 {
     /* Relaxed: a strand that sees it late only does useless work. */
     if (__builtin_expect(__atomic_load_n(w->stop, __ATOMIC_RELAXED) != 0, 0))
-        hed_rt_yield(w->strand);
+        w->strand->grid->host->yield(w->strand);
 }
 
 /* These lanes of the current frame run; no guard is in force. */
@@ -199,7 +199,7 @@ struct interp_frame *hed_interp_push(struct interp_warp *w, const struct interp_
                                      uint32_t lanes, uint64_t extra);
 /* These lanes leave a frame, which is released if it has none left. */
 void hed_interp_leave(struct interp_warp *w, struct interp_frame *f, uint32_t lanes);
-/* Calls hed_rt_trap for the lowest lane of a mask. */
+/* Calls host->trap for the lowest lane of a mask. */
 _Noreturn void hed_interp_trap(struct interp_warp *w, const struct interp_step *s, uint32_t lanes,
                                enum hed_ptx_trap trap);
 

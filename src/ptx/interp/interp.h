@@ -18,7 +18,7 @@ struct hed_why;
 
 /* HED_ENOTSUP, with the instruction, function and line in `why`, if an instruction of the kernel or
  * of a function that is called by name cannot be run; HED_ENOMEM, HED_ELIMIT. Where only a pointer
- * leads to such an instruction, running it is a failure: hed_rt_refuse. */
+ * leads to such an instruction, running it is a failure: host->refuse. */
 int hed_interp_create(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                       struct hed_interp **out, struct hed_why *why);
 

@@ -38,7 +38,7 @@ hed_interp_take(struct interp_warp *w, size_t bytes)
 
     bytes = hed_round_up(bytes, ALIGN);
     if (bytes > (size_t)(w->end - w->free))
-        hed_rt_trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
+        w->strand->grid->host->trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
     w->free += bytes;
     return at;
 }
@@ -52,7 +52,7 @@ hed_interp_take_local(struct interp_warp *w, size_t bytes)
         return hed_interp_take(w, bytes);
     bytes = hed_round_up(bytes, ALIGN);
     if (bytes > (size_t)(w->local_end - at))
-        hed_rt_trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
+        w->strand->grid->host->trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
     w->local += bytes;
     return at;
 }
@@ -122,7 +122,7 @@ hed_interp_trap(struct interp_warp *w, const struct interp_step *s, uint32_t lan
                 enum hed_ptx_trap trap)
 {
     w->strand->lane = lanes ? (uint32_t)__builtin_ctz(lanes) : 0;
-    hed_rt_trap(w->strand, trap, s->line);
+    w->strand->grid->host->trap(w->strand, trap, s->line);
 }
 
 /* ---- who runs next ------------------------------------------------------------------------- */

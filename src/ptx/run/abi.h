@@ -13,7 +13,7 @@
  * the order of the functions. The address of a function is HED_PTX_FUNC_STRIDE * (1 + its position
  * in module->funcs).
  *
- * The offsets of fields are compiled into cached code: raise HED_PTX_ABI with every change here.
+ * The offsets of fields are compiled into cached code: raise HED_PTX_ABI with every change of them.
  */
 #pragma once
 
@@ -36,6 +36,8 @@
 #define HED_PTX_PEN_REACH (INT64_C(1) << 31)    /* bytes that may be added or subtracted */
 #define HED_PTX_PEN_LENGTH UINT64_C(0xffffffff) /* bytes that one instruction may move */
 
+struct hed_ptx_host;
+
 /* One launch. Constant while it runs. */
 struct hed_ptx_grid {
     uint32_t ntid[3];
@@ -57,6 +59,7 @@ struct hed_ptx_grid {
     const uint32_t *stop; /* not 0: the grid has failed, and its loops need not go on; or NULL */
     uint64_t pen_base;    /* of a confined kernel; else 0 */
     uint64_t pen_outer;   /* the bits of its addresses that do not count; else 0 */
+    const struct hed_ptx_host *host; /* of the baseline tier; compiled code is bound to its own */
 };
 
 /* What an address stands for that a kernel computed. */
@@ -161,28 +164,10 @@ enum hed_ptx_trap {
     HED_PTX_TRAP_INSTRUCTION, /* illegal instruction */
 };
 
-/* ---- functions that kernels call, by these names; the runner defines them -------------------- */
+/* ---- what kernels ask their runner for ------------------------------------------------------- */
 
-/* Lets other strands run. Resets fuel. */
-void hed_rt_yield(struct hed_ptx_strand *s);
-_Noreturn void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line);
-/* A trap for an instruction that no tier can run; the text says which. Only the baseline tier calls
- * it, in functions that a pointer leads to: other kernels are refused before they run. */
-_Noreturn void hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line);
-void hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns);
-uint64_t hed_rt_clock(struct hed_ptx_strand *s);       /* %clock64 */
-uint64_t hed_rt_globaltimer(struct hed_ptx_strand *s); /* ns */
-
-/* Barriers of the block. `threads` is the number of threads that must arrive, 0 for all of the
- * block; `arriving` of them arrive with this call, and `trues` of those have a true
- * predicate. op is enum hed_rt_reduce; the result is 0 or 1, or the count. */
 #define HED_PTX_CLUSTER_BARRIER 16 /* the id for barrier.cluster, after those of the block */
 enum hed_rt_reduce { HED_RT_AND, HED_RT_OR, HED_RT_POPC };
-void hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving);
-void hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
-                           uint32_t arriving);
-uint32_t hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
-                               uint32_t arriving, uint32_t trues, uint32_t op);
 
 /* Operations among the lanes of a warp (ptx/run/warp.h). */
 enum hed_rt_shfl { HED_RT_SHFL_UP, HED_RT_SHFL_DOWN, HED_RT_SHFL_BFLY, HED_RT_SHFL_IDX };
@@ -211,24 +196,7 @@ enum hed_rt_redux {
 #define HED_RT_STRIDED (UINT64_C(1) << 63) /* in arg: word i of a lane is at data + 32 i */
 typedef void (*hed_rt_together)(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
 
-/* Functions that CUDA's device code expects. They are called once per lane, with s->lane set. */
-uint32_t hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args);
-/* Returns, so that each failing lane is reported; the calling code then traps. */
-void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
-                       uint64_t function, uint64_t char_size);
-uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
-void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
-/* `handle` is the address of a graph's condition, or anything else that a kernel has. */
-void hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value);
-/* A call of the device runtime: which is enum hed_device_call_number (base/device_calls.h); what
- * the call has no arguments for is 0. */
-uint64_t hed_rt_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1,
-                            uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
-                            uint64_t a7);
-
-/* Textures and surfaces. `object` is the object that the program passed. The coordinates are words,
- * either floats or integers: layer, x, y, z, level, then the gradients in x and in y with three
- * words each, then three integers that are added to x, y and z in texels. */
+/* An access to a texture or surface. */
 struct hed_rt_access {
     uint8_t geom;       /* enum hed_ptx_geom */
     uint8_t fetch;      /* enum hed_ptx_fetch */
@@ -240,16 +208,60 @@ struct hed_rt_access {
     uint8_t is_store;   /* of surfaces: sust and sured */
 };
 #define HED_RT_COORDINATES 14
-void hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+
+/* The functions that kernels call. Compiled code finds them by the names hed_rt_yield, hed_rt_trap
+ * and so on in a table of symbols (ptx/run/load.h); the baseline tier by grid->host. Nothing in ptx
+ * defines or names them, so whoever runs kernels brings his own. */
+struct hed_ptx_host {
+    /* Lets other strands run. Resets fuel. */
+    void (*yield)(struct hed_ptx_strand *s);
+    void (*trap)(struct hed_ptx_strand *s, uint32_t trap, uint32_t line) __attribute__((noreturn));
+    /* A trap for an instruction that no tier can run; the text says which. Only the baseline tier
+     * calls it, in functions that a pointer leads to: other kernels are refused before they run. */
+    void (*refuse)(struct hed_ptx_strand *s, const char *text, uint32_t line)
+        __attribute__((noreturn));
+    void (*nanosleep)(struct hed_ptx_strand *s, uint32_t ns);
+    uint64_t (*clock)(struct hed_ptx_strand *s);       /* %clock64 */
+    uint64_t (*globaltimer)(struct hed_ptx_strand *s); /* ns */
+
+    /* Barriers of the block. `threads` is the number of threads that must arrive, 0 for all of the
+     * block; `arriving` of them arrive with this call, and `trues` of those have a true predicate.
+     * op is enum hed_rt_reduce; the result is 0 or 1, or the count. */
+    void (*barrier)(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving);
+    void (*barrier_arrive)(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
+                           uint32_t arriving);
+    uint32_t (*barrier_reduce)(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
+                               uint32_t arriving, uint32_t trues, uint32_t op);
+
+    /* Functions that device code of CUDA expects. Called once per lane, with s->lane set. */
+    uint32_t (*vprintf)(struct hed_ptx_strand *s, uint64_t format, uint64_t args);
+    /* Returns, so that each failing lane is reported; the calling code then traps. */
+    void (*assertfail)(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+                       uint64_t function, uint64_t char_size);
+    uint64_t (*malloc)(struct hed_ptx_strand *s, uint64_t size);
+    void (*free)(struct hed_ptx_strand *s, uint64_t p);
+    /* `handle` is the address of a graph's condition, or anything else that a kernel has. */
+    void (*set_condition)(struct hed_ptx_strand *s, uint64_t handle, uint32_t value);
+    /* A call of the device runtime: which is enum hed_device_call_number (base/device_calls.h);
+     * what the call has no arguments for is 0. */
+    uint64_t (*device_call)(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1,
+                            uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+                            uint64_t a7);
+
+    /* Textures and surfaces. `object` is the object that the program passed. The coordinates are
+     * words, either floats or integers: layer, x, y, z, level, then the gradients in x and in y
+     * with three words each, then three integers that are added to x, y and z in texels. */
+    void (*texture)(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     uint32_t out[4], uint32_t line);
-/* x is in bytes, or in elements for .p; data has `count` elements. */
-void hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+    /* x is in bytes, or in elements for .p; data has `count` elements. */
+    void (*surface)(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     void *data, uint32_t line);
-void hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
+    void (*surface_reduce)(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
                            const uint32_t *in, const void *data, uint32_t line);
-/* query is enum hed_ptx_query; level, an integer, is for textures. */
-uint32_t hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query,
+    /* query is enum hed_ptx_query; level, an integer, is for textures. */
+    uint32_t (*texture_query)(struct hed_ptx_strand *s, uint64_t object, uint32_t query,
                               uint32_t level, uint32_t line);
+};
 
 /* A symbol that an object file may leave undefined. */
 struct hed_ptx_symbol {
@@ -263,5 +275,3 @@ extern const struct hed_ptx_symbol hed_ptx_helpers[];
 
 /* group.c: the same for what threads do in groups: matrices, barrier objects. */
 extern const struct hed_ptx_symbol hed_ptx_group_helpers[];
-/* The hed_rt functions on textures and surfaces, apart from the others. */
-extern const struct hed_ptx_symbol hed_rt_textures[];

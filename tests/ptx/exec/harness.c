@@ -27,16 +27,8 @@ static struct exec *now;
 
 /* ---- the runtime ----------------------------------------------------------------------------- */
 
-void
-hed_rt_yield(struct hed_ptx_strand *s)
-{
-    s->fuel = 100;
-    if (++now->yields > 1000000)
-        hed_rt_trap(s, HED_PTX_TRAP, 0);
-}
-
-_Noreturn void
-hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
+static _Noreturn void
+host_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
 {
     (void)s;
     now->trap = trap;
@@ -44,22 +36,30 @@ hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
     longjmp(running->trapped, 1);
 }
 
-_Noreturn void
-hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
+static void
+host_yield(struct hed_ptx_strand *s)
 {
-    hed_why_set(&now->why, "%s", text);
-    hed_rt_trap(s, HED_PTX_TRAP_INSTRUCTION, line);
+    s->fuel = 100;
+    if (++now->yields > 1000000)
+        host_trap(s, HED_PTX_TRAP, 0);
 }
 
-void
-hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
+static _Noreturn void
+host_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
+{
+    hed_why_set(&now->why, "%s", text);
+    host_trap(s, HED_PTX_TRAP_INSTRUCTION, line);
+}
+
+static void
+host_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
 {
     (void)s;
     (void)ns;
 }
 
-uint64_t
-hed_rt_clock(struct hed_ptx_strand *s)
+static uint64_t
+host_clock(struct hed_ptx_strand *s)
 {
     static uint64_t ticks = UINT64_C(0x100000000);
 
@@ -67,14 +67,14 @@ hed_rt_clock(struct hed_ptx_strand *s)
     return ticks++;
 }
 
-uint64_t
-hed_rt_globaltimer(struct hed_ptx_strand *s)
+static uint64_t
+host_globaltimer(struct hed_ptx_strand *s)
 {
-    return hed_rt_clock(s) * 32;
+    return host_clock(s) * 32;
 }
 
-void
-hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+static void
+host_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
 {
     (void)s;
     (void)id;
@@ -83,10 +83,10 @@ hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t
     fiber_wait();
 }
 
-void
-hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+static void
+host_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
 {
-    hed_rt_barrier(s, id, threads, arriving);
+    host_barrier(s, id, threads, arriving);
 }
 
 /* All strands of the block have come to a barrier. */
@@ -97,9 +97,9 @@ end_round(struct hed_ptx_block *b)
     b->coming = (struct hed_ptx_votes){0};
 }
 
-uint32_t
-hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
-                      uint32_t trues, uint32_t op)
+static uint32_t
+host_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+                    uint32_t trues, uint32_t op)
 {
     struct hed_ptx_block *b = s->block;
 
@@ -116,8 +116,8 @@ hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, u
                              : b->came.trues == b->came.count;
 }
 
-uint32_t
-hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
+static uint32_t
+host_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
 {
     (void)s;
     snprintf(now->printed, sizeof(now->printed), "%s", (const char *)(uintptr_t)format);
@@ -126,106 +126,122 @@ hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
     return 1;
 }
 
-void
-hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
-                  uint64_t function, uint64_t char_size)
+static void
+host_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+                uint64_t function, uint64_t char_size)
 {
     (void)message;
     (void)file;
     (void)function;
     (void)char_size;
-    hed_rt_trap(s, HED_PTX_TRAP, line);
+    host_trap(s, HED_PTX_TRAP, line);
 }
 
-uint64_t
-hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
+static uint64_t
+host_malloc(struct hed_ptx_strand *s, uint64_t size)
 {
     (void)s;
     return (uintptr_t)malloc(size);
 }
 
-void
-hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
+static void
+host_free(struct hed_ptx_strand *s, uint64_t p)
 {
     (void)s;
     free((void *)(uintptr_t)p);
 }
 
-void
-hed_rt_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
+static void
+host_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
 {
     (void)s;
     *(uint32_t *)(uintptr_t)handle = value;
 }
 
 /* Nothing can be launched from here. */
-uint64_t
-hed_rt_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
-                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
+static uint64_t
+host_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
+                 uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
 {
-    hed_rt_trap(s, HED_PTX_TRAP, 0);
+    host_trap(s, HED_PTX_TRAP, 0);
 }
 
 /* There are no textures here. */
-void
-hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
-               uint32_t out[4], uint32_t line)
+static void
+host_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+             uint32_t out[4], uint32_t line)
 {
     (void)object;
     (void)access;
     (void)in;
     (void)out;
-    hed_rt_trap(s, HED_PTX_TRAP, line);
+    host_trap(s, HED_PTX_TRAP, line);
 }
 
-void
-hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
-               void *data, uint32_t line)
+static void
+host_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+             void *data, uint32_t line)
 {
     (void)object;
     (void)access;
     (void)in;
     (void)data;
-    hed_rt_trap(s, HED_PTX_TRAP, line);
+    host_trap(s, HED_PTX_TRAP, line);
 }
 
-void
-hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
-                      const uint32_t *in, const void *data, uint32_t line)
+static void
+host_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+                    const void *data, uint32_t line)
 {
     (void)object;
     (void)access;
     (void)in;
     (void)data;
-    hed_rt_trap(s, HED_PTX_TRAP, line);
+    host_trap(s, HED_PTX_TRAP, line);
 }
 
-uint32_t
-hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
-                     uint32_t line)
+static uint32_t
+host_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
+                   uint32_t line)
 {
     (void)object;
     (void)query;
     (void)level;
-    hed_rt_trap(s, HED_PTX_TRAP, line);
+    host_trap(s, HED_PTX_TRAP, line);
 }
 
+#define SYMBOL(name)                               \
+    {                                              \
+        "hed_rt_" #name, (const void *)host_##name \
+    }
+
 static const struct hed_ptx_symbol runtime[] = {
-    {"hed_rt_yield", (const void *)hed_rt_yield},
-    {"hed_rt_trap", (const void *)hed_rt_trap},
-    {"hed_rt_nanosleep", (const void *)hed_rt_nanosleep},
-    {"hed_rt_clock", (const void *)hed_rt_clock},
-    {"hed_rt_globaltimer", (const void *)hed_rt_globaltimer},
-    {"hed_rt_barrier", (const void *)hed_rt_barrier},
-    {"hed_rt_barrier_arrive", (const void *)hed_rt_barrier_arrive},
-    {"hed_rt_barrier_reduce", (const void *)hed_rt_barrier_reduce},
-    {"hed_rt_vprintf", (const void *)hed_rt_vprintf},
-    {"hed_rt_assertfail", (const void *)hed_rt_assertfail},
-    {"hed_rt_malloc", (const void *)hed_rt_malloc},
-    {"hed_rt_free", (const void *)hed_rt_free},
-    {"hed_rt_set_condition", (const void *)hed_rt_set_condition},
-    {"hed_rt_device_call", (const void *)hed_rt_device_call},
-    {NULL, NULL},
+    SYMBOL(yield),         SYMBOL(trap),        SYMBOL(nanosleep),      SYMBOL(clock),
+    SYMBOL(globaltimer),   SYMBOL(barrier),     SYMBOL(barrier_arrive), SYMBOL(barrier_reduce),
+    SYMBOL(vprintf),       SYMBOL(assertfail),  SYMBOL(malloc),         SYMBOL(free),
+    SYMBOL(set_condition), SYMBOL(device_call), {NULL, NULL},
+};
+
+static const struct hed_ptx_host host = {
+    .yield = host_yield,
+    .trap = host_trap,
+    .refuse = host_refuse,
+    .nanosleep = host_nanosleep,
+    .clock = host_clock,
+    .globaltimer = host_globaltimer,
+    .barrier = host_barrier,
+    .barrier_arrive = host_barrier_arrive,
+    .barrier_reduce = host_barrier_reduce,
+    .vprintf = host_vprintf,
+    .assertfail = host_assertfail,
+    .malloc = host_malloc,
+    .free = host_free,
+    .set_condition = host_set_condition,
+    .device_call = host_device_call,
+    .texture = host_texture,
+    .surface = host_surface,
+    .surface_reduce = host_surface_reduce,
+    .texture_query = host_texture_query,
 };
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -423,6 +439,7 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
         .local_last =
             in_memory ? (uintptr_t)memory + MEMORY_BYTES : (uintptr_t)__builtin_frame_address(0),
         .program = program,
+        .host = &host,
     };
     int err = 0;
 

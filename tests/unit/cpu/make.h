@@ -6,6 +6,7 @@
 
 #include "backends/cpu/engine.h"
 #include "backends/cpu/heap.h"
+#include "backends/cpu/rt.h"
 #include "harness/unit.h"
 
 static struct hed_engine *engine;

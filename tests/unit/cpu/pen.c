@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "backends/cpu/pen.h"
+#include "backends/cpu/rt.h"
 #include "driver/memory/array.h"
 #include "unit/cpu/compiled.h"
 #include "unit/fatbin/make.h"

@@ -32,17 +32,17 @@ run_builtin(struct hed_ptx_strand *s, unsigned which, const uint64_t *args)
 {
     switch (which) {
     case BUILTIN_VPRINTF:
-        return hed_rt_vprintf(s, args[0], args[1]);
+        return s->grid->host->vprintf(s, args[0], args[1]);
     case BUILTIN_MALLOC:
-        return hed_rt_malloc(s, args[0]);
+        return s->grid->host->malloc(s, args[0]);
     case BUILTIN_FREE:
-        hed_rt_free(s, args[0]);
+        s->grid->host->free(s, args[0]);
         return 0;
     case BUILTIN_SET_CONDITION:
-        hed_rt_set_condition(s, args[0], (uint32_t)args[1]);
+        s->grid->host->set_condition(s, args[0], (uint32_t)args[1]);
         return 0;
     default:
-        hed_rt_assertfail(s, args[0], args[1], (uint32_t)args[2], args[3], args[4]);
+        s->grid->host->assertfail(s, args[0], args[1], (uint32_t)args[2], args[3], args[4]);
         return 0;
     }
 }
@@ -201,8 +201,8 @@ static INTERP_STEP(device_lanes)
             a[i] = interp_get_lane(w, c->args[i], c->bytes[i], lane);
         w->strand->lane = lane;
         interp_set_lane(w, s->d, s->e, lane,
-                        hed_rt_device_call(w->strand, c->number, a[0], a[1], a[2], a[3], a[4], a[5],
-                                           a[6], a[7]));
+                        w->strand->grid->host->device_call(w->strand, c->number, a[0], a[1], a[2],
+                                                           a[3], a[4], a[5], a[6], a[7]));
     }
     w->strand->lane = 0;
     return s + 1;
@@ -301,7 +301,7 @@ static INTERP_STEP(nanosleep_lanes)
 {
     const uint32_t *ns = interp_at(w, s->a);
 
-    hed_rt_nanosleep(w->strand, ns[__builtin_ctz(w->mask)]);
+    w->strand->grid->host->nanosleep(w->strand, ns[__builtin_ctz(w->mask)]);
     return s + 1;
 }
 

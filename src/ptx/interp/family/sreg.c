@@ -95,13 +95,13 @@ clock_value(const struct interp_warp *w, unsigned sreg)
     switch (sreg) {
     case HED_PTX_SREG_CLOCK:
     case HED_PTX_SREG_CLOCK64:
-        return hed_rt_clock(w->strand);
+        return w->strand->grid->host->clock(w->strand);
     case HED_PTX_SREG_CLOCK_HI:
-        return hed_rt_clock(w->strand) >> 32;
+        return w->strand->grid->host->clock(w->strand) >> 32;
     case HED_PTX_SREG_GLOBALTIMER_HI:
-        return hed_rt_globaltimer(w->strand) >> 32;
+        return w->strand->grid->host->globaltimer(w->strand) >> 32;
     default:
-        return hed_rt_globaltimer(w->strand);
+        return w->strand->grid->host->globaltimer(w->strand);
     }
 }
 

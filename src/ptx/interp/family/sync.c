@@ -100,16 +100,16 @@ static void
 act_on_barrier(struct interp_warp *w, const struct interp_step *s)
 {
     w->strand->line = s->line;
-    hed_rt_barrier(w->strand, first_word(w, s->a), first_word(w, s->b),
-                   (uint32_t)__builtin_popcount(w->active));
+    w->strand->grid->host->barrier(w->strand, first_word(w, s->a), first_word(w, s->b),
+                                   (uint32_t)__builtin_popcount(w->active));
 }
 
 static void
 act_on_arrival(struct interp_warp *w, const struct interp_step *s)
 {
     w->strand->line = s->line;
-    hed_rt_barrier_arrive(w->strand, first_word(w, s->a), first_word(w, s->b),
-                          (uint32_t)__builtin_popcount(w->active));
+    w->strand->grid->host->barrier_arrive(w->strand, first_word(w, s->a), first_word(w, s->b),
+                                          (uint32_t)__builtin_popcount(w->active));
 }
 
 /* c is the predicate, e the reduction. */
@@ -119,10 +119,10 @@ act_on_barrier_reduction(struct interp_warp *w, const struct interp_step *s)
     uint32_t r, words[HED_PTX_LANES];
 
     w->strand->line = s->line;
-    r = hed_rt_barrier_reduce(w->strand, first_word(w, s->a), first_word(w, s->b),
-                              (uint32_t)__builtin_popcount(w->active),
-                              (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)),
-                              s->e);
+    r = w->strand->grid->host->barrier_reduce(
+        w->strand, first_word(w, s->a), first_word(w, s->b),
+        (uint32_t)__builtin_popcount(w->active),
+        (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)), s->e);
     if (gives_predicate(s)) {
         interp_set_predicate(w, s->d, r ? UINT32_MAX : 0);
     } else {

@@ -39,13 +39,13 @@ call_runtime(struct interp_warp *w, const struct interp_step *s, const struct te
     w->strand->lane = lane;
     switch (c->kind) {
     case CALL_TEXTURE:
-        hed_rt_texture(w->strand, object, access, in, data, s->line);
+        w->strand->grid->host->texture(w->strand, object, access, in, data, s->line);
         break;
     case CALL_SURFACE:
-        hed_rt_surface(w->strand, object, access, in, data, s->line);
+        w->strand->grid->host->surface(w->strand, object, access, in, data, s->line);
         break;
     default:
-        hed_rt_surface_reduce(w->strand, object, access, in, data, s->line);
+        w->strand->grid->host->surface_reduce(w->strand, object, access, in, data, s->line);
         break;
     }
 }
@@ -268,8 +268,9 @@ static INTERP_STEP(query_lanes)
     {
         w->strand->lane = lane;
         interp_set_lane(w, s->d, 4, lane,
-                        hed_rt_texture_query(w->strand, interp_get_lane(w, s->a, 8, lane), s->e,
-                                             (uint32_t)interp_get_lane(w, s->b, 4, lane), s->line));
+                        w->strand->grid->host->texture_query(
+                            w->strand, interp_get_lane(w, s->a, 8, lane), s->e,
+                            (uint32_t)interp_get_lane(w, s->b, 4, lane), s->line));
     }
     w->strand->lane = 0;
     return s + 1;
