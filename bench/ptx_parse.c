@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
 
 #define RUNS 5
 #define KERNELS 200

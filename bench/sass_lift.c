@@ -16,10 +16,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "fatbin/file.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "sass/lift.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/sass/lift.h"
 
 #define OPEN_MAX_BYTES ((size_t)256 << 20)
 #define TEXT_MAX ((size_t)256 << 20)

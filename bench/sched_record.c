@@ -24,7 +24,7 @@
 #include "core/layer.h"
 #include "harness/meeting.h"
 #include "layers/layers.h"
-#include "sched/share.h"
+#include "share/sched/share.h"
 
 #define ROUNDS 15
 #define LAUNCHES 25600 /* a round */

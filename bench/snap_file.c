@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "snap/files.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/writer.h"
 
 #define CHUNK ((size_t)HED_SNAP_CHUNK)
 #define THREADS_MAX 64

@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
-#include "wire/channel/channel.h"
-#include "wire/channel/shm.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/channel/shm.h"
 
 #define BATCHES 200
 #define TRIPS 200      /* round trips a batch */

@@ -333,7 +333,7 @@ def emit(spec):
     w = Writer("The instructions of machine code.")
     w("#include <stddef.h>")
     w()
-    w('#include "sass/table.h"')
+    w('#include "kernel/sass/table.h"')
     w()
     w("const char *const hed_sass_words[] = {")
     for word in words.all:

@@ -24,24 +24,27 @@ import re
 import sys
 from collections import Counter
 
+import check_includes
+
 # room: (calls made, other names)
 MOST = {
     "backends/gpu": (0, 5),
-    "backends/remote": (63, 9),
+    "remote/client": (39, 8),
     "cli": (13, 5),
     "core": (2, 13),
-    "fatbin": (0, 1),
+    "kernel/fatbin": (0, 1),
     "front": (0, 8),
-    "inject": (0, 3),
+    "see/inject": (0, 3),
     "layers/fault": (0, 2),
     "layers/lift": (14, 44),
     "layers/quota": (33, 0),
     "layers/sched": (9, 1),
     "layers/sticky": (1, 1),
-    "record": (11, 13),
-    "server/worker": (125, 6),
-    "trace": (0, 2),
-    "wire": (0, 5),
+    "share/record": (11, 13),
+    "move/session": (24, 1),
+    "remote/server/worker": (125, 6),
+    "see/trace": (0, 2),
+    "remote/wire": (0, 5),
 }
 
 LEFT_OUT = ("src/driver/", "src/cudart/")
@@ -80,8 +83,7 @@ def names_in(text, calls):
 
 
 def room_of(path):
-    parts = path.split("/")
-    return "/".join(parts[1:3] if parts[1] in ("layers", "backends", "server") else parts[1:2])
+    return check_includes.room_of(path[len("src/"):]) or ""
 
 
 def count_names(files, calls):

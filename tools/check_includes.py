@@ -13,63 +13,77 @@ import os
 import re
 import sys
 
-# room: the rooms it may include, besides itself. A room is a folder of src/; each layer, backend
-# and program of the server is a room of its own. The longest matching pattern counts.
+# room: the rooms it may include, besides itself. A room is a folder of src/, and in the storeys of
+# STOREYS a folder of the storey; each program of the server is a room of its own. The longest
+# matching pattern counts. A storey's public header (kernel/kernel.h) belongs to the storey itself.
 TABLE = {
     "base": "",
+    # The waist: the chain of layers, settings, exported symbols, where NVIDIA's libraries are.
+    "locate": "base",
     "audit": "base locate",
     "core": "base gen",
-    "driver": "core base gen fatbin",
-    "fatbin": "base",
-    "sass": "base gen fatbin",
-    "wire": "base gen",
-    "trace": "base gen",
-    "snap": "base",
-    "ptx": "base foreman",
-    "foreman": "base",
-    "meet": "base",
-    "sched": "base meet",
-    "record": "core base gen sched",
+    "front": "core base gen",
+    # GPU code in, results on a CPU out. No driver and no chain.
+    "kernel/foreman": "base",
+    "kernel/fatbin": "base",
+    "kernel/sass": "base gen kernel/fatbin",
+    "kernel/ptx": "base kernel/foreman",
+    # The soft driver.
+    "driver": "core base gen kernel/fatbin",
+    # Several programs on one GPU.
+    "share/meet": "base",
+    "share/sched": "base share/meet",
+    "share/record": "core base gen share/sched",
+    # A GPU elsewhere. The server is four programs; each may include what lies in server/ itself,
+    # and the listener the headers of the gate and of the bridge (vm), by which they are started.
+    "remote/wire": "base gen",
+    "remote/client": "core base gen remote/wire driver kernel/fatbin",
+    "remote/server": "base remote/wire gen",
+    "remote/server/gate": "remote/server remote/server/sandbox remote/wire base gen",
+    "remote/server/listener": "remote/server remote/server/gate remote/server/vm"
+                              " remote/server/sandbox remote/wire base gen",
+    "remote/server/sandbox": "base",
+    "remote/server/vm": "remote/server/sandbox remote/wire base",
+    "remote/server/worker": "remote/server core kernel/foreman kernel/fatbin remote/wire base gen",
+    # Pause, save, restore, move.
+    "move/talk": "base",
+    "move/file": "base",
+    "move/session": "move/file move/talk remote/client remote/wire driver kernel/fatbin core base"
+                    " gen",
+    "move/criu": "base",
+    # What a program did.
+    "see/trace": "base gen",
+    "see/inject": "core base gen see/trace share/sched share/record",
+    "cudart": "base gen",
+    # Adapters between calls and the storeys.
     "layers/*": "core base gen",
-    "layers/lift": "core base gen fatbin sass",
-    "layers/quota": "core base gen meet",
-    "layers/sched": "core base gen sched snap",
-    "layers/record": "core base gen record sched",
-    "layers/trace": "core base gen trace",
-    "locate": "base",
+    "layers/lift": "core base gen kernel/fatbin kernel/sass",
+    "layers/quota": "core base gen share/meet",
+    "layers/sched": "core base gen share/sched move/talk",
+    "layers/record": "core base gen share/record share/sched",
+    "layers/trace": "core base gen see/trace",
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
-    "backends/remote": "core base gen wire driver fatbin",
-    "backends/remote/snap": "backends/remote core base gen wire driver fatbin snap",
-    "backends/cpu": "core base gen foreman ptx driver fatbin sass",
-    "front": "core base gen",
-    "cudart": "base gen",
-    "inject": "core base gen trace sched record",
-    # Four programs; each may include what lies in server/ itself, and the listener the headers of
-    # the gate and of the bridge (vm), by which they are started.
-    "server": "base wire gen",
-    "server/gate": "server server/sandbox wire base gen",
-    "server/listener": "server server/gate server/vm server/sandbox wire base gen",
-    "server/sandbox": "base",
-    "server/vm": "server/sandbox wire base",
-    "server/worker": "server core foreman wire base gen fatbin",
-    "cli": "base core fatbin gen locate ptx sass wire trace sched snap meet",
+    "backends/remote": "core base gen remote/client move/session driver",
+    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver",
+    "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
+           " share/sched share/meet move/file move/talk",
 }
+
+# Storeys whose folders are rooms.
+STOREYS = ("kernel", "share", "remote", "move", "see", "layers", "backends")
 
 # The only file outside the rooms. It may include everything.
 REGISTRY = "src/registry.c"
-
-# The files that put two rooms together: they may include the upper one, too.
-JOINTS = {"src/backends/remote/plugin.c": "backends/remote/snap"}
 
 # The public header, in include/; core implements it.
 PUBLIC = "heddle.h"
 
 # <header>: the files that may include it.
 SYSTEM = {
-    "llvm-c/*": "src/ptx/lower/*.[ch]",
+    "llvm-c/*": "src/kernel/ptx/lower/*.[ch]",
     "jansson.h": "src/driver/profile*.c",
-    "openssl/*": "src/wire/tls/*.c",
+    "openssl/*": "src/remote/wire/tls/*.c",
     # heddle builds without a CUDA toolkit: the generated headers have the types.
     "cuda.h": "",
     "cuda_runtime*.h": "",
@@ -84,9 +98,9 @@ EXTENSIONS = (".c", ".h", ".inc", ".S")
 def room_of(path):
     """The room of a path below src/, or None for a file right in src/."""
     parts = path.split("/")
-    if "/".join(parts[:3]) in TABLE and len(parts) > 3:
+    if path.startswith("remote/server/") and len(parts) > 3:
         return "/".join(parts[:3])
-    if parts[0] in ("layers", "backends", "server") and len(parts) > 2:
+    if parts[0] in STOREYS and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0] if len(parts) > 1 else None
 
@@ -113,7 +127,7 @@ def check_ours(path, name):
         return f'the table does not know the room "{room}"'
     if target is None or name.startswith("."):
         return f'"{name}" is not written from the root of src/'
-    if target != room and target not in allowed and target != JOINTS.get(path):
+    if target != room and target not in allowed:
         return f'{room} may not include "{name}" (only: {" ".join(allowed) or "itself"})'
     return None
 

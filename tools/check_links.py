@@ -4,9 +4,9 @@
     check_links.py [FILE...]     every .md file of the tree without FILEs
 
 A link must lead to a file or folder of the tree and, after a #, to one of its headings. A path in
-`backquotes` that begins at the top of the tree (`src/wire/wire.h`) or at a room of src/
-(`wire/wire.h`) must exist, except in decisions (docs/adr), which speak of the past. Examples in
-fenced blocks and addresses on the web are not checked.
+`backquotes` that begins at the top of the tree (`src/remote/wire/wire.h`) or at a storey of src/
+(`remote/wire/wire.h`) must exist, except in decisions (docs/adr), which speak of the past. Examples
+in fenced blocks and addresses on the web are not checked.
 """
 
 import os
@@ -22,7 +22,7 @@ NOT_COMMITTED = re.compile(r"gen/(cuda|nvml)_\w+\.\w+$|.*\b[A-Z]{3,}\b")
 # Files that the reader of the page is about to add.
 NOT_YET = {
     "docs/adding-a-layer.md": {"src/layers/copies/copies.c"},
-    "docs/adding-a-transport.md": {"src/wire/channel/window.c"},
+    "docs/adding-a-transport.md": {"src/remote/wire/channel/window.c"},
 }
 
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that src/sched/policies.def agrees with the files, the guides and the manual.
+"""Checks that src/share/sched/policies.def agrees with the files, the guides and the manual.
 
-1. Every line has its file in src/sched/policy/, and every file there its line.
+1. Every line has its file in src/share/sched/policy/, and every file there its line.
 2. Every policy that docs/sharing.md and docs/man/heddle-sched.1 describe exists.
 3. The policy that docs/adding-a-policy.md shows compiles (with --cc).
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ROOM = "src/sched"
+ROOM = "src/share/sched"
 PAGE = "docs/adding-a-policy.md"
 LINE = re.compile(r'^POLICY\((\w+), "[^"\n]+"\)$', re.MULTILINE)
 
@@ -44,7 +44,7 @@ def described(path, section, row):
 
 def shown_code():
     """The new C file of the diff in the page, without the diff's marks."""
-    found = re.search(r"^\+\+\+ b/src/sched/policy/\w+\.c\n@@[^\n]*\n((?:\+[^\n]*\n)+)",
+    found = re.search(r"^\+\+\+ b/src/share/sched/policy/\w+\.c\n@@[^\n]*\n((?:\+[^\n]*\n)+)",
                       read(PAGE), re.MULTILINE)
     return "".join(line[1:] + "\n" for line in found.group(1).splitlines()) if found else None
 

@@ -6,9 +6,9 @@
     tools/sandbox_calls.py [--all] LOG
 
 Prints a line for each system call that was refused to a worker after its list of calls was applied
-(src/server/sandbox/calls.c), with how often, the error, and an example; the same for signals that
-ended one. With --all, all calls, paths and device commands of workers. A refusal is no mistake as
-such: libraries try much and do without.
+(src/remote/server/sandbox/calls.c), with how often, the error, and an example; the same for signals
+that ended one. With --all, all calls, paths and device commands of workers. A refusal is no mistake
+as such: libraries try much and do without.
 """
 
 import argparse

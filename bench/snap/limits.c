@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "library.h"
-#include "snap/hash.h"
+#include "move/file/hash.h"
 
 #define GIB ((size_t)1 << 30)
 #define CHUNK ((size_t)2 << 20)

@@ -75,7 +75,7 @@ call_or_fail(long number, long a, long b, long c, long d, long e, long f)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* open(); front/criu.c has another function of that name. */
+/* open(); move/criu/criu.c has another function of that name. */
 int hed_bare_open(const char *path, int flags, ...) __asm__("open");
 
 int

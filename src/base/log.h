@@ -1,7 +1,7 @@
 /* The log: lines on standard error, by component and level. Silent by default.
  *
- * It is not the trace (src/trace) and keeps nothing. Each line is one write(2), without a buffer or
- * a lock, so that lines stay intact even when threads and processes share the descriptor.
+ * It is not the trace (src/see/trace) and keeps nothing. Each line is one write(2), without a
+ * buffer or a lock, so that lines stay intact even when threads and processes share the descriptor.
  */
 #pragma once
 

@@ -10,10 +10,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/conn.h"
-#include "wire/link/link.h"
-#include "wire/transport.h"
-#include "wire/wire.h"
+#include "remote/wire/conn.h"
+#include "remote/wire/link/link.h"
+#include "remote/wire/transport.h"
+#include "remote/wire/wire.h"
 
 #define ANSWER_MS 5000               /* to wait for more of the answer */
 #define DEFAULT_FOLDER "/run/heddle" /* for root; others: $XDG_RUNTIME_DIR */

@@ -1,5 +1,5 @@
 /* heddle cert SUBCOMMAND: a small certificate authority of one's own, for servers and clients that
- * meet over TCP. wire/tls/cert.h makes the certificates.
+ * meet over TCP. remote/wire/tls/cert.h makes the certificates.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "wire/tls/cert.h"
+#include "remote/wire/tls/cert.h"
 
 #define CA_DAYS 3650
 #define DAYS 365

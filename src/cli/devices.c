@@ -11,8 +11,8 @@
 #include "cli/install.h"
 #include "cli/probe.h"
 #include "core/config.h"
+#include "kernel/sass/lift.h"
 #include "locate/driver.h"
-#include "sass/lift.h"
 
 #define OUTPUT_MAX (4u * 1024 * 1024)
 

@@ -25,7 +25,7 @@
 #include "cli/cli.h"
 #include "cli/order.h"
 #include "cli/snap/live.h"
-#include "wire/wire.h"
+#include "remote/wire/wire.h"
 
 #define ROUNDS 100       /* questions, because clients may come meanwhile */
 #define NAP_NS 100000000 /* between them, until the workers of those that went have ended */

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/order.h"
 #include "cli/snap/live.h"
-#include "wire/wire.h"
+#include "remote/wire/wire.h"
 
 static const char usage[] =
     "usage: heddle migrate PID|WORKER --to ADDRESS [OPTION...]\n"

@@ -23,8 +23,8 @@
 #include "cli/target.h"
 #include "cli/trace_place.h"
 #include "core/config.h"
+#include "kernel/sass/lift.h"
 #include "locate/driver.h"
-#include "sass/lift.h"
 
 #define LEAST_MEM (UINT64_C(1) << 20) /* bytes: a limit below that was meant to have a unit */
 

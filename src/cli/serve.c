@@ -1,6 +1,6 @@
 /* heddle serve: becomes heddled, the server, which lies beside heddle's libraries; or asks a
  * running server what it is doing. The options are parsed here as in every command. heddled checks
- * their values (src/server/listener/options.c), except for settings, which are checked here.
+ * their values (src/remote/server/listener/options.c), except for settings, which are checked here.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,8 +18,8 @@
 #include "cli/env.h"
 #include "cli/install.h"
 #include "core/config.h"
-#include "wire/transport.h"
-#include "wire/wire.h"
+#include "remote/wire/transport.h"
+#include "remote/wire/wire.h"
 
 #define WORDS_MAX 128 /* words of heddled's command line */
 

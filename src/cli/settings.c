@@ -12,8 +12,8 @@
 #include "cli/env.h"
 #include "core/config.h"
 #include "core/fault.h"
-#include "sched/share.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
+#include "share/sched/share.h"
 
 int
 hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)

@@ -60,9 +60,9 @@ struct hed_layer_type {
     nvmlReturn_t (*nvml_any)(struct hed_layer *self, enum hed_nvml_call id, void *args);
 
     /* For calls that do not come through the chain, because the program's driver makes them itself
-     * (src/inject): whether the layer does anything about a call, and what it does before and after
-     * it, in the call's thread. `memo` has HED_LAYER_MEMO bytes, aligned to 16, and belongs to the
-     * call. All three or none: NULL means that the layer does nothing about such calls. */
+     * (src/see/inject): whether the layer does anything about a call, and what it does before and
+     * after it, in the call's thread. `memo` has HED_LAYER_MEMO bytes, aligned to 16, and belongs
+     * to the call. All three or none: NULL means that the layer does nothing about such calls. */
     bool (*sees)(enum hed_cuda_call id);
     void (*before)(struct hed_layer *self, enum hed_cuda_call id, const void *args, void *memo);
     void (*after)(struct hed_layer *self, enum hed_cuda_call id, const void *args, void *memo,

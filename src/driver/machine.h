@@ -5,13 +5,13 @@
  *                   │ struct hed_machine: memory, contexts, streams, events, work, code, arrays
  *                   │
  *          ┌────────┴───────────┐
- *        near/                backends/remote
+ *        near/                remote/client
  *   this process executes:   a worker executes: work is numbered
  *   queues, runner threads   and sent, objects have a mirror there
  *          │                    │
  *   struct hed_executor       messages (wire/)
  *   memory, code, launch        │
- *          │                  heddled: server/worker
+ *          │                  heddled: remote/server/worker
  *   backends/cpu, tests' fake
  *
  * The driver never asks which of the two it runs on. It keeps everything that a program can ask

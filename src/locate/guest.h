@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a server on the host listens (wire/transport.h). */
+/* Where a server on the host listens (remote/wire/transport.h). */
 #define HED_LOCATE_HOST_PORT 7717
 
 enum hed_guest_kind {

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/sandbox/sandbox.h"
+#include "remote/server/sandbox/sandbox.h"
 
 #define NOBODY 65534
 #define WORKER 70500 /* user of the attacking worker; the next is another worker's */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "harness/patience.h"
 #include "raw.h"
-#include "wire/order.h"
+#include "remote/wire/order.h"
 
 #define FLOOD 64 /* connections */
 

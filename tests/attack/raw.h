@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "wire/channel/channel.h"
-#include "wire/transport.h"
-#include "wire/wire.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/transport.h"
+#include "remote/wire/wire.h"
 
 #define RAW_ALL                                                                                \
     (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_CLIENT_HEAP | HED_CAN_PARK | \

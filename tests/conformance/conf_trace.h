@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "trace/print.h"
-#include "trace/read.h"
+#include "see/trace/print.h"
+#include "see/trace/read.h"
 
 #include "conf.h"
 

@@ -24,14 +24,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/thread.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/file.h"
-#include "fatbin/find.h"
-#include "ptx/lower/compile.h"
-#include "ptx/ptx.h"
-#include "ptx/run/features.h"
-#include "ptx/text/parse.h"
-#include "sass/lift.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/fatbin/find.h"
+#include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/features.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/sass/lift.h"
 
 #define CUBIN_MAX ((size_t)2 << 30)
 #define TEXT_MAX ((size_t)256 << 20)

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "fatbin/cubin.h"
+#include "kernel/fatbin/cubin.h"
 
 #define CEILING (1u << 20)
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "fatbin/fatbin.h"
+#include "kernel/fatbin/fatbin.h"
 
 #define CEILING (1u << 20)
 

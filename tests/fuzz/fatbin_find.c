@@ -2,8 +2,8 @@
 #include "harness/fuzz.h"
 
 #include "base/err.h"
-#include "fatbin/find.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/find.h"
+#include "kernel/fatbin/ptx_text.h"
 
 #define PLACES 4
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "fatbin/fatbin.h"
+#include "kernel/fatbin/fatbin.h"
 #include "unit/driver/fake.h"
 
 static struct fake *fake;

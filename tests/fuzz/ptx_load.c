@@ -2,7 +2,7 @@
 #include "harness/fuzz.h"
 
 #include "base/err.h"
-#include "ptx/run/load.h"
+#include "kernel/ptx/run/load.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "ptx/text/print.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/ptx/text/print.h"
 
 #define CEILING ((size_t)64 << 20)
 

@@ -8,10 +8,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "fatbin/elf.h"
-#include "sass/lift.h"
-#include "sass/sass.h"
-#include "sass/text.h"
+#include "kernel/fatbin/elf.h"
+#include "kernel/sass/lift.h"
+#include "kernel/sass/sass.h"
+#include "kernel/sass/text.h"
 
 #define CEILING (1u << 20)
 #define KERNELS 8 /* that are lifted */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "server/listener/listener.h"
+#include "remote/server/listener/listener.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "snap/files.h"
-#include "snap/format.h"
-#include "snap/reader.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/format.h"
+#include "move/file/reader.h"
+#include "move/file/writer.h"
 #include "snap_play.h"
 
 #define FILE_MAX (256u << 10) /* bytes */

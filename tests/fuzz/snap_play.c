@@ -8,11 +8,11 @@
 #include "base/crc.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "snap/files.h"
-#include "snap/format.h"
-#include "snap/reader.h"
-#include "snap/reader_parts.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/format.h"
+#include "move/file/reader.h"
+#include "move/file/reader_parts.h"
+#include "move/file/writer.h"
 
 /* More is not read chunk by chunk, nor written again: that takes long, and finds nothing. */
 #define CONTENT_MAX (256u << 10) /* bytes */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "snap/talk.h"
+#include "move/talk/talk.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "trace/activity.h"
-#include "trace/print.h"
-#include "trace/read.h"
+#include "see/trace/activity.h"
+#include "see/trace/print.h"
+#include "see/trace/read.h"
 
 #define LINE_MAX_BYTES 65536
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "wire/conn.h"
+#include "remote/wire/conn.h"
 
 #define TURNS 8 /* after each event; more work than that waits for the next one */
 #define FDS 16

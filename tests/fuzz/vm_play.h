@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "harness/fuzz.h"
-#include "server/vm/bridge.h"
-#include "server/vm/vhost.h"
+#include "remote/server/vm/bridge.h"
+#include "remote/server/vm/vhost.h"
 
 #define PLAY_RAM 65536u
 #define PLAY_BASE UINT64_C(0x100000)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
 
 static void
 check_address(const char *text)

@@ -9,10 +9,10 @@
 #include "base/err.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
-#include "server/hello.h"
-#include "wire/link/link.h"
-#include "wire/transport.h"
-#include "wire/wire.h"
+#include "remote/server/hello.h"
+#include "remote/wire/link/link.h"
+#include "remote/wire/transport.h"
+#include "remote/wire/wire.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "wire/order.h"
-#include "wire/wire.h"
+#include "remote/wire/order.h"
+#include "remote/wire/wire.h"
 
 static void
 must_show(const char *text, size_t size)

@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 #include "harness/tls_sealer.h"
-#include "wire/link/link.h"
-#include "wire/socket.h"
+#include "remote/wire/link/link.h"
+#include "remote/wire/socket.h"
 
 #define QUEUE_MAX 65536  /* bytes that wait to be read; a socket takes more */
 #define SAID_MAX 1000000 /* bytes of data in one input */

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
-#include "wire/channel/channel.h"
-#include "wire/channel/shm.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/channel/shm.h"
 
 struct input {
     const uint8_t *at, *end;

@@ -9,7 +9,7 @@
 #include "core/config.h"
 #include "core/layer.h"
 #include "gen/cuda_calls.h"
-#include "server/worker/memory.h"
+#include "remote/server/worker/memory.h"
 
 #define LEASE (UINT64_C(256) << 20) /* bytes that an input may map */
 

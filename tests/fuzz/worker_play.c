@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "server/status.h"
+#include "remote/server/status.h"
 
 #define STAGED (1u << 16)
 #define NAMES_FOR 1000 /* inputs; making the tables anew takes long */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "harness/fuzz.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/worker.h"
 
 struct play_channel {
     struct hed_channel channel;

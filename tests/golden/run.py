@@ -477,7 +477,7 @@ class Classified(unittest.TestCase):
 class Wire(unittest.TestCase):
     def test_kinds_are_those_of_the_page(self):
         """The table of docs/wire.md and enum hed_msg_kind have the same names and numbers."""
-        header = (ROOT / "src/wire/wire.h").read_text()
+        header = (ROOT / "src/remote/wire/wire.h").read_text()
         body = re.search(r"enum hed_msg_kind \{(.*?)\};", header, re.S).group(1)
         body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
         kinds = [w.strip().removeprefix("HED_MSG_") for w in body.split(",") if w.strip()]
@@ -488,10 +488,10 @@ class Wire(unittest.TestCase):
         self.assertEqual([(int(n), k.strip()) for n, k in rows], list(enumerate(kinds)))
         for name in set(re.findall(r"`(hed_\w+)`", table)):
             self.assertTrue(any(f"struct {name} {{" in p.read_text()
-                                for p in (ROOT / "src/wire").glob("*.h")), name)
+                                for p in (ROOT / "src/remote/wire").glob("*.h")), name)
 
     def test_limits_are_those_of_the_page(self):
-        header = (ROOT / "src/wire/wire.h").read_text()
+        header = (ROOT / "src/remote/wire/wire.h").read_text()
         page = (ROOT / "docs/wire.md").read_text()
         self.assertIn(re.search(r"HED_MSG_MAX (\d+)u", header).group(1) + " bytes", page)
         self.assertIn("HED_BULK_CHUNK (UINT32_C(1) << 20)", header)

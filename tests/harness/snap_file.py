@@ -61,7 +61,7 @@ def mix(a, b):
 
 @functools.lru_cache
 def chunk_hash(data):
-    """The hash of a chunk, as two words (src/snap/hash.h)."""
+    """The hash of a chunk, as two words (src/move/file/hash.h)."""
     lanes = [(scatter(2 * i + 1), scatter(2 * i + 2)) for i in range(LANES)]
     for at in range(0, len(data), 16 * LANES):
         words = struct.unpack(f"<{2 * LANES}Q", data[at:at + 16 * LANES].ljust(16 * LANES, b"\0"))

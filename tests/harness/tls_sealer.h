@@ -1,5 +1,5 @@
-/* Makes TLS records in its own way, not with wire/tls/records.c, so that both cannot be wrong
- * together. For unit tests and fuzz targets.
+/* Makes TLS records in its own way, not with remote/wire/tls/records.c, so that both cannot be
+ * wrong together. For unit tests and fuzz targets.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/conn.h"
+#include "remote/wire/conn.h"
 
 #define CONTENT_MAX 16384 /* bytes of a record's content */
 #define RECORD_ROOM (CONTENT_MAX + 2048)

@@ -14,9 +14,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "ptx/text/print.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/ptx/text/print.h"
 
 #define ALLOWED_MAX 32
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "sass/lift.h"
+#include "kernel/sass/lift.h"
 
 struct lifted {
     const char *ptxas, *arch;  /* "sm_80" */

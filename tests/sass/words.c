@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fatbin/bytes.h"
+#include "kernel/fatbin/bytes.h"
 #include "ptx/exec/harness.h"
 #include "sass/lifted.h"
 

@@ -12,7 +12,7 @@
 
 #include <linux/vm_sockets.h>
 
-#include "wire/channel/shm.h"
+#include "remote/wire/channel/shm.h"
 
 #define OK(call) CHECK_IS(call, CUDA_SUCCESS)
 #define FDS 256

@@ -11,7 +11,7 @@ os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 def complaints(page, *lines):
-    return [line for line, _ in check_links.check_text(page, "\n".join(lines), {"wire"})]
+    return [line for line, _ in check_links.check_text(page, "\n".join(lines), {"remote"})]
 
 
 class Links(unittest.TestCase):
@@ -37,13 +37,13 @@ class Links(unittest.TestCase):
 
 class Paths(unittest.TestCase):
     def test_paths_from_the_top_and_from_a_room_must_exist(self):
-        self.assertEqual(complaints("docs/a.md", "`src/wire/wire.h`", "`wire/wire.h`",
-                                    "`src/wire/`"), [])
-        self.assertEqual(complaints("docs/a.md", "`src/wire/gone.h`", "`wire/gone.h`"), [1, 2])
+        self.assertEqual(complaints("docs/a.md", "`src/remote/wire/wire.h`", "`remote/wire/wire.h`",
+                                    "`src/remote/wire/`"), [])
+        self.assertEqual(complaints("docs/a.md", "`src/remote/gone.h`", "`remote/gone.h`"), [1, 2])
 
     def test_what_is_no_path_is_left_alone(self):
         self.assertEqual(complaints("docs/a.md", "`gate/s`", "`wire/s`", "`a/b.c`",
-                                    "`src/ptx/{text,run}/`", "`tests/e2e/*.py`"), [])
+                                    "`src/kernel/ptx/{text,run}/`", "`tests/e2e/*.py`"), [])
 
     def test_generated_files_and_placeholders_need_not_exist(self):
         self.assertEqual(complaints("docs/a.md", "`gen/cuda_front.c`",

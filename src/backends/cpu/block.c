@@ -18,7 +18,7 @@
 #define STACK_OF_BASELINE ((size_t)256 << 10)
 #define MEMORY_SHIFT 4160
 #define MEMORY_SHIFTS 32
-#define SHARED_ALIGN 1024 /* ptx/run/abi.h */
+#define SHARED_ALIGN 1024 /* kernel/ptx/run/abi.h */
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
 
 static void

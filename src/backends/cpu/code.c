@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "driver/memory/array.h"
-#include "ptx/run/abi.h"
-#include "ptx/run/layout.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
 
 /* The reason in kernel->refused, in one line. */
 static void

@@ -11,11 +11,11 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "driver/near/near.h"
-#include "ptx/interp/interp.h"
-#include "ptx/pass/rows.h"
-#include "ptx/ptx.h"
-#include "ptx/run/board.h"
-#include "ptx/run/load.h"
+#include "kernel/ptx/interp/interp.h"
+#include "kernel/ptx/pass/rows.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/board.h"
+#include "kernel/ptx/run/load.h"
 
 #define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes of descriptions */
 

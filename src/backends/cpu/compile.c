@@ -17,9 +17,9 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "ptx/ptx.h"
-#include "ptx/run/features.h"
-#include "ptx/run/warp.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/features.h"
+#include "kernel/ptx/run/warp.h"
 
 #define OBJECT_MAX ((size_t)512 << 20)   /* bytes */
 #define LEVEL 2                          /* of optimisation */

@@ -19,8 +19,8 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "foreman/message.h"
-#include "ptx/run/abi.h"
+#include "kernel/foreman/message.h"
+#include "kernel/ptx/run/abi.h"
 
 #define FAILURES_MAX 3 /* foremen that may die before none is started any more */
 

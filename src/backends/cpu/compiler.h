@@ -1,4 +1,5 @@
-/* The program's side of the compilers, which are processes of their own (foreman/foreman.h). */
+/* The program's side of the compilers, which are processes of their own
+ * (kernel/foreman/foreman.h). */
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +9,8 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/lock.h"
-#include "foreman/foreman.h"
-#include "ptx/pass/rows.h"
+#include "kernel/foreman/foreman.h"
+#include "kernel/ptx/pass/rows.h"
 
 struct hed_buf;
 struct hed_cpu_text;

@@ -21,8 +21,8 @@
 #include "core/session.h"
 #include "driver/driver.h"
 #include "driver/shared.h"
-#include "ptx/run/board.h"
-#include "sass/lift.h"
+#include "kernel/ptx/run/board.h"
+#include "kernel/sass/lift.h"
 
 static void
 executor_forked(void *m)

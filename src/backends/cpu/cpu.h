@@ -29,8 +29,8 @@
 #include "backends/cpu/heap.h"
 #include "base/lock.h"
 #include "driver/near/near.h"
-#include "ptx/lower/compile.h"
-#include "ptx/run/load.h"
+#include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/run/load.h"
 
 struct hed_board;
 struct hed_cpu_kernel;

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/number.h"
 #include "driver/memory/array.h"
-#include "ptx/run/layout.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
 
 /* There are no registers here, but programs want to see a plausible number. With 64 registers per
  * thread, a block of 1024 threads still fits a register file of 65536. */

@@ -17,8 +17,8 @@
 #include "driver/driver.h"
 #include "driver/module/launch.h"
 #include "driver/module/occupancy.h"
-#include "ptx/run/layout.h"
-#include "sass/lift.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/sass/lift.h"
 
 /* The values that CUDA gives to streams which nobody creates. */
 enum { STREAM_NULL, STREAM_LEGACY, STREAM_PER_THREAD, STREAM_TAIL_LAUNCH, STREAM_FIRE_AND_FORGET };

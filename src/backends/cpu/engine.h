@@ -4,7 +4,7 @@
  *     struct hed_grid            one launch: blocks are handed out in order of their index
  *       struct hed_engine_worker   a thread that works on it: the engine's, or the caller
  *         struct hed_block         an open block: shared memory, stacks, barriers
- *           struct hed_strand      a thread or a warp of it (ptx/run/abi.h)
+ *           struct hed_strand      a thread or a warp of it (kernel/ptx/run/abi.h)
  *
  * There are two ways to run a block. A kernel that never waits runs strand after strand on one
  * stack (direct.c). Otherwise each strand has a stack of its own, and the strands of a block run
@@ -36,7 +36,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "gen/cuda_abi.h"
-#include "ptx/run/abi.h"
+#include "kernel/ptx/run/abi.h"
 
 struct hed_block;
 struct hed_engine;
@@ -408,7 +408,8 @@ void hed_output_write(struct hed_grid *g);
 #define HED_FUEL_SPINNING 64
 #define HED_SPINS 4 /* yields after which a strand is assumed to do nothing else */
 
-/* together.c: the functions of ptx/run/group.h, by name. The table comes before that of group.h. */
+/* together.c: the functions of kernel/ptx/run/group.h, by name. The table comes before that of
+ * group.h. */
 extern const struct hed_ptx_symbol hed_cpu_together[];
 /* The thread works as w from now on; returns as what it worked before. */
 struct hed_engine_worker *hed_engine_worker_begin(struct hed_engine_worker *w);

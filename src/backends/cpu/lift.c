@@ -18,9 +18,9 @@
 #include "base/thread.h"
 #include "core/refusal.h"
 #include "driver/module/describe.h"
-#include "ptx/run/layout.h"
-#include "ptx/text/parse.h"
-#include "sass/lift.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/sass/lift.h"
 
 #define TEXT_MAX ((size_t)256 << 20) /* bytes of PTX of a kernel */
 

@@ -6,7 +6,7 @@
 
 #include "base/reserve.h"
 #include "driver/space.h"
-#include "ptx/run/abi.h"
+#include "kernel/ptx/run/abi.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)

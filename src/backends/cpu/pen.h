@@ -1,4 +1,4 @@
-/* The pen: the addresses that confined kernels can reach (ptx/run/abi.h).
+/* The pen: the addresses that confined kernels can reach (kernel/ptx/run/abi.h).
  *
  *   margin | nothing | devices and the host's share | local | shared | open | nothing | margin
  *

@@ -1,8 +1,8 @@
-/* The functions of struct hed_ptx_host (ptx/run/abi.h says what they do), as this runner defines
- * them. */
+/* The functions of struct hed_ptx_host (kernel/ptx/run/abi.h says what they do), as this runner
+ * defines them. */
 #pragma once
 
-#include "ptx/run/abi.h"
+#include "kernel/ptx/run/abi.h"
 
 void hed_rt_yield(struct hed_ptx_strand *s);
 _Noreturn void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line);

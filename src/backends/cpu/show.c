@@ -1,4 +1,4 @@
-/* Shows other processes what kernels do. See ptx/run/board.h. */
+/* Shows other processes what kernels do. See kernel/ptx/run/board.h. */
 #include "backends/cpu/code.h"
 
 /* All stores are relaxed: readers only want recent numbers. */

@@ -10,9 +10,9 @@
 #include "backends/cpu/engine.h"
 #include "backends/cpu/rt.h"
 #include "driver/memory/array.h"
-#include "ptx/run/abi.h"
-#include "ptx/run/small_float.h"
-#include "ptx/words.h"
+#include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/small_float.h"
+#include "kernel/ptx/words.h"
 
 /* ---- places ---------------------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
-/* The functions of ptx/run/group.h on matrices, as compiled code calls them.
+/* The functions of kernel/ptx/run/group.h on matrices, as compiled code calls them.
  *
  * They take long and get no strand, so compiled code that calls them in a loop is nearly always in
  * one of them, where its thread cannot be interrupted (watch.h). So they look themselves whether
  * the grid has failed meanwhile, as the functions do that get a strand (hed_strand_look()).
  */
 #include "backends/cpu/engine.h"
-#include "ptx/run/group.h"
+#include "kernel/ptx/run/group.h"
 
 /* What the thread works as, while it works on a grid. */
 static _Thread_local struct hed_engine_worker *this_worker;

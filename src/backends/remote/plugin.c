@@ -2,12 +2,12 @@
  * Nothing else in this folder knows the mover but by its table (mover.h). */
 #include <pthread.h>
 
-#include "backends/remote/mover.h"
-#include "backends/remote/remote.h"
 #include "core/layer.h"
 #include "core/plugin.h"
+#include "remote/client/mover.h"
+#include "remote/client/remote.h"
 #ifdef HED_HAVE_MOVE
-#include "backends/remote/snap/moving.h"
+#include "move/session/moving.h"
 #endif
 
 static void

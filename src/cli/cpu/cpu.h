@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "ptx/pass/explain.h"
-#include "ptx/ptx.h"
-#include "ptx/run/abi.h"
-#include "ptx/run/board.h"
+#include "kernel/ptx/pass/explain.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/board.h"
 
 struct hed_cpu_source;
 

@@ -15,8 +15,8 @@
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
 #include "cli/snap/tree.h"
-#include "ptx/run/layout.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
 
 #define PID_MOST (1u << 22) /* the system has no larger ones */
 

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "locate/guest.h"
-#include "wire/window.h"
+#include "remote/wire/window.h"
 
 struct hed_doctor;
 

@@ -12,7 +12,7 @@
 #include "cli/probe.h"
 #include "core/cupti_files.h"
 #include "locate/driver.h"
-#include "sched/share.h"
+#include "share/sched/share.h"
 
 #define REPORTED_MAX 32 /* files in the way that are reported one by one */
 

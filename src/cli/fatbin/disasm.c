@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "fatbin/cubin.h"
-#include "sass/text.h"
+#include "kernel/fatbin/cubin.h"
+#include "kernel/sass/text.h"
 
 #define EXACT_ARCHS "sm_75 to sm_90"
 
@@ -49,7 +49,7 @@ print_line(void *arg, const char *line)
     puts(line);
 }
 
-/* Has the architecture the encoding that src/sass knows (EXACT_ARCHS)? */
+/* Has the architecture the encoding that src/kernel/sass knows (EXACT_ARCHS)? */
 static bool
 is_exact(struct hed_arch arch)
 {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fatbin/arch.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/find.h"
+#include "kernel/fatbin/arch.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/find.h"
 
 struct hed_arena;
 struct hed_buf;

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "fatbin/cubin.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/cubin.h"
+#include "kernel/fatbin/ptx_text.h"
 
 #define LINE_MAX_BYTES ((size_t)256 << 20) /* of JSON: an image with all its kernels */
 

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/trace/util.h"
-#include "sched/swap.h"
+#include "share/sched/swap.h"
 
 #define GET HED_CLI_GET
 #define OUTPUT_MAX (4u * 1024 * 1024)

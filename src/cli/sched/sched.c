@@ -1,7 +1,7 @@
 /* heddle sched: who shares a GPU with whom, and changing that while they run.
  *
  * There is no daemon to ask: the command looks at the shared memory where the programs meet
- * (sched/share.h), changes it under its lock, and decides anew, as any of them would.
+ * (share/sched/share.h), changes it under its lock, and decides anew, as any of them would.
  */
 #include "cli/sched/sched.h"
 

@@ -18,7 +18,7 @@
 #include "cli/snap/recover.h"
 #include "cli/snap/supervise.h"
 #include "cli/snap/tree.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
 
 #define USUAL_DIR "heddle-snapshots"
 #define USUAL_KEEP 3

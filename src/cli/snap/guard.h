@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "cli/snap/criu.h"
-#include "snap/store.h"
-#include "snap/talk.h"
+#include "move/file/store.h"
+#include "move/talk/talk.h"
 
 struct hed_snap_guard {
     int fd; /* -1: there is none */

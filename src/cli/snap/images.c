@@ -28,8 +28,8 @@
 #include "base/io.h"
 #include "base/str.h"
 #include "cli/snap/live.h"
-#include "snap/files.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/writer.h"
 
 #define NOTES "process"
 #define NOTES_MAX 65536u

@@ -18,8 +18,8 @@
 #include <sys/types.h>
 
 #include "cli/snap/criu.h"
-#include "snap/store.h"
-#include "snap/talk.h"
+#include "move/file/store.h"
+#include "move/talk/talk.h"
 
 struct hed_why;
 
@@ -95,7 +95,7 @@ int hed_snap_place_homes(struct hed_snap_folder *p, const struct hed_snap_reader
 /* What of a process is not in CRIU's images. Kept in the snapshot as text. */
 struct hed_snap_process {
     struct hed_criu_process criu;
-    char socket[HED_TALK_PATH_MAX]; /* where the program listens (snap/talk.h) */
+    char socket[HED_TALK_PATH_MAX]; /* where the program listens (move/talk/talk.h) */
     int criu_version;
     bool has_user; /* snapshots of before do not say it */
     uid_t user;    /* who started it */

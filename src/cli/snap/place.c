@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/live.h"
-#include "snap/files.h"
+#include "move/file/files.h"
 
 int
 hed_snap_place_open(const char *dir, bool make, struct hed_snap_folder *out, struct hed_why *why)

@@ -17,8 +17,8 @@
 #include "cli/snap/live.h"
 #include "cli/snap/private.h"
 #include "cli/snap/tails.h"
-#include "wire/link/link.h"
-#include "wire/transport.h"
+#include "remote/wire/link/link.h"
+#include "remote/wire/transport.h"
 
 #define HEAR_MS 1000 /* for a program that has connected to say what it wants */
 #define FIRST_PAUSE_NS (250 * HED_NS_PER_MS)

@@ -1,6 +1,6 @@
 /* heddle run --ckpt recover=N: a program that has lost its server goes on from its newest snapshot.
  *
- *              asks for help (snap/talk.h),
+ *              asks for help (move/talk/talk.h),
  *              or crashes and its server is gone         the server is there
  *     IDLE ───────────────────────────────────> WAITING ─────────────────────> killed, restored
  *      ▲                                           │                                 │
@@ -21,8 +21,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "snap/store.h"
-#include "snap/talk.h"
+#include "move/file/store.h"
+#include "move/talk/talk.h"
 
 struct hed_ckpt;
 struct hed_private_server;

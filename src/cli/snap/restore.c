@@ -15,7 +15,7 @@
 #include "cli/snap/private.h"
 #include "cli/snap/supervise.h"
 #include "core/config.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
 
 #define COPIES_MAX 1024
 

@@ -14,7 +14,7 @@
 #include "base/process.h"
 #include "base/str.h"
 #include "cli/snap/tree.h"
-#include "snap/talk.h"
+#include "move/talk/talk.h"
 
 /* Beside the program's socket, where only its user and root can write. */
 static bool

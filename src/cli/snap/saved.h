@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Before the program is ended. `socket` is where it listens (snap/talk.h), `file` the snapshot.
- * Does nothing if its parent is no heddle command. */
+/* Before the program is ended. `socket` is where it listens (move/talk/talk.h), `file` the
+ * snapshot. Does nothing if its parent is no heddle command. */
 void hed_saved_tell(const char *socket, pid_t pid, const char *file);
 
 /* After a child of ours has been killed: was it saved before? Forgets it. */

@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/group.h"
 #include "cli/snap/live.h"
-#include "snap/files.h"
+#include "move/file/files.h"
 
 static const struct hed_cli_group group = {
     .name = "snap",

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "snap/store.h"
+#include "move/file/store.h"
 
 int hed_cli_snap(int argc, char **argv);
 

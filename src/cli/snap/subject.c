@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/snap/live.h"
 #include "cli/snap/tree.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
 
 #define INFO_MS 10000 /* for an answer that stops nothing */
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "snap/files.h"
+#include "move/file/files.h"
 
 #define OTHERS_WRITE 022 /* bits of a mode */
 #define CLAIM_TRIES 100

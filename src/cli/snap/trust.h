@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "snap/reader.h"
+#include "move/file/reader.h"
 
 struct hed_why;
 

@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "cli/trace/link.h"
-#include "trace/activity.h"
-#include "trace/read.h"
-#include "trace/schema.h"
+#include "see/trace/activity.h"
+#include "see/trace/read.h"
+#include "see/trace/schema.h"
 
 /* When something ran. */
 struct span {

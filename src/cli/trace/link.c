@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "trace/activity.h"
-#include "trace/read.h"
+#include "see/trace/activity.h"
+#include "see/trace/read.h"
 
 static bool
 add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)

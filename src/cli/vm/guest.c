@@ -1,5 +1,5 @@
 /* The guests that servers of this user listen for: a socket for QEMU's vsock device, and a file in
- * /dev/shm for the window. See wire/window.h. */
+ * /dev/shm for the window. See remote/wire/window.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/window.h"
+#include "remote/wire/window.h"
 
 struct hed_buf;
 struct hed_why;

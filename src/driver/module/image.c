@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "driver/module/jit.h"
-#include "fatbin/cubin.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/file.h"
-#include "fatbin/image.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/cubin.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/fatbin/image.h"
+#include "kernel/fatbin/ptx_text.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

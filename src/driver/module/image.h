@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "driver/driver.h"
-#include "fatbin/bytes.h"
+#include "kernel/fatbin/bytes.h"
 
 struct hed_buf;
 struct hed_code;

@@ -2,7 +2,7 @@
  *
  * Options that tell a compiler how to optimise are checked and have no effect here: code is
  * compiled when a kernel first runs, always in the same way. The logs and the time are real. A
- * machine with a compiler of its own (backends/remote) gets all options.
+ * machine with a compiler of its own (remote/client) gets all options.
  */
 #pragma once
 

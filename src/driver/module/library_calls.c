@@ -9,8 +9,8 @@
 #include "driver/module/jit.h"
 #include "driver/module/library.h"
 #include "driver/module/module.h"
-#include "fatbin/file.h"
-#include "fatbin/image.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/fatbin/image.h"
 
 /* ---- loading --------------------------------------------------------------------------------- */
 

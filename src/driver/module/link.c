@@ -16,10 +16,10 @@
 #include "driver/module/jit.h"
 #include "driver/module/link_find.h"
 #include "driver/module/module.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/file.h"
-#include "fatbin/image.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/fatbin/image.h"
+#include "kernel/fatbin/ptx_text.h"
 
 #define INPUTS_MAX 4096
 

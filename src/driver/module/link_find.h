@@ -2,8 +2,8 @@
  * the handle table both have a struct hed_object. */
 #pragma once
 
-#include "fatbin/bytes.h"
 #include "gen/cuda_abi.h"
+#include "kernel/fatbin/bytes.h"
 
 /* Calls fn for each. The first failure ends the search and is returned. INVALID_IMAGE for a file
  * that cannot be searched. */

@@ -21,10 +21,10 @@
 #include "driver/module/jit.h"
 #include "driver/module/module.h"
 #include "driver/near/near.h"
-#include "fatbin/cubin.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/image.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/cubin.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/image.h"
+#include "kernel/fatbin/ptx_text.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

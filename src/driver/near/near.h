@@ -13,7 +13,7 @@
 #include "driver/machine.h"
 #include "driver/near/numbers.h"
 #include "driver/stream/stream.h"
-#include "fatbin/arch.h"
+#include "kernel/fatbin/arch.h"
 
 struct hed_condition;
 

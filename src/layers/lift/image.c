@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fatbin/cubin.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/file.h"
-#include "fatbin/image.h"
+#include "kernel/fatbin/cubin.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/file.h"
+#include "kernel/fatbin/image.h"
+#include "kernel/sass/lift.h"
 #include "layers/lift/lift.h"
-#include "sass/lift.h"
 
 #define IMAGE_MAX ((size_t)1 << 30) /* bytes of an image, unpacked, and of what is known about it */
 

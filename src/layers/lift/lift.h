@@ -2,7 +2,7 @@
  *
  *   a call that loads an image --image.c--> does the device run anything in it? then it goes on as
  *                                           it is
- *                              --image.c--> else the best machine code in it, lifted (src/sass)
+ * --image.c--> else the best machine code in it, lifted (src/kernel/sass)
  *                              --lift.c---> the same call with the text and the same options
  *
  * The driver compiles the text and never learns of the machine code. Nothing else in a program

@@ -35,7 +35,7 @@
 #include "core/layer.h"
 #include "gen/cuda_sets.h"
 #include "gen/nvml_sets.h"
-#include "meet/meet.h"
+#include "share/meet/meet.h"
 
 #define QUOTA_DEVICES 64
 #define QUOTA_SLOTS 256

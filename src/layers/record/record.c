@@ -1,10 +1,11 @@
 /* The record layer: calls are kept in a queue and made later. It is an adapter: it passes every
- * call to the engine (src/record), which takes it, answers it, or says that it must be made now. */
+ * call to the engine (src/share/record), which takes it, answers it, or says that it must be made
+ * now. */
 #include <string.h>
 
 #include "base/err.h"
 #include "core/config.h"
-#include "record/record.h"
+#include "share/record/record.h"
 
 static CUresult
 record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)

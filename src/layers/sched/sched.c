@@ -1,12 +1,12 @@
-/* The sched layer: programs share a GPU by a policy. An adapter: it tells the engine (src/sched)
- * what calls do, and the engine holds them. */
+/* The sched layer: programs share a GPU by a policy. An adapter: it tells the engine
+ * (src/share/sched) what calls do, and the engine holds them. */
 #include "layers/sched/sched.h"
 
 #include <unistd.h>
 
 #include "base/process.h"
 #include "core/config.h"
-#include "sched/swap.h"
+#include "share/sched/swap.h"
 
 static int
 sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)

@@ -1,10 +1,10 @@
 /* The sched layer's files: sched.c is the layer, calls.c what it does about calls, swap.c what it
  * does if there is no device memory, driver.c the functions that it lends to the engine
- * (sched/gate.h). */
+ * (share/sched/gate.h). */
 #pragma once
 
 #include "core/layer.h"
-#include "sched/gate.h"
+#include "share/sched/gate.h"
 
 /* calls.c */
 extern const struct hed_cuda_ops hed_sched_cuda;

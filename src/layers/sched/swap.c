@@ -1,6 +1,7 @@
 /* A call that takes device memory has found none: programs of lower priority leave it (swap=on).
  *
- *     the call: no memory ──> pick a program (sched/swap.h) ──> ask it to go out (snap/talk.h) ──┐
+ * the call: no memory ──> pick a program (share/sched/swap.h) ──> ask it to go out
+ * (move/talk/talk.h) ──┐
  *            ▲                                                                                   │
  *            └──────────────────────── make the call again <─────────────────────────────────────┘
  *
@@ -14,8 +15,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "layers/sched/sched.h"
-#include "sched/swap.h"
-#include "snap/talk.h"
+#include "move/talk/talk.h"
+#include "share/sched/swap.h"
 
 #define HOLD_MS 2000                /* how long a program may take to be between two calls */
 #define ANSWER_MS 120000            /* how long it may take to copy its memory, with that */

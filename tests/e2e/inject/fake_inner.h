@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "fake.h"
-#include "inject/cupti.h"
+#include "see/inject/cupti.h"
 
 #define FAKE_PUBLIC __attribute__((visibility("default")))
 #define FAKE_KERNEL_SIZE 216 /* bytes of CUPTI 13's record */

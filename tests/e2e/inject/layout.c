@@ -1,9 +1,9 @@
-/* Compares our description of CUPTI's structures (src/inject/cupti.h) with NVIDIA's headers. The
- * program does nothing: if something is wrong, it does not compile. */
+/* Compares our description of CUPTI's structures (src/see/inject/cupti.h) with NVIDIA's headers.
+ * The program does nothing: if something is wrong, it does not compile. */
 #include <cuda.h>
 #include <cupti.h>
 
-#include "inject/cupti.h"
+#include "see/inject/cupti.h"
 
 #define SAME(ours, a, theirs, b)                                                            \
     _Static_assert(offsetof(struct ours, a) == offsetof(theirs, b), #ours "." #a " moved"); \

@@ -5,7 +5,7 @@
 #include "conformance/conf.h"
 
 #define OK(call) CHECK_IS(call, CUDA_SUCCESS)
-#define PEN_BITS 45 /* ptx/run/abi.h */
+#define PEN_BITS 45 /* kernel/ptx/run/abi.h */
 
 /* look stores the addresses of what a kernel has; poke stores to an address. */
 static const char text[] =

@@ -113,7 +113,8 @@ class Words(Case):
         text = self.heddle("serve", "--help").stdout
         names = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE))
         names -= {"--status", "--json", "--list", "--evict", "--drain", "--to"}
-        with open(os.path.join(SOURCE, "src/server/listener/options.c"), encoding="utf-8") as f:
+        path = os.path.join(SOURCE, "src/remote/server/listener/options.c")
+        with open(path, encoding="utf-8") as f:
             known = set(re.findall(r'^    \{"([a-z-]+)", (?:true|false), take_', f.read(),
                                    re.MULTILINE))
         self.assertEqual(names, {"--" + n for n in known})

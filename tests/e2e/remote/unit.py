@@ -2,7 +2,7 @@
 """The unit heddled.service: systemd finds no mistake in it, it exposes little, and a server works
 with what it leaves of capabilities and system calls. No systemd has to run here.
 
-    HED_BUILD=build/dev HED_UNIT=build/dev/src/server/heddled.service unit.py [Case.test...]
+    HED_BUILD=build/dev HED_UNIT=build/dev/src/remote/server/heddled.service unit.py [Case.test...]
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 /* A program that plays the part of one with a remote GPU, without a GPU, a server or heddle's
- * driver: it listens for `heddle snap` (snap/talk.h) and keeps "device memory" that is gone while
- * it has no server. So the command and CRIU can be tested by themselves.
+ * driver: it listens for `heddle snap` (move/talk/talk.h) and keeps "device memory" that is gone
+ * while it has no server. So the command and CRIU can be tested by themselves.
  *
  *     actor LOG [WORD...]
  *
@@ -29,9 +29,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "snap/files.h"
-#include "snap/talk.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/writer.h"
+#include "move/talk/talk.h"
 
 #define MEMORY (5u << 20)
 #define STATIC (4u << 20) /* of these do not change */

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "snap/files.h"
-#include "snap/talk.h"
-#include "snap/writer.h"
+#include "move/file/files.h"
+#include "move/file/writer.h"
+#include "move/talk/talk.h"
 
 static unsigned
 kind_of(const char *name)

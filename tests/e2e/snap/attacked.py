@@ -23,7 +23,7 @@ from moves import ASK, BUILD, Program, Servers, until  # noqa: E402
 
 INFO, CAPTURE, SHADOW, CONTINUE, ATTACH, OUT, IN, MOVE, PAUSE, RESUME = range(1, 11)
 FDS_MAX = 160
-HEADER = Path(__file__).resolve().parents[3] / "src/snap/talk.h"
+HEADER = Path(__file__).resolve().parents[3] / "src/move/talk/talk.h"
 VERSION, LAST = (int(re.search(name + r" (\d+)", HEADER.read_text())[1])
                  for name in ("HED_TALK_VERSION", "HED_TALK_KIND_LAST"))
 LEFT = 100  # connections: more than may wait

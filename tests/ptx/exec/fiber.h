@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #include "base/err.h"
-#include "ptx/run/abi.h"
+#include "kernel/ptx/run/abi.h"
 
 #define FIBER_STACK (1u << 20) /* bytes; local memory of recursions lies there */
 

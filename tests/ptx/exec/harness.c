@@ -10,13 +10,13 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "kernel/ptx/interp/interp.h"
+#include "kernel/ptx/run/features.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/run/load.h"
+#include "kernel/ptx/run/warp.h"
+#include "kernel/ptx/text/parse.h"
 #include "ptx/exec/fiber.h"
-#include "ptx/interp/interp.h"
-#include "ptx/run/features.h"
-#include "ptx/run/layout.h"
-#include "ptx/run/load.h"
-#include "ptx/run/warp.h"
-#include "ptx/text/parse.h"
 
 #define SHARED_BYTES (1u << 20)
 #define MEMORY_BYTES (16u << 20) /* of a strand, for the baseline tier */

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "ptx/lower/compile.h"
-#include "ptx/ptx.h"
-#include "ptx/run/abi.h"
+#include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/abi.h"
 
 /* What runs a kernel. The baseline tier compiles nothing. */
 enum exec_tier { EXEC_BASELINE, EXEC_COMPILED };

@@ -20,14 +20,14 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/lower/compile.h"
-#include "ptx/pass/flow.h"
-#include "ptx/pass/show.h"
-#include "ptx/pass/ssa.h"
-#include "ptx/pass/uniform.h"
-#include "ptx/ptx.h"
-#include "ptx/run/features.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/pass/flow.h"
+#include "kernel/ptx/pass/show.h"
+#include "kernel/ptx/pass/ssa.h"
+#include "kernel/ptx/pass/uniform.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/features.h"
+#include "kernel/ptx/text/parse.h"
 
 struct totals {
     unsigned good, refused, bad;

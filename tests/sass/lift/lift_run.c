@@ -18,8 +18,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "kernel/sass/lift.h"
 #include "ptx/exec/harness.h"
-#include "sass/lift.h"
 
 #define WORDS 16384u
 #define MORE 8185u /* as many as CUDA allows */

@@ -1,6 +1,6 @@
 /* Compilers are processes of their own: whatever becomes of one, the program's results are right,
  * and the next kernel finds a fresh one. In debug builds, a kernel's name makes a compiler fail
- * (ptx/lower/serve.c). Needs the compiler, which HED_COMPILER names. */
+ * (kernel/ptx/lower/serve.c). Needs the compiler, which HED_COMPILER names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,9 +11,9 @@
 
 #include "backends/cpu/start.h"
 #include "base/buf.h"
-#include "foreman/message.h"
 #include "harness/settle.h"
-#include "ptx/run/abi.h"
+#include "kernel/foreman/message.h"
+#include "kernel/ptx/run/abi.h"
 #include "unit/cpu/compiled.h"
 
 /* A kernel that writes its threads' numbers. */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "backends/cpu/cpu.h"
-#include "sass/lift.h"
+#include "kernel/sass/lift.h"
 #include "unit/sass/cubin_make.h"
 
 #define THREADS 8

@@ -2,7 +2,7 @@
  * cached and run. Needs the compiler, which HED_COMPILER names. */
 #include <elf.h>
 
-#include "fatbin/elf.h"
+#include "kernel/fatbin/elf.h"
 #include "unit/cpu/compiled.h"
 #include "unit/fatbin/make.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "driver/memory/array.h"
-#include "ptx/words.h"
+#include "kernel/ptx/words.h"
 
 static const struct hed_ptx_grid grid;
 static struct hed_grid running; /* has not failed */

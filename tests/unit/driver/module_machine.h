@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "fatbin/ptx_text.h"
 #include "harness/unit.h"
+#include "kernel/fatbin/ptx_text.h"
 #include "unit/driver/fake.h"
 
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)

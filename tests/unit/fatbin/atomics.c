@@ -1,6 +1,6 @@
 /* Tests of fatbin/atomics: system-wide atomics are found in PTX and in machine code. */
-#include "fatbin/atomics.h"
-#include "fatbin/elf.h"
+#include "kernel/fatbin/atomics.h"
+#include "kernel/fatbin/elf.h"
 #include "unit/fatbin/make.h"
 
 static bool

@@ -1,7 +1,7 @@
 /* Tests of fatbin/cubin: kernels have the parameters that the source declares. */
 #include "unit/fatbin/make.h"
 
-#include "fatbin/cubin.h"
+#include "kernel/fatbin/cubin.h"
 
 static struct hed_arena arena;
 static struct hed_cubin c;

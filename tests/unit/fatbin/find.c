@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fatbin/find.h"
-#include "fatbin/image.h"
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/find.h"
+#include "kernel/fatbin/image.h"
+#include "kernel/fatbin/ptx_text.h"
 
 /* Returns how many are found. *r receives the last result, *last the last image found. */
 static int

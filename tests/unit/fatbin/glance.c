@@ -1,5 +1,5 @@
 /* Tests of fatbin/ptx_text: kernels and their parameters, without parsing all of the PTX. */
-#include "fatbin/ptx_text.h"
+#include "kernel/fatbin/ptx_text.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Tests of fatbin/imports: functions that code calls and does not contain. */
-#include "fatbin/imports.h"
+#include "kernel/fatbin/imports.h"
 #include "unit/fatbin/make.h"
 
 static bool

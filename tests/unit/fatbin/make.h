@@ -5,9 +5,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "fatbin/fatbin.h"
-#include "fatbin/file.h"
 #include "harness/unit.h"
+#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin/file.h"
 
 /* Maps a file of the corpora. Mappings last as long as the process. */
 static inline struct hed_bytes

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "core/config.h"
 #include "core/layer.h"
-#include "fatbin/image.h"
+#include "kernel/fatbin/image.h"
 #include "layers/lift/lift.h"
 #include "unit/fatbin/make.h"
 

@@ -9,9 +9,9 @@
 #include "core/layer.h"
 #include "core/session.h"
 #include "layers/layers.h"
-#include "trace/format.h"
-#include "trace/read.h"
-#include "trace/writer.h"
+#include "see/trace/format.h"
+#include "see/trace/read.h"
+#include "see/trace/writer.h"
 
 static struct hed_config config; /* large */
 static struct hed_layer *top;

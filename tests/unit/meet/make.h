@@ -9,7 +9,7 @@
 
 #include "base/meeting.h"
 #include "harness/unit.h"
-#include "meet/meet.h"
+#include "share/meet/meet.h"
 
 static const struct hed_meet_shape meet_shape = {0x51544d31, 256, 128, 80};
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "kernel/ptx/run/warp.h"
 #include "ptx/exec/harness.h"
-#include "ptx/run/warp.h"
 
 #define THREADS 64
 

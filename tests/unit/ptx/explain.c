@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "ptx/pass/explain.h"
-#include "ptx/run/board.h"
-#include "ptx/run/layout.h"
-#include "ptx/text/parse.h"
+#include "kernel/ptx/pass/explain.h"
+#include "kernel/ptx/run/board.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
 
 #define HEAD                                                                    \
     ".version 8.0\n.target sm_80\n.address_size 64\n"                           \

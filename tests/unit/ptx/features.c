@@ -1,5 +1,5 @@
 /* Which instructions LLVM may use, for processors that need not be this one. */
-#include "ptx/run/features.h"
+#include "kernel/ptx/run/features.h"
 #include <stdlib.h>
 
 #include "harness/unit.h"

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "ptx/ptx.h"
-#include "ptx/run/abi.h"
-#include "ptx/run/group.h"
-#include "ptx/run/small_float.h"
-#include "ptx/words.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/group.h"
+#include "kernel/ptx/run/small_float.h"
+#include "kernel/ptx/words.h"
 
 typedef unsigned __int128 u128;
 typedef __int128 i128;

@@ -1,7 +1,7 @@
 /* Tests of ptx/lex: texts and the tokens that they consist of. */
 #include "harness/unit.h"
 
-#include "ptx/text/lex.h"
+#include "kernel/ptx/text/lex.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,5 +1,5 @@
 /* Tests of loading object files: they are relocated and protected, and bad ones are refused. */
-#include "ptx/run/load.h"
+#include "kernel/ptx/run/load.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "harness/unit.h"
-#include "ptx/run/reloc.h"
+#include "kernel/ptx/run/reloc.h"
 
 static uint32_t
 outside(uint32_t x)

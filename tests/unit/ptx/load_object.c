@@ -2,7 +2,7 @@
  * kinds of calls and data that the loader must relocate. It is never linked into anything. */
 #include <stdint.h>
 
-#include "ptx/run/abi.h"
+#include "kernel/ptx/run/abi.h"
 
 extern uint32_t load_outside(uint32_t x);
 extern uint32_t load_other(uint32_t x);

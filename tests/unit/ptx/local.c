@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/ptx/pass/flow.h"
+#include "kernel/ptx/pass/local.h"
+#include "kernel/ptx/pass/ssa.h"
 #include "ptx/exec/harness.h"
-#include "ptx/pass/flow.h"
-#include "ptx/pass/local.h"
-#include "ptx/pass/ssa.h"
 
 #define WORDS 4096
 /* %r1: the thread's number in the grid; %rd1: in; %rd2: out; %rd3: its word in out; %r2: its word

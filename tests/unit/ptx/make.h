@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "ptx/text/print.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/ptx/text/print.h"
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 

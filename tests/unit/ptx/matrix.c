@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
+#include "kernel/ptx/run/group.h"
+#include "kernel/ptx/run/small_float.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/ptx/words.h"
 #include "ptx/exec/harness.h"
-#include "ptx/run/group.h"
-#include "ptx/run/small_float.h"
-#include "ptx/text/parse.h"
-#include "ptx/words.h"
 
 #define LANES 32
 /* Vectors of 16 bytes are read from and written to what the tests pass. */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/ptx/pass/guess.h"
+#include "kernel/ptx/pass/solo.h"
+#include "kernel/ptx/text/parse.h"
 #include "ptx/exec/harness.h"
-#include "ptx/pass/guess.h"
-#include "ptx/pass/solo.h"
-#include "ptx/text/parse.h"
 
 #define WORDS 4096
 

@@ -14,7 +14,7 @@
 #include "core/layer.h"
 #include "core/session.h"
 #include "layers/layers.h"
-#include "record/engine.h"
+#include "share/record/engine.h"
 
 #define LOG_MAX 20000
 #define CONTEXT ((CUcontext)0xc0)

@@ -1,5 +1,5 @@
 /* The hold: calls wait while it is closed, and it closes only when none is under way. */
-#include "backends/remote/snap/hold.h"
+#include "move/session/hold.h"
 
 #include <pthread.h>
 

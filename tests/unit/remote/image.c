@@ -1,5 +1,5 @@
 /* Which parts of an image are sent to a worker. */
-#include "backends/remote/code.h"
+#include "remote/client/code.h"
 #include "unit/fatbin/make.h"
 
 #define BIT HED_FATBIN_64BIT

@@ -1,5 +1,5 @@
 /* The table of what memory a worker has. */
-#include "backends/remote/memory.h"
+#include "remote/client/memory.h"
 
 #include <stdlib.h>
 

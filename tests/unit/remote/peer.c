@@ -1,8 +1,8 @@
 /* The stand-in of peer.h. */
 #include "unit/remote/peer.h"
 
-#include "backends/remote/remote.h"
 #include "driver/memory/array.h"
+#include "remote/client/remote.h"
 
 static const struct peer *peer; /* of the running test */
 

@@ -1,4 +1,4 @@
-/* A stand-in for the worker and for the files of backends/remote that send messages.
+/* A stand-in for the worker and for the files of remote/client that send messages.
  *
  * The tests' machine is the remote one; machine.c, queue.c, route.c, exec.c and object.c are the
  * real files. A test gets what those would have sent through the functions of its struct peer, and
@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "backends/remote/queue.h"
+#include "remote/client/queue.h"
 #include "unit/driver/fake.h"
 
 struct peer {

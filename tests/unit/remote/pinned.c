@@ -1,11 +1,11 @@
 /* Pinned memory at a twin: what it is told, and when. */
-#include "backends/remote/memory.h"
+#include "remote/client/memory.h"
 
 #include <stdlib.h>
 
-#include "backends/remote/snap/twin.h"
 #include "base/err.h"
 #include "harness/unit.h"
+#include "move/session/twin.h"
 
 #define UNIT ((uint64_t)2 << 20)
 

@@ -1,9 +1,9 @@
 /* Tests of the rules by which a program obeys its server. */
 #include "harness/unit.h"
 
-#include "backends/remote/snap/orders.h"
 #include "base/err.h"
-#include "wire/transport.h"
+#include "move/session/orders.h"
+#include "remote/wire/transport.h"
 
 #define OWN 1000
 #define OTHER 1001

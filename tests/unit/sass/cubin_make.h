@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "fatbin/elf.h"
 #include "harness/unit.h"
+#include "kernel/fatbin/elf.h"
 
 #define MAKE_SECTIONS 16
 #define MAKE_CEILING ((size_t)64 << 20)

@@ -1,5 +1,5 @@
-/* Tests of sass/lift: which fetches from textures and which accesses to surfaces are lifted, and
- * that all others are refused.
+/* Tests of kernel/sass/lift: which fetches from textures and which accesses to surfaces are lifted,
+ * and that all others are refused.
  */
 #include "unit/sass/lift_case.h"
 

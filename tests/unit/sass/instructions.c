@@ -1,7 +1,7 @@
 /* Tests of sass: instructions of every family print as nvdisasm prints them. rows.inc has code that
  * ptxas made from kernels written for this test, and the text of nvdisasm.
  */
-#include "sass/sass.h"
+#include "kernel/sass/sass.h"
 
 #include "base/buf.h"
 #include "base/err.h"

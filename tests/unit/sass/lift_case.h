@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/arena.h"
-#include "ptx/ptx.h"
-#include "ptx/text/parse.h"
-#include "sass/lift.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/text/parse.h"
+#include "kernel/sass/lift.h"
 #include "unit/sass/cubin_make.h"
 
 #define CASE_TEXT_MAX ((size_t)256 << 20)

@@ -1,5 +1,5 @@
-/* Tests of sass/lift with calls of functions in other sections: what a linker has left to the
- * driver, as it should be and as nobody would write it who means well.
+/* Tests of kernel/sass/lift with calls of functions in other sections: what a linker has left to
+ * the driver, as it should be and as nobody would write it who means well.
  */
 #include <stdlib.h>
 

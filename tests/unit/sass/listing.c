@@ -1,7 +1,7 @@
 /* Tests of sass/text: the sections of a cubin and their listing. The cubins are those of the fuzz
  * corpus.
  */
-#include "sass/text.h"
+#include "kernel/sass/text.h"
 
 #include "unit/fatbin/make.h"
 

@@ -1,5 +1,5 @@
-/* Tests of sass/lift with cubins that nobody would make who means well: their names, parameters and
- * variables. What takes too long runs into the limit of the test.
+/* Tests of kernel/sass/lift with cubins that nobody would make who means well: their names,
+ * parameters and variables. What takes too long runs into the limit of the test.
  */
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 #include "core/layer.h"
 #include "harness/meeting.h"
 #include "layers/layers.h"
-#include "sched/gate.h"
+#include "share/sched/gate.h"
 
 #define EVENTS 256
 #define STREAMS 6

@@ -2,7 +2,7 @@
  * about it. Clients of one process stand for processes: the tests change their numbers. */
 #include "unit/sched/make.h"
 
-#include "sched/swap.h"
+#include "share/sched/swap.h"
 
 #define OWN 1000 /* the process that needs memory */
 

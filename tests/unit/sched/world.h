@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "sched/policy.h"
-#include "sched/share.h"
+#include "share/sched/policy.h"
+#include "share/sched/share.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -62,7 +62,7 @@ make_world(struct world *w, const char *policy, size_t count)
     }
 }
 
-/* Asks the policy as sched/decide.c does. */
+/* Asks the policy as share/sched/decide.c does. */
 static void
 ask_policy(struct world *w)
 {
@@ -83,7 +83,7 @@ ask_policy(struct world *w)
     w->decisions++;
 }
 
-/* Would the gate (sched/gate.c) let the client put one more piece on the GPU? */
+/* Would the gate (share/sched/gate.c) let the client put one more piece on the GPU? */
 static bool
 may_put_work(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
 {
@@ -124,8 +124,8 @@ put_work(struct world *w, size_t i)
         c->waits_since = now;
 }
 
-/* The same for a client with gaps. As in sched/decide.c, it counts as working for a moment after
- * its work has ended, so that a short gap is not seen. */
+/* The same for a client with gaps. As in share/sched/decide.c, it counts as working for a moment
+ * after its work has ended, so that a short gap is not seen. */
 static bool
 begin_or_end_after_gap(struct world *w, size_t i)
 {

@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "server/gate/gate.h"
-#include "server/listener/listener.h"
-#include "server/status.h"
-#include "wire/link/link.h"
+#include "remote/server/gate/gate.h"
+#include "remote/server/listener/listener.h"
+#include "remote/server/status.h"
+#include "remote/wire/link/link.h"
 
 static struct hed_server_options options;
 

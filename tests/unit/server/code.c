@@ -1,12 +1,12 @@
 /* Tests of the worker's handlers for code and launches: bodies that make no sense. */
-#include "server/worker/code.h"
+#include "remote/server/worker/code.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "harness/unit.h"
-#include "server/worker/worker.h"
-#include "wire/code.h"
+#include "remote/server/worker/worker.h"
+#include "remote/wire/code.h"
 
 static int launches;
 static size_t launched_bytes;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "server/worker/code.h"
-#include "server/worker/graph.h"
-#include "server/worker/memory.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/code.h"
+#include "remote/server/worker/graph.h"
+#include "remote/server/worker/memory.h"
+#include "remote/server/worker/worker.h"
 
 #define NAME(kind, n) ((uint64_t)(kind) << 56 | UINT64_C(1) << 32 | (n))
 #define GRAPH NAME(8, 1)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/worker/copy.h"
-#include "server/worker/worker.h"
-#include "wire/channel/channel.h"
-#include "wire/channel/ops.h"
+#include "remote/server/worker/copy.h"
+#include "remote/server/worker/worker.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/channel/ops.h"
 
 #define BYTES 64u
 

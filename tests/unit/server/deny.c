@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/gate/gate.h"
+#include "remote/server/gate/gate.h"
 
 #define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" /* 63 characters */
 #define PRINT "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/sandbox/group.h"
+#include "remote/server/sandbox/group.h"
 
 #define SERVICE "/sys/fs/cgroup/system.slice/heddled.service"
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/listener/listener.h"
-#include "server/vm/bridge.h"
+#include "remote/server/listener/listener.h"
+#include "remote/server/vm/bridge.h"
 
 #define WINDOW (UINT64_C(32) << 20)
 #define AT_ONCE (UINT64_C(4) << 20) /* bytes that the listener frees in one round */

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/worker.h"
 
 #define STREAM UINT64_C(0x0200000100000001)
 #define REAL ((CUstream)(uintptr_t)0x5000)

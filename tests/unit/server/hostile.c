@@ -11,8 +11,8 @@
 #include "fuzz/worker_play.h"
 #include "gen/cuda_calls.h"
 #include "gen/cuda_wire.h"
-#include "server/worker/code.h"
-#include "server/worker/memory.h"
+#include "remote/server/worker/code.h"
+#include "remote/server/worker/memory.h"
 
 static _Alignas(16) uint8_t bytes[HED_MSG_MAX];
 static const uint8_t no_bulk[1];

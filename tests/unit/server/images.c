@@ -1,5 +1,5 @@
 /* Tests of server/worker/images: images are stored by their contents, and by nothing else. */
-#include "server/worker/images.h"
+#include "remote/server/worker/images.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* Tests of server/worker/intact: everything is found that would lead a driver out of an image. */
-#include "server/worker/intact.h"
+#include "remote/server/worker/intact.h"
 #include "unit/fatbin/make.h"
 
 static bool

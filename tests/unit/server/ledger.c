@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/desk.h"
-#include "server/listener/listener.h"
+#include "remote/server/desk.h"
+#include "remote/server/listener/listener.h"
 
 #define MIB (UINT64_C(1) << 20)
 

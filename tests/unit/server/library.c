@@ -1,13 +1,13 @@
 /* Tests of how the worker loads and links, on a driver that compiles late, as NVIDIA's does. */
-#include "server/worker/library.h"
+#include "remote/server/worker/library.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "harness/unit.h"
-#include "server/worker/images.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/images.h"
+#include "remote/server/worker/worker.h"
 
 #define LIBRARY ((CUlibrary)(uintptr_t)7)
 #define LINKER ((CUlinkState)(uintptr_t)9)

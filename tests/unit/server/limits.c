@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "server/listener/listener.h"
+#include "remote/server/listener/listener.h"
 
 #define MS UINT64_C(1000000)
 

@@ -1,10 +1,10 @@
 /* Tests of programs that were linked from parts (-rdc=true), from the client's image to what the
  * worker's driver gets. */
-#include "server/worker/linked.h"
+#include "remote/server/worker/linked.h"
 
-#include "backends/remote/code.h"
-#include "fatbin/image.h"
-#include "server/worker/intact.h"
+#include "kernel/fatbin/image.h"
+#include "remote/client/code.h"
+#include "remote/server/worker/intact.h"
 #include "unit/fatbin/make.h"
 
 #define BIT HED_FATBIN_64BIT

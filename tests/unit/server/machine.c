@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
-#include "server/listener/listener.h"
+#include "remote/server/listener/listener.h"
 
 #define GIB (UINT64_C(1) << 30)
 

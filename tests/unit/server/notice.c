@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/listener/ledger.h"
-#include "server/notice.h"
-#include "server/worker/worker.h"
+#include "remote/server/listener/ledger.h"
+#include "remote/server/notice.h"
+#include "remote/server/worker/worker.h"
 
 static void
 ledger_counts_its_changes(void **state)

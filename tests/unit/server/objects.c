@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "server/worker/code.h"
-#include "server/worker/memory.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/code.h"
+#include "remote/server/worker/memory.h"
+#include "remote/server/worker/worker.h"
 
 #define BASE UINT64_C(0x200000000000)
 #define SHARE UINT64_C(0x10000000)

@@ -1,8 +1,8 @@
 /* Tests of the pieces of a guest's window: whoever asks for what, a worker has only its own. */
 #include "harness/unit.h"
 
-#include "server/listener/pieces.h"
-#include "wire/window.h"
+#include "remote/server/listener/pieces.h"
+#include "remote/wire/window.h"
 
 #define UNIT HED_WINDOW_UNIT
 

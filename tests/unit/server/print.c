@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "server/worker/worker.h"
-#include "wire/channel/channel.h"
-#include "wire/channel/ops.h"
+#include "remote/server/worker/worker.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/channel/ops.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -1,5 +1,5 @@
 /* Tests of server/worker/required: the block sizes that PTX requires of kernels. */
-#include "server/worker/required.h"
+#include "remote/server/worker/required.h"
 
 #include "harness/unit.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "server/listener/listener.h"
+#include "remote/server/listener/listener.h"
 
 #define KIB 1024
 

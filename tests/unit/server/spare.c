@@ -1,6 +1,6 @@
 /* Tests of the context that a spare worker has before its client: what becomes of it. */
 #include "harness/unit.h"
-#include "server/worker/worker.h"
+#include "remote/server/worker/worker.h"
 
 static struct {
     int refs; /* of the primary context of device 0 */

@@ -1,7 +1,7 @@
 /* Tests of damage: whatever byte of a snapshot changes, and wherever it is cut, it is found. */
 #include "unit/snap/made.h"
 
-#include "snap/format.h"
+#include "move/file/format.h"
 
 static struct hed_why why;
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "snap/files.h"
+#include "move/file/files.h"
 
 #define DISK_FOLDER 1000 /* its descriptor */
 

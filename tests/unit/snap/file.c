@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "snap/format.h"
+#include "move/file/format.h"
 
 static struct hed_why why;
 

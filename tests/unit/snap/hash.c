@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snap/hash.h"
+#include "move/file/hash.h"
 
 #define BYTES (3 * HED_SNAP_STRIPE)
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "move/file/hash.h"
 #include "ptx/exec/harness.h"
-#include "snap/hash.h"
 
 #define COUNT 10
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "snap/reader.h"
-#include "snap/store.h"
-#include "snap/writer.h"
+#include "move/file/reader.h"
+#include "move/file/store.h"
+#include "move/file/writer.h"
 #include "unit/snap/disk.h"
 
 #define PIECE 4096u /* bytes of a chunk */

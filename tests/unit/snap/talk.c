@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "base/meeting.h"
-#include "snap/talk.h"
+#include "move/talk/talk.h"
 
 static char folder[64]; /* where the processes of this test meet */
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "trace/activity.h"
-#include "trace/call.h"
-#include "trace/print.h"
+#include "see/trace/activity.h"
+#include "see/trace/call.h"
+#include "see/trace/print.h"
 #include "unit/trace/make.h"
 #include "unit/trace/written.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "trace/clock.h"
-#include "trace/format.h"
+#include "see/trace/clock.h"
+#include "see/trace/format.h"
 #include "unit/trace/written.h"
 
 #define MS HED_NS_PER_MS

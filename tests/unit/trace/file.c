@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "trace/read.h"
-#include "trace/write.h"
+#include "see/trace/read.h"
+#include "see/trace/write.h"
 #include "unit/trace/written.h"
 
 static void

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "trace/format.h"
+#include "see/trace/format.h"
 
 struct make {
     uint8_t file[65536];

@@ -3,8 +3,8 @@
 #include "harness/unit.h"
 
 #include "base/buf.h"
-#include "trace/print.h"
-#include "trace/read.h"
+#include "see/trace/print.h"
+#include "see/trace/read.h"
 #include "unit/trace/make.h"
 
 static struct make m;

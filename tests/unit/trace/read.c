@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "trace/read.h"
-#include "trace/schema.h"
+#include "see/trace/read.h"
+#include "see/trace/schema.h"
 #include "unit/trace/make.h"
 
 static struct make m;

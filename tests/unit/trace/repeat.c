@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 
 #include "gen/cuda_calls.h"
-#include "trace/call.h"
-#include "trace/record.h"
-#include "trace/repeat.h"
-#include "trace/writer.h"
+#include "see/trace/call.h"
+#include "see/trace/record.h"
+#include "see/trace/repeat.h"
+#include "see/trace/writer.h"
 #include "unit/trace/written.h"
 
 static void

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "trace/ring.h"
+#include "see/trace/ring.h"
 
 /* A record holds its size, its number, and bytes that follow from both. */
 #define RECORD_MIN 8

@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "gen/cuda_names.h"
 #include "gen/nvml_names.h"
-#include "trace/schema.h"
+#include "see/trace/schema.h"
 
 static struct hed_arena arena;
 

@@ -13,9 +13,9 @@
 
 #include "base/err.h"
 #include "harness/settle.h"
-#include "trace/format.h"
-#include "trace/read.h"
-#include "trace/write.h"
+#include "see/trace/format.h"
+#include "see/trace/read.h"
+#include "see/trace/write.h"
 #include "unit/trace/written.h"
 
 /* ---- threads --------------------------------------------------------------------------------- */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "trace/format.h"
-#include "trace/read.h"
-#include "trace/write.h"
+#include "see/trace/format.h"
+#include "see/trace/read.h"
+#include "see/trace/write.h"
 
 static const char schema[] = "api test result\ncall 1 one i:n:u64 i:data:b\n";
 static const char *const schemas[] = {schema, NULL};

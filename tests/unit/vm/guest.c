@@ -14,9 +14,9 @@
 
 #include "base/err.h"
 #include "harness/patience.h"
-#include "server/sandbox/sandbox.h"
+#include "remote/server/sandbox/sandbox.h"
+#include "remote/wire/conn.h"
 #include "unit/vm/must.h"
-#include "wire/conn.h"
 
 /* A sanitizer's shadow is private memory, too. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "server/vm/bridge.h"
-#include "server/vm/vhost.h"
-#include "server/vm/vsock.h"
+#include "remote/server/vm/bridge.h"
+#include "remote/server/vm/vhost.h"
+#include "remote/server/vm/vsock.h"
 
 #define GUEST_RAM (16u << 20)
 #define GUEST_BASE UINT64_C(0x40000000)     /* physical address of it */

@@ -3,7 +3,7 @@
 #include "harness/unit.h"
 
 #include "base/err.h"
-#include "wire/transport.h"
+#include "remote/wire/transport.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

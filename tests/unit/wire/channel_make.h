@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "wire/channel/channel.h"
-#include "wire/channel/shm.h"
-#include "wire/window.h"
+#include "remote/wire/channel/channel.h"
+#include "remote/wire/channel/shm.h"
+#include "remote/wire/window.h"
 
 enum over { OVER_SHM, OVER_WINDOW, OVER_UNIX, OVER_TCP, OVERS };
 

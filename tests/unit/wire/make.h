@@ -14,11 +14,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "wire/conn.h"
-#include "wire/link/link.h"
-#include "wire/socket.h"
-#include "wire/transport.h"
-#include "wire/wire.h"
+#include "remote/wire/conn.h"
+#include "remote/wire/link/link.h"
+#include "remote/wire/socket.h"
+#include "remote/wire/transport.h"
+#include "remote/wire/wire.h"
 
 static const struct hed_tls insecure = {.insecure = true};
 static const struct hed_preface preface = {.magic = HED_PREFACE_MAGIC, .kind = HED_PREFACE_NEW};

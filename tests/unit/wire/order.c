@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "wire/order.h"
-#include "wire/wire.h"
+#include "remote/wire/order.h"
+#include "remote/wire/wire.h"
 
 static struct hed_order
 good_order(void)

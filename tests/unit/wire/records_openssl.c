@@ -3,7 +3,7 @@
 
 #include <openssl/ssl.h>
 
-#include "wire/tls/cert.h"
+#include "remote/wire/tls/cert.h"
 
 static int
 setup(void **state)

@@ -14,9 +14,9 @@
 #include "gen/nvml_names.h"
 #include "gen/nvml_wire.h"
 #include "harness/fill.h"
-#include "trace/print.h"
-#include "trace/read.h"
-#include "trace/write.h"
+#include "see/trace/print.h"
+#include "see/trace/read.h"
+#include "see/trace/write.h"
 
 #define ROUNDS 6
 

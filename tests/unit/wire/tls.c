@@ -1,5 +1,5 @@
 /* Tests of TLS: which peers are accepted, which are refused and told why, and that bytes under TLS
- * are as robust as bytes without. The certificates are made here, by wire/tls/cert.h.
+ * are as robust as bytes without. The certificates are made here, by remote/wire/tls/cert.h.
  */
 #include "unit/wire/make.h"
 
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
-#include "wire/tls/cert.h"
+#include "remote/wire/tls/cert.h"
 
 #ifdef HED_HAVE_OPENSSL
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/relax.h"
-#include "wire/channel/wait.h"
+#include "remote/wire/channel/wait.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)

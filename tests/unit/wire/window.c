@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "wire/channel/bell.h"
-#include "wire/transport.h"
+#include "remote/wire/channel/bell.h"
+#include "remote/wire/transport.h"
 
 struct place { /* as channel/window.c sends it */
     uint64_t offset, size;

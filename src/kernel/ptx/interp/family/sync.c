@@ -1,0 +1,504 @@
+/* Barriers of a block, and operations among the lanes of a warp.
+ *
+ * All of them meet first: the running lanes wait for the others that take part. The values of the
+ * lanes are in their registers, so nothing else has to be kept while they wait. What they do then
+ * is a function of its own (act_on_...), which join.c calls too, for lanes that come to the
+ * operation at different steps.
+ */
+#include "kernel/ptx/interp/family.h"
+#include "kernel/ptx/interp/join.h"
+#include "kernel/ptx/interp/lanes.h"
+#include "kernel/ptx/run/warp.h"
+
+/* Of e: the operation has a mask, whose place is in imm. The old forms have none, and wait for no
+ * lane. */
+#define HAS_MASK 256u
+
+/* All lanes that any of the running lanes wants to meet. */
+static uint32_t
+lanes_wanted(const struct interp_warp *w, const struct interp_step *s)
+{
+    const uint32_t *masks = interp_at(w, (uint32_t)s->imm);
+    uint32_t all = 0;
+
+    if (!(s->e & HAS_MASK))
+        return 0;
+    MASKED_LANES(w->active, lane)
+    all |= masks[lane];
+    return all;
+}
+
+/* Meets the lanes of the mask. False if the running lanes are parked. */
+static inline bool
+meet_members(struct interp_warp *w, const struct interp_step *s)
+{
+    return w->active == w->live || hed_interp_meet(w, s, lanes_wanted(w, s));
+}
+
+/* The mask of each lane, or the running lanes. */
+static const uint32_t *
+member_masks(const struct interp_warp *w, const struct interp_step *s, uint32_t *room)
+{
+    if (s->e & HAS_MASK)
+        return interp_at(w, (uint32_t)s->imm);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        room[i] = w->active;
+    return room;
+}
+
+static void
+write_words(const struct interp_warp *w, uint32_t place, const uint32_t *words)
+{
+    interp_merge(interp_at(w, place), words, w->write, 4);
+}
+
+#define WARP_STEP(name, act)           \
+    static INTERP_STEP(name)           \
+    {                                  \
+        if (!meet_members(w, s))       \
+            return hed_interp_next(w); \
+        act(w, s);                     \
+        return s + 1;                  \
+    }
+
+#define BARRIER_STEP(name, act)                 \
+    static INTERP_STEP(name)                    \
+    {                                           \
+        if (!hed_interp_meet(w, s, UINT32_MAX)) \
+            return hed_interp_next(w);          \
+        act(w, s);                              \
+        return s + 1;                           \
+    }
+
+/* Of `more`: the result is a predicate and not a word. */
+static const char predicate_result;
+
+static void
+set_result(struct interp_step *s, enum hed_ptx_type t)
+{
+    s->more = t == HED_PTX_TYPE_PRED ? &predicate_result : NULL;
+}
+
+static bool
+gives_predicate(const struct interp_step *s)
+{
+    return s->more == &predicate_result;
+}
+
+/* ---- barriers -------------------------------------------------------------------------------- */
+
+/* a is the place of the id, b that of the number of threads. */
+static uint32_t
+first_word(const struct interp_warp *w, uint32_t place)
+{
+    const uint32_t *v = interp_at(w, place);
+
+    return v[__builtin_ctz(w->active)];
+}
+
+static void
+act_on_barrier(struct interp_warp *w, const struct interp_step *s)
+{
+    w->strand->line = s->line;
+    w->strand->grid->host->barrier(w->strand, first_word(w, s->a), first_word(w, s->b),
+                                   (uint32_t)__builtin_popcount(w->active));
+}
+
+static void
+act_on_arrival(struct interp_warp *w, const struct interp_step *s)
+{
+    w->strand->line = s->line;
+    w->strand->grid->host->barrier_arrive(w->strand, first_word(w, s->a), first_word(w, s->b),
+                                          (uint32_t)__builtin_popcount(w->active));
+}
+
+/* c is the predicate, e the reduction. */
+static void
+act_on_barrier_reduction(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t r, words[HED_PTX_LANES];
+
+    w->strand->line = s->line;
+    r = w->strand->grid->host->barrier_reduce(
+        w->strand, first_word(w, s->a), first_word(w, s->b),
+        (uint32_t)__builtin_popcount(w->active),
+        (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)), s->e);
+    if (gives_predicate(s)) {
+        interp_set_predicate(w, s->d, r ? UINT32_MAX : 0);
+    } else {
+        for (unsigned i = 0; i < HED_PTX_LANES; i++)
+            words[i] = r;
+        write_words(w, s->d, words);
+    }
+}
+
+BARRIER_STEP(barrier_lanes, act_on_barrier)
+BARRIER_STEP(arrive_lanes, act_on_arrival)
+BARRIER_STEP(barrier_reduce_lanes, act_on_barrier_reduction)
+
+static uint32_t
+sync_word(struct interp_decoder *d, unsigned n)
+{
+    return hed_interp_operand(d, n, HED_PTX_TYPE_B32);
+}
+
+/* The operand with the number of threads; 0, for all of the block, if it is not there. */
+static uint32_t
+threads_operand(struct interp_decoder *d, unsigned n)
+{
+    return d->inst->noperands > n ? sync_word(d, n) : hed_interp_constant(d, 0, 4);
+}
+
+static void
+emit_barrier(struct interp_decoder *d, interp_run run, uint32_t id, uint32_t threads)
+{
+    d->program->info.flags |= HED_PTX_WAITS;
+    hed_interp_emit3(d, run, 0, id, threads, 0);
+}
+
+void
+hed_interp_op_barrier_sync(struct interp_decoder *d)
+{
+    const uint32_t id = sync_word(d, 0);
+
+    emit_barrier(d, barrier_lanes, id, threads_operand(d, 1));
+}
+
+void
+hed_interp_op_barrier_arrive(struct interp_decoder *d)
+{
+    const uint32_t id = sync_word(d, 0);
+
+    emit_barrier(d, arrive_lanes, id, threads_operand(d, 1));
+}
+
+/* Every block is a cluster of its own. */
+void
+hed_interp_op_cluster_wait(struct interp_decoder *d)
+{
+    emit_barrier(d, barrier_lanes, hed_interp_constant(d, HED_PTX_CLUSTER_BARRIER, 4),
+                 hed_interp_constant(d, 0, 4));
+}
+
+void
+hed_interp_op_barrier_red(struct interp_decoder *d)
+{
+    const struct hed_ptx_inst *i = d->inst;
+    const bool counted = i->noperands == 4;
+    const uint32_t id = sync_word(d, 1);
+    const uint32_t threads = counted ? sync_word(d, 2) : hed_interp_constant(d, 0, 4);
+    const uint32_t p = hed_interp_operand(d, counted ? 3 : 2, HED_PTX_TYPE_PRED);
+    const uint32_t to = hed_interp_dest(d, &i->operands[0], i->form->types[0]);
+    const unsigned oper = i->form->oper;
+    struct interp_step *s;
+
+    if (oper != HED_PTX_OPER_AND && oper != HED_PTX_OPER_OR && oper != HED_PTX_OPER_POPC) {
+        hed_interp_refuse(d, "this reduction is not supported");
+        return;
+    }
+    d->program->info.flags |= HED_PTX_WAITS;
+    s = hed_interp_emit3(d, barrier_reduce_lanes, to, id, threads, p);
+    s->e = oper == HED_PTX_OPER_AND  ? HED_RT_AND
+           : oper == HED_PTX_OPER_OR ? HED_RT_OR
+                                     : HED_RT_POPC;
+    set_result(s, i->form->types[0]);
+}
+
+/* ---- warps ----------------------------------------------------------------------------------- */
+
+/* Sets the mask of an operation: operand n, if it is there. */
+static void
+set_mask(struct interp_step *s, bool there, uint32_t mask)
+{
+    s->imm = mask;
+    s->e |= there ? HAS_MASK : 0;
+}
+
+static void
+act_on_nothing(struct interp_warp *w, const struct interp_step *s)
+{
+    (void)w;
+    (void)s;
+}
+
+WARP_STEP(sync_lanes, act_on_nothing)
+
+void
+hed_interp_op_warp_sync(struct interp_decoder *d)
+{
+    const uint32_t mask = sync_word(d, 0);
+
+    set_mask(hed_interp_emit(d, sync_lanes), true, mask);
+}
+
+/* The places of a destination a or a|p; a temporary register if there is no p. */
+struct two_dests {
+    uint32_t value, predicate;
+};
+
+static struct two_dests
+dests_of_pair(struct interp_decoder *d, enum hed_ptx_type t)
+{
+    const struct hed_ptx_operand *o = &d->inst->operands[0];
+
+    if (o->kind != HED_PTX_OPERAND_PAIR)
+        return (struct two_dests){hed_interp_dest(d, o, t), hed_interp_temp(d, 0)};
+    return (struct two_dests){hed_interp_dest(d, &o->elems[0], t),
+                              hed_interp_dest(d, &o->elems[1], HED_PTX_TYPE_PRED)};
+}
+
+/* The place of the predicate that goes with the result: in `more`, since a step has no room. */
+static uint32_t
+second_dest(const struct interp_step *s)
+{
+    return (uint32_t)(uintptr_t)s->more;
+}
+
+static void
+act_on_shuffle(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t out[HED_PTX_LANES];
+    uint32_t inside;
+
+    inside =
+        hed_warp_shfl(s->e & 255, interp_at(w, s->a), interp_at(w, s->b), interp_at(w, s->c), out);
+    write_words(w, s->d, out);
+    interp_set_predicate(w, second_dest(s), inside);
+}
+
+WARP_STEP(shfl_lanes, act_on_shuffle)
+
+void
+hed_interp_op_shfl(struct interp_decoder *d)
+{
+    static const uint8_t modes[] = {
+        [HED_PTX_MODE_UP] = HED_RT_SHFL_UP,
+        [HED_PTX_MODE_DOWN] = HED_RT_SHFL_DOWN,
+        [HED_PTX_MODE_BFLY] = HED_RT_SHFL_BFLY,
+        [HED_PTX_MODE_IDX] = HED_RT_SHFL_IDX,
+    };
+    const unsigned mode = d->inst->form->mode;
+    const bool masked = d->inst->noperands > 4;
+    uint32_t from[3];
+    struct interp_step *s;
+
+    if (mode < HED_PTX_MODE_UP || mode > HED_PTX_MODE_IDX) {
+        hed_interp_refuse(d, "this mode is not supported");
+        return;
+    }
+    for (unsigned k = 0; k < 3; k++)
+        from[k] = sync_word(d, k + 1);
+
+    const uint32_t mask = masked ? sync_word(d, 4) : 0;
+    const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
+
+    s = hed_interp_emit3(d, shfl_lanes, to.value, from[0], from[1], from[2]);
+    s->e = modes[mode];
+    s->more = (const void *)(uintptr_t)to.predicate;
+    set_mask(s, masked, mask);
+}
+
+static void
+act_on_vote(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
+    uint32_t yes, bits = 0;
+    const uint32_t *members;
+
+    members = member_masks(w, s, room);
+    yes = w->active & interp_predicate(w, s->a);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        const uint32_t here = members[i] & w->active;
+        const uint32_t said = members[i] & yes;
+        const unsigned mode = s->e & 255;
+
+        out[i] = mode == HED_RT_VOTE_BALLOT ? said
+                 : mode == HED_RT_VOTE_ALL  ? said == here
+                 : mode == HED_RT_VOTE_ANY  ? said != 0
+                                            : said == here || said == 0;
+        bits |= out[i] ? hed_interp_bits[i] : 0;
+    }
+    if (gives_predicate(s))
+        interp_set_predicate(w, s->d, bits);
+    else
+        write_words(w, s->d, out);
+}
+
+WARP_STEP(vote_lanes, act_on_vote)
+
+void
+hed_interp_op_vote(struct interp_decoder *d)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+    const uint32_t p = hed_interp_operand(d, 1, HED_PTX_TYPE_PRED);
+    const bool masked = d->inst->noperands > 2;
+    const uint32_t mask = masked ? sync_word(d, 2) : 0;
+    const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], f->types[0]);
+    struct interp_step *s;
+
+    if (f->mode < HED_PTX_MODE_ALL || f->mode > HED_PTX_MODE_BALLOT) {
+        hed_interp_refuse(d, "this mode is not supported");
+        return;
+    }
+    s = hed_interp_emit3(d, vote_lanes, to, p, 0, 0);
+    set_result(s, f->types[0]);
+    s->e = f->mode == HED_PTX_MODE_ALL   ? HED_RT_VOTE_ALL
+           : f->mode == HED_PTX_MODE_ANY ? HED_RT_VOTE_ANY
+           : f->mode == HED_PTX_MODE_UNI ? HED_RT_VOTE_UNI
+                                         : HED_RT_VOTE_BALLOT;
+    set_mask(s, masked, mask);
+}
+
+/* e: all lanes must be the same. */
+static void
+act_on_match(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
+    uint32_t same = 0;
+
+    if (s->e & 1)
+        same = hed_warp_match_all(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
+    else
+        hed_warp_match_any(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
+    write_words(w, s->d, out);
+    interp_set_predicate(w, second_dest(s), same);
+}
+
+WARP_STEP(match_lanes, act_on_match)
+
+void
+hed_interp_op_match(struct interp_decoder *d)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+    const unsigned bytes = interp_bytes(f->types[0]);
+    uint32_t v = hed_interp_operand(d, 1, f->types[0]);
+    const uint32_t mask = sync_word(d, 2);
+    const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
+    struct interp_step *s;
+
+    if (bytes != 8) {
+        const uint32_t wide = hed_interp_temp(d, 8);
+
+        hed_interp_resize(d, v, bytes, wide, 8, false);
+        v = wide;
+    }
+    s = hed_interp_emit3(d, match_lanes, to.value, v, 0, 0);
+    s->e = f->mode == HED_PTX_MODE_ALL;
+    s->more = (const void *)(uintptr_t)to.predicate;
+    set_mask(s, true, mask);
+}
+
+static void
+act_on_reduction(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES] = {0};
+
+    hed_warp_redux(s->e & 255, interp_at(w, s->a), member_masks(w, s, room), w->active, out);
+    write_words(w, s->d, out);
+}
+
+WARP_STEP(redux_lanes, act_on_reduction)
+
+/* -1 if the reduction is not supported. */
+static int
+reduction(const struct hed_ptx_form *f)
+{
+    const bool is_min = f->oper == HED_PTX_OPER_MIN;
+    const enum hed_ptx_type t = f->types[0];
+    int base;
+
+    switch (f->oper) {
+    case HED_PTX_OPER_ADD:
+        return HED_RT_REDUX_ADD;
+    case HED_PTX_OPER_AND:
+        return HED_RT_REDUX_AND;
+    case HED_PTX_OPER_OR:
+        return HED_RT_REDUX_OR;
+    case HED_PTX_OPER_XOR:
+        return HED_RT_REDUX_XOR;
+    case HED_PTX_OPER_MIN:
+    case HED_PTX_OPER_MAX:
+        break;
+    default:
+        return -1;
+    }
+    if (t == HED_PTX_TYPE_S32)
+        return is_min ? HED_RT_REDUX_MIN_S : HED_RT_REDUX_MAX_S;
+    if (t != HED_PTX_TYPE_F32)
+        return is_min ? HED_RT_REDUX_MIN_U : HED_RT_REDUX_MAX_U;
+    base = INTERP_HAS(f, ABS) ? HED_RT_REDUX_MIN_F_ABS : HED_RT_REDUX_MIN_F;
+    base += INTERP_HAS(f, NAN) ? 2 : 0;
+    return base + !is_min;
+}
+
+void
+hed_interp_op_redux(struct interp_decoder *d)
+{
+    const int op = reduction(d->inst->form);
+    const uint32_t v = sync_word(d, 1);
+    const uint32_t mask = sync_word(d, 2);
+    const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_B32);
+    struct interp_step *s;
+
+    if (op < 0) {
+        hed_interp_refuse(d, "this reduction is not supported");
+        return;
+    }
+    s = hed_interp_emit3(d, redux_lanes, to, v, 0, 0);
+    s->e = (uint32_t)op;
+    set_mask(s, true, mask);
+}
+
+static void
+act_on_election(struct interp_warp *w, const struct interp_step *s)
+{
+    uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
+    const uint32_t *members;
+    uint32_t elected = 0;
+
+    members = member_masks(w, s, room);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        const uint32_t here = members[i] & w->active;
+
+        out[i] = here ? (uint32_t)__builtin_ctz(here) : 32;
+        elected |= out[i] == i ? hed_interp_bits[i] : 0;
+    }
+    write_words(w, s->d, out);
+    interp_set_predicate(w, second_dest(s), elected);
+}
+
+WARP_STEP(elect_lanes, act_on_election)
+
+void
+hed_interp_op_elect(struct interp_decoder *d)
+{
+    const uint32_t mask = sync_word(d, 1);
+    const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
+    struct interp_step *s = hed_interp_emit3(d, elect_lanes, to.value, 0, 0, 0);
+
+    s->more = (const void *)(uintptr_t)to.predicate;
+    set_mask(s, true, mask);
+}
+
+/* ---- lanes at different steps ---------------------------------------------------------------- */
+
+static const struct interp_joint joints[] = {
+    {sync_lanes, act_on_nothing, {0}, INTERP_NO_RESULT, false},
+    {shfl_lanes, act_on_shuffle, {4, 4, 4}, INTERP_WORD_AND_BIT, false},
+    {vote_lanes, act_on_vote, {INTERP_BIT}, INTERP_WORD_OR_BIT, false},
+    {match_lanes, act_on_match, {8}, INTERP_WORD_AND_BIT, false},
+    {redux_lanes, act_on_reduction, {4}, INTERP_WORD_OR_BIT, false},
+    {elect_lanes, act_on_election, {0}, INTERP_WORD_AND_BIT, false},
+    {barrier_lanes, act_on_barrier, {4, 4}, INTERP_NO_RESULT, true},
+    {arrive_lanes, act_on_arrival, {4, 4}, INTERP_NO_RESULT, true},
+    {barrier_reduce_lanes, act_on_barrier_reduction, {4, 4, INTERP_BIT}, INTERP_WORD_OR_BIT, true},
+};
+
+const struct interp_joint *
+hed_interp_joint(const struct interp_step *s)
+{
+    for (unsigned i = 0; i < sizeof(joints) / sizeof(joints[0]); i++)
+        if (joints[i].run == s->run)
+            return &joints[i];
+    return NULL;
+}

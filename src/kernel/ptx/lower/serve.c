@@ -1,0 +1,295 @@
+/* A compiler in a process of its own: takes requests from a seat (kernel/foreman/message.h), one
+ * after another, and answers each. It may die at any moment, and then the foreman answers for it.
+ *
+ * It has limits: of memory, so that a large kernel does not take the machine's; of processor time,
+ * so that one that LLVM never finishes ends; and of the clock, for a compiler that only waits.
+ */
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/thread.h"
+#include "kernel/foreman/foreman.h"
+#include "kernel/foreman/message.h"
+#include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/ptx.h"
+#include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx/text/parse.h"
+
+#define COMPILER_STACK ((size_t)64 << 20) /* bytes: LLVM recurses deeply in large functions */
+#define KEPT_MOST ((long)768 << 10)       /* KiB: a compiler that had more ends, and frees it */
+/* A busy machine gives the compiler a part of a core only. */
+#define CLOCK_PER_PROCESSOR 20
+
+struct server {
+    int seat;
+    unsigned char packet[HED_FOREMAN_REQUEST_MAX];
+    struct hed_foreman_request request;
+    char *name, *features; /* in `text`, terminated */
+    char text[HED_FOREMAN_NAME_MAX + HED_FOREMAN_FEATURES_MAX + 2];
+    bool has_module;
+    struct hed_ptx_module module; /* the one that was read last */
+    uint8_t module_text[HED_HASH_SIZE];
+    struct hed_buf object;
+    struct hed_foreman_answer answer;
+};
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* Sets the soft limit, as far as the hard one lets it. */
+static void
+limit_resource(int what, rlim_t most)
+{
+    struct rlimit r;
+
+    if (getrlimit(what, &r) != 0)
+        return;
+    r.rlim_cur = most < r.rlim_max ? most : r.rlim_max;
+    (void)setrlimit(what, &r);
+}
+
+static void
+begin_limits(const struct hed_foreman_request *r)
+{
+    struct itimerval wall = {.it_value = {.tv_sec = 0}};
+    const uint64_t used = hed_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / HED_NS_PER_S;
+
+    /* A sanitizer takes more addresses than any limit allows. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    limit_resource(RLIMIT_DATA, r->memory ? (rlim_t)r->memory : RLIM_INFINITY);
+#endif
+    limit_resource(RLIMIT_CPU, r->seconds ? (rlim_t)(used + r->seconds + 1) : RLIM_INFINITY);
+    wall.it_value.tv_sec = (time_t)r->seconds * CLOCK_PER_PROCESSOR;
+    (void)setitimer(ITIMER_REAL, &wall, NULL);
+}
+
+/* While it waits for a request, time does not count. */
+static void
+end_limits(void)
+{
+    const struct itimerval none = {.it_value = {.tv_sec = 0}};
+
+    (void)setitimer(ITIMER_REAL, &none, NULL);
+    limit_resource(RLIMIT_CPU, RLIM_INFINITY);
+}
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+/* Copies the request out of the packet, and checks it. */
+static int
+read_compile_request(struct server *s, long size, struct hed_why *why)
+{
+    struct hed_foreman_request *r = &s->request;
+    const size_t head = sizeof *r;
+
+    if (size < (long)head) {
+        hed_why_set(why, "a request to the compiler is too short");
+        return HED_EFORMAT;
+    }
+    memcpy(r, s->packet, head);
+    if (r->magic != HED_FOREMAN_MAGIC || r->abi != HED_PTX_ABI) {
+        hed_why_set(why, "compiler-llvm.so belongs to another version of heddle: install heddle "
+                         "again");
+        return HED_EVERSION;
+    }
+    if (r->name_size > HED_FOREMAN_NAME_MAX || r->features_size > HED_FOREMAN_FEATURES_MAX ||
+        (size_t)size != head + r->name_size + r->features_size || r->rows >= HED_ROWS_COUNT ||
+        r->level > 3 || r->text_size > HED_FOREMAN_TEXT_MAX) {
+        hed_why_set(why, "a request to the compiler is damaged");
+        return HED_EFORMAT;
+    }
+    s->name = s->text;
+    memcpy(s->name, s->packet + head, r->name_size);
+    s->name[r->name_size] = 0;
+    s->features = s->name + r->name_size + 1;
+    memcpy(s->features, s->packet + head + r->name_size, r->features_size);
+    s->features[r->features_size] = 0;
+    return 0;
+}
+
+/* The file is the program's, which may change it meanwhile; at worst this process dies. */
+static int
+parse_module_text(struct server *s, int fd, struct hed_why *why)
+{
+    const struct hed_foreman_request *r = &s->request;
+    struct stat st;
+    void *text = MAP_FAILED;
+    int err;
+
+    if (r->text_size && fstat(fd, &st) == 0 && (uint64_t)st.st_size >= r->text_size)
+        text = mmap(NULL, (size_t)r->text_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (text == MAP_FAILED) {
+        hed_why_set(why, "the compiler cannot read the PTX");
+        return HED_EIO;
+    }
+    if (s->has_module)
+        hed_ptx_module_fini(&s->module);
+    hed_ptx_module_init(&s->module, HED_PTX_CEILING);
+    err = hed_ptx_parse(&s->module, text, (size_t)r->text_size);
+    (void)munmap(text, (size_t)r->text_size);
+    s->has_module = err == 0;
+    if (err) {
+        hed_why_set(why, "the compiler cannot parse the PTX: %s", hed_err_text(err));
+        hed_ptx_module_fini(&s->module);
+        return err;
+    }
+    hed_ptx_leave_out_device_runtime(&s->module);
+    memcpy(s->module_text, r->text, sizeof s->module_text);
+    return 0;
+}
+
+#ifdef HED_DEBUG
+/* For tests: kernels with these names show what becomes of a program whose compiler fails. */
+static void
+fail_on_purpose(const char *name)
+{
+    if (strstr(name, "heddle_test_compiler_crashes"))
+        (void)raise(SIGSEGV);
+    while (strstr(name, "heddle_test_compiler_spins"))
+        ;
+    while (strstr(name, "heddle_test_compiler_eats")) {
+        void *volatile p = malloc((size_t)16 << 20);
+
+        if (!p)
+            (void)raise(SIGABRT);
+        memset(p, 1, (size_t)16 << 20);
+    }
+}
+#endif
+
+static const struct hed_ptx_func *
+find_kernel_named(const struct hed_ptx_module *m, const char *name)
+{
+    for (const struct hed_ptx_func *f = m->funcs; f; f = f->next)
+        if (f->is_entry && f->has_body && strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+static int
+compile_request(struct server *s, struct hed_why *why)
+{
+    const struct hed_foreman_request *r = &s->request;
+    const struct hed_ptx_func *kernel = find_kernel_named(&s->module, s->name);
+    const struct hed_ptx_options o = {
+        .rows = (enum hed_rows)r->rows,
+        .level = (int)r->level,
+        .check_alignment = r->flags & HED_FOREMAN_CHECK_ALIGNMENT,
+        .confined = r->flags & HED_FOREMAN_CONFINED,
+        .features = s->features,
+    };
+    int err;
+
+    if (!kernel) {
+        hed_why_set(why, "the compiler finds no kernel of this name");
+        return HED_ENOTFOUND;
+    }
+#ifdef HED_DEBUG
+    fail_on_purpose(s->name);
+#endif
+    err = hed_ptx_compile(&s->module, kernel, &o, &s->object, why);
+    return err ? err : s->object.err;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void
+answer_compile_request(struct server *s, long size, int fd)
+{
+    struct hed_foreman_answer *a = &s->answer;
+
+    a->err = read_compile_request(s, size, &a->why);
+    a->number = s->request.number;
+    if (a->err)
+        return;
+    begin_limits(&s->request);
+    if (!s->has_module || memcmp(s->module_text, s->request.text, sizeof s->module_text) != 0) {
+        if (fd < 0)
+            a->kind = HED_FOREMAN_NEEDS_TEXT;
+        else
+            a->err = parse_module_text(s, fd, &a->why);
+    }
+    if (a->kind == HED_FOREMAN_DONE && !a->err)
+        a->err = compile_request(s, &a->why);
+    end_limits();
+}
+
+/* LLVM keeps what it has freed. */
+static bool
+has_grown(void)
+{
+    struct rusage used;
+
+    return getrusage(RUSAGE_SELF, &used) != 0 || used.ru_maxrss > KEPT_MOST;
+}
+
+static int
+send_compiled(struct server *s)
+{
+    struct hed_foreman_answer *a = &s->answer;
+    int fd = -1, err;
+
+    if (a->kind == HED_FOREMAN_DONE && !a->err) {
+        a->size = s->object.size;
+        fd = hed_foreman_memory(s->object.data, s->object.size);
+        if (fd < 0) {
+            a->err = HED_ENOMEM;
+            hed_why_set(&a->why, "no memory for compiled code");
+        }
+    }
+    a->leaves = has_grown() || hed_ptx_compiler_is_damaged();
+    err = hed_foreman_send(s->seat, a, sizeof *a, NULL, 0, fd);
+    if (fd >= 0)
+        (void)close(fd);
+    return err || a->leaves;
+}
+
+static void *
+serve_seat(void *arg)
+{
+    struct server *s = arg;
+    int end = 0;
+
+    hed_buf_init(&s->object, HED_FOREMAN_OBJECT_MAX);
+    while (!end) {
+        int fd = -1;
+        const long n = hed_foreman_receive(s->seat, s->packet, sizeof s->packet, 0, &fd);
+
+        if (n == 0)
+            break;
+        s->answer =
+            (struct hed_foreman_answer){.magic = HED_FOREMAN_MAGIC, .kind = HED_FOREMAN_DONE};
+        answer_compile_request(s, n, fd);
+        if (fd >= 0)
+            (void)close(fd);
+        end = send_compiled(s);
+        hed_buf_fini(&s->object);
+        (void)malloc_trim(0);
+    }
+    return NULL;
+}
+
+__attribute__((visibility("default"))) int hed_ptx_compiler_serve(int seat);
+
+int
+hed_ptx_compiler_serve(int seat)
+{
+    const struct hed_thread_how how = {
+        .name = "heddle-llvm", .stack = COMPILER_STACK, .faults = true};
+    struct server *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return HED_ENOMEM;
+    s->seat = seat;
+    return hed_thread_wait(&how, serve_seat, s);
+}

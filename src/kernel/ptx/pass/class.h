@@ -1,0 +1,27 @@
+/* Arithmetic on the classes that values have (uniform.h): sums, products and the like of rows. */
+#pragma once
+
+#include "kernel/ptx/pass/uniform.h"
+
+/* In hed_uniform.wraps: the value that the instruction makes. */
+#define HED_WRAPS_HERE (UINT32_MAX - 1)
+
+/* How many of the lowest bits of a number are 0. */
+uint8_t hed_class_align(uint64_t v);
+/* A constant of so many bits, with its sign. */
+int64_t hed_class_number(uint64_t v, unsigned bits);
+
+struct hed_uniform hed_class_constant(uint64_t value);
+/* Rows with a step; in rows of 32, a step of 0 is uniform. */
+struct hed_uniform hed_class_rows(const struct hed_uniforms *u, int64_t step, unsigned align);
+/* The class of a value that is one or the other. */
+struct hed_uniform hed_class_join(struct hed_uniform a, struct hed_uniform b);
+/* A sum, or with sign -1 a difference. */
+struct hed_uniform hed_class_add(const struct hed_uniforms *u, struct hed_uniform a,
+                                 struct hed_uniform b, int sign);
+struct hed_uniform hed_class_scale(const struct hed_uniforms *u, struct hed_uniform a, int64_t by);
+/* A product; a constant factor keeps rows. */
+struct hed_uniform hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a,
+                                      struct hed_uniform b, unsigned bits);
+/* A number that is widened. Only steps can wrap around between lanes. */
+struct hed_uniform hed_class_widen(struct hed_uniform a);

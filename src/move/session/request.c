@@ -1,0 +1,397 @@
+/* What the attendant does for each request. See attend.h.
+ *
+ *   getting ready, while the program runs ──> hold ──> copy, leave, arrive ──> release
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/session.h"
+#include "move/file/files.h"
+#include "move/file/writer.h"
+#include "move/session/attend.h"
+#include "move/session/shadow.h"
+
+#define DEADLINE_MS 10000 /* for holding, unless the request says otherwise */
+
+static int
+refuse_state(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    hed_why_set(&q->why, "the program is %s", hed_talk_state_name(a->state));
+    return HED_ESTATE;
+}
+
+int
+hed_remote_hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                        uint64_t *begin)
+{
+    const int deadline =
+        q->asked.deadline_ms ? (int)(q->asked.deadline_ms & INT32_MAX) : DEADLINE_MS;
+    int err;
+
+    *begin = hed_now_ns();
+    err = hed_remote_hold(a->remote, deadline, &q->why);
+    q->answer.hold_ns = hed_now_ns() - *begin;
+    return err;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+struct homes {
+    const int *fds;
+    uint32_t count;
+};
+
+/* Finds the file with a UUID among those that came with the request. */
+static int
+dup_home(void *arg, const uint8_t uuid[HED_SNAP_UUID])
+{
+    const struct homes *h = arg;
+
+    for (uint32_t i = 0; i < h->count; i++) {
+        struct hed_snap_super s;
+
+        if (hed_snap_pread(&hed_snap_files_real, h->fds[i], &s, sizeof s, 0) == 0 &&
+            memcmp(s.uuid, uuid, sizeof s.uuid) == 0)
+            return dup(h->fds[i]);
+    }
+    return -1;
+}
+
+/* The reader of the descriptor number `first`; those after it are its homes. */
+static int
+open_reader(struct hed_remote_request *q, uint32_t first, unsigned flags,
+            struct hed_snap_reader **out)
+{
+    struct homes h = {q->fds + first + 1, q->asked.fds - first - 1};
+
+    return hed_snap_reader_open(&hed_snap_files_real, q->fds[first], flags, dup_home, &h, out,
+                                &q->why);
+}
+
+int
+hed_remote_open_parent(struct hed_remote_request *q, uint32_t first, struct hed_snap_reader **out)
+{
+    *out = NULL;
+    return q->asked.flags & HED_TALK_PARENT && q->asked.fds > first ? open_reader(q, first, 0, out)
+                                                                    : 0;
+}
+
+int
+hed_remote_open_writer(struct hed_remote_attendant *a, struct hed_remote_request *q,
+                       const struct hed_snap_reader *parent, bool partial,
+                       struct hed_snap_writer **out)
+{
+    const struct hed_snap_how how = {.zstd = q->asked.zstd, .partial = partial};
+    struct hed_snap_about about = {.epoch = q->asked.epoch,
+                                   .heap_base = a->remote->base,
+                                   .heap_size = a->remote->size,
+                                   .pid = (uint32_t)getpid()};
+    struct hed_talk_answer self = {.pid = 0};
+
+    hed_remote_describe_self(a, &self);
+    memcpy(about.uuid, q->asked.uuid, sizeof about.uuid);
+    memcpy(about.session, a->session, sizeof about.session);
+    (void)hed_str_copy(about.backend, sizeof about.backend, "remote");
+#if defined(__x86_64__)
+    (void)hed_str_copy(about.arch, sizeof about.arch, "x86_64");
+#else
+    (void)hed_str_copy(about.arch, sizeof about.arch, "aarch64");
+#endif
+    (void)hed_str_copy(about.device, sizeof about.device, self.device);
+    (void)hed_str_copy(about.address, sizeof about.address, self.address);
+    (void)hed_str_copy(about.program, sizeof about.program, self.program);
+    (void)hed_str_copy(about.label, sizeof about.label, q->asked.label);
+    return hed_snap_writer_create(&hed_snap_files_real, q->fds[0], &about, parent, &how, out,
+                                  &q->why);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+uint64_t
+hed_remote_guess_chunks(struct hed_remote *r)
+{
+    return 2 * hed_remote_extents_guess(r) / HED_EXTENT_CHUNK + 1024;
+}
+
+/* To whoever asked, and to the log. */
+static void
+tell_parts(const struct hed_remote_attendant *a, struct hed_remote_request *q, const char *what)
+{
+    char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
+    size_t used = 0;
+
+    for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
+        q->answer.parts_ns[i] = a->remote->moving->laps.ns[i];
+        if (q->answer.parts_ns[i] >= 1000)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
+                                     hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
+    }
+    hed_info(REMOTE, "%s held the program for %.3f ms:%s", what, (double)q->answer.stall_ns * 1e-6,
+             text);
+}
+
+/* What is made before the program is held. */
+struct outgoing {
+    struct hed_remote_pump *pump;
+    struct hed_remote_hasher *hasher;
+    struct hed_snap_reader *parent;
+    struct hed_snap_writer *writer;
+    struct hed_remote_hoard *hoard;
+    struct hed_remote_moved moved;
+};
+
+static int
+prepare_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partial,
+            struct outgoing *o)
+{
+    struct hed_remote *r = a->remote;
+    int err = hed_remote_pump_open(r, &o->pump, &q->why);
+
+    if (err)
+        return err;
+    if (q->asked.fds == 0)
+        return hed_remote_hoard_make(o->pump, hed_remote_extents_guess(r), &o->hoard, &q->why);
+    err = hed_remote_open_parent(q, 1, &o->parent);
+    if (!err)
+        err = hed_remote_open_writer(a, q, o->parent, partial, &o->writer);
+    /* Without a hasher all memory is copied, which is slower and as good. */
+    if (!err && o->parent)
+        (void)hed_remote_hasher_open(r, hed_remote_guess_chunks(r), &o->hasher, NULL);
+    return err;
+}
+
+static void
+drop_out(struct outgoing *o)
+{
+    hed_remote_hasher_close(o->hasher);
+    hed_remote_pump_close(o->pump);
+    hed_snap_writer_free(o->writer);
+    hed_snap_reader_free(o->parent);
+    hed_remote_hoard_free(o->hoard);
+}
+
+static int
+copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, struct outgoing *o)
+{
+    int err =
+        o->hoard ? hed_remote_hoard_take(o->hoard, a->remote, o->pump, false, &o->moved, &q->why)
+                 : hed_remote_capture(a->remote, o->pump, o->hasher, o->writer, &o->moved, &q->why);
+
+    if (!err && o->writer)
+        err = hed_snap_writer_finish(o->writer, &q->why);
+    else if (err && o->writer && !q->why.text[0])
+        hed_why_set(&q->why, "%s", hed_snap_writer_reason(o->writer));
+    q->answer.written = o->moved.bytes;
+    q->answer.same = o->moved.same;
+    hed_remote_hasher_close(o->hasher);
+    o->hasher = NULL;
+    /* What is ours must not be saved with the process. */
+    if (o->writer) {
+        hed_remote_pump_close(o->pump);
+        o->pump = NULL;
+    }
+    return err;
+}
+
+static int
+go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partial)
+{
+    const uint64_t whole = hed_now_ns();
+    const bool was_held = a->state == HED_TALK_PAUSED;
+    struct outgoing o = {.pump = NULL};
+    uint64_t begin = hed_now_ns();
+    int err = prepare_out(a, q, partial, &o);
+
+    if (!err && !was_held)
+        err = hed_remote_hold_program(a, q, &begin);
+    if (err) {
+        drop_out(&o);
+        return err;
+    }
+    if (was_held)
+        a->remote->moving->laps = (struct hed_remote_laps){.last = hed_now_ns()};
+    err = copy_memory_out(a, q, &o);
+    hed_remote_lap(a->remote, HED_TALK_COPY);
+    if (!err)
+        err = hed_remote_part(a->remote, false, &q->why);
+    hed_remote_lap(a->remote, HED_TALK_LEAVE);
+    if (err) {
+        if (!was_held)
+            hed_remote_release(a->remote);
+    } else {
+        a->hoard = o.hoard;
+        a->pump = o.pump;
+        o.hoard = NULL;
+        o.pump = NULL;
+        a->state = a->hoard ? HED_TALK_SWAPPED : HED_TALK_CAPTURED;
+        hed_session_tell_away(true, hed_now_ns() - begin);
+    }
+    q->answer.stall_ns = hed_now_ns() - begin;
+    tell_parts(a, q, "going out");
+    drop_out(&o);
+    q->answer.total_ns = hed_now_ns() - whole;
+    return err;
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+static int
+come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    const uint64_t begin = hed_now_ns();
+    struct hed_snap_reader *reader = NULL;
+    struct hed_remote_fill f;
+    int err = q->asked.fds ? open_reader(q, 0, HED_SNAP_OPEN_PARTIAL, &reader) : 0;
+
+    if (!err && !reader && !a->hoard) {
+        hed_why_set(&q->why, "its memory is in a file, which must be given");
+        err = HED_EINVAL;
+    }
+    if (err)
+        return err;
+    hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
+    f.pump = a->pump;
+    f.shadow = a->shadow;
+    a->remote->moving->laps = (struct hed_remote_laps){.last = begin};
+    err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
+    hed_snap_reader_free(reader);
+    q->answer.written = f.moved.bytes;
+    q->answer.same = f.moved.same;
+    q->answer.total_ns = q->answer.stall_ns = hed_now_ns() - begin;
+    if (err)
+        return err;
+    tell_parts(a, q, "coming in");
+    a->state = HED_TALK_RUNNING;
+    hed_session_tell_away(false, q->answer.total_ns);
+    hed_remote_release(a->remote);
+    hed_remote_shadow_drop(a);
+    hed_remote_pump_close(a->pump);
+    a->pump = NULL;
+    hed_remote_hoard_free(a->hoard);
+    a->hoard = NULL;
+    return 0;
+}
+
+/* ---- move ------------------------------------------------------------------------------------ */
+
+void
+hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    if (q->answer.stall_ns)
+        tell_parts(a, q, "a move");
+}
+
+static int
+move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    const uint64_t whole = hed_now_ns();
+    struct outgoing o = {.pump = NULL};
+    struct hed_remote_fill f;
+    uint64_t begin = 0;
+    int err;
+
+    q->asked.fds = 0;
+    err = prepare_out(a, q, false, &o);
+    if (!err)
+        err = hed_remote_hold_program(a, q, &begin);
+    if (err) {
+        drop_out(&o);
+        return err;
+    }
+    err = copy_memory_out(a, q, &o);
+    hed_remote_lap(a->remote, HED_TALK_COPY);
+    if (!err) {
+        hed_remote_fill_init(&f, o.hoard, NULL, q->asked.flags & HED_TALK_VERIFY);
+        f.pump = o.pump;
+        err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
+    }
+    hed_remote_release(a->remote);
+    q->answer.stall_ns += a->remote->moving->laps.last - begin;
+    hed_remote_report_move(a, q);
+    q->answer.rounds = 1;
+    q->answer.last_round = o.moved.bytes;
+    drop_out(&o);
+    q->answer.total_ns = hed_now_ns() - whole;
+    return err;
+}
+
+/* Memory goes ahead while the program runs, where that is possible. */
+static int
+move_elsewhere(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    bool stays = false; /* no other way would do better */
+    const int err = hed_remote_move_ahead(a, q, &stays);
+
+    if (!err || stays)
+        return err;
+    hed_info(REMOTE, "memory cannot go ahead (%s), so the program is stopped for all of it",
+             q->why.text[0] ? q->why.text : hed_err_text(err));
+    q->why.text[0] = '\0';
+    return move_away(a, q);
+}
+
+/* ---- pause ----------------------------------------------------------------------------------- */
+
+static int
+pause_program(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    uint64_t begin;
+    const int err = hed_remote_hold_program(a, q, &begin);
+
+    if (!err)
+        a->state = HED_TALK_PAUSED;
+    q->answer.total_ns = q->answer.hold_ns;
+    return err;
+}
+
+static int
+resume_program(struct hed_remote_attendant *a)
+{
+    hed_remote_release(a->remote);
+    a->state = HED_TALK_RUNNING;
+    return 0;
+}
+
+int
+hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
+{
+    const enum hed_talk_state s = a->state;
+    const bool runs = s == HED_TALK_RUNNING;
+    const bool out = s == HED_TALK_SWAPPED || s == HED_TALK_CAPTURED;
+
+    switch ((enum hed_talk_kind)q->asked.kind) {
+    case HED_TALK_CAPTURE:
+        if (q->asked.fds == 0)
+            return HED_EINVAL;
+        return runs || s == HED_TALK_PAUSED ? go_out(a, q, true) : refuse_state(a, q);
+    case HED_TALK_OUT:
+        return runs || s == HED_TALK_PAUSED ? go_out(a, q, false) : refuse_state(a, q);
+    case HED_TALK_ATTACH:
+        /* A copy of a program that was saved while its worker waited for it. */
+        if (s == HED_TALK_PARKED && q->asked.fds)
+            return come_in(a, q);
+        return out ? come_in(a, q) : refuse_state(a, q);
+    case HED_TALK_IN:
+        return out ? come_in(a, q) : refuse_state(a, q);
+    case HED_TALK_MOVE:
+        return runs ? move_elsewhere(a, q) : refuse_state(a, q);
+    case HED_TALK_PAUSE:
+        return runs ? pause_program(a, q) : refuse_state(a, q);
+    case HED_TALK_RESUME:
+        return s == HED_TALK_PAUSED ? resume_program(a) : refuse_state(a, q);
+    case HED_TALK_SHADOW:
+        return runs ? hed_remote_shadow(a, q) : refuse_state(a, q);
+    case HED_TALK_CONTINUE:
+        return s == HED_TALK_PARKED ? hed_remote_continue(a, q) : refuse_state(a, q);
+    case HED_TALK_INFO:
+    case HED_TALK_RESCUE: /* not for us */
+        break;
+    }
+    return HED_ENOTSUP;
+}

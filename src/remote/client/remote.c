@@ -1,0 +1,181 @@
+/* The backend `remote`, which is made when HEDDLE_GPU is an address. See remote.h. */
+#include "remote/client/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/meeting.h"
+#include "core/config.h"
+#include "core/layer.h"
+#include "remote/client/mover.h"
+#include "remote/client/queue.h"
+
+void
+hed_remote_forked(void *m)
+{
+    struct hed_remote *r = m;
+
+    /* Relaxed: there is one thread. */
+    atomic_store_explicit(&r->ended, true, memory_order_relaxed);
+    hed_remote_channels_forked(r);
+    hed_remote_host_forked(r);
+    if (r->mover)
+        r->mover->forked(r);
+}
+
+/* The process ends. Calls may still come; the worker will notice that the process is gone. */
+void
+hed_remote_fini(void *m)
+{
+    struct hed_remote *r = m;
+
+    /* Relaxed: a thread that misses it finds the connection closed. */
+    atomic_store_explicit(&r->ended, true, memory_order_relaxed);
+    if (r->mover)
+        r->mover->ended(r);
+}
+
+uint64_t
+hed_remote_usable(void *m)
+{
+    return ((struct hed_remote *)m)->usable;
+}
+
+static const struct hed_remote_mover *mover; /* NULL: there is none */
+static struct hed_nvml_ops nvml;
+static struct hed_layer_type inner_type = {
+    /* the soft driver's calls, behind the hold */
+    .name = "remote",
+    .cuda_any = hed_driver_unsupported,
+    .nvml_any = hed_driver_nvml_unsupported,
+};
+
+void
+hed_remote_use_mover(const struct hed_remote_mover *table)
+{
+    mover = table;
+}
+
+static int
+make_driver(struct hed_remote *r, const struct hed_config *config, struct hed_why *why)
+{
+    struct hed_profile_device *devices = calloc(HED_PROFILE_DEVICES_MAX, sizeof *devices);
+    size_t count = 0;
+    int err = devices ? 0 : HED_ENOMEM;
+
+    if (!err)
+        err = hed_remote_connect(r, config, devices, &count, why);
+    if (!err) {
+        r->device_count = (int)count;
+        err = hed_driver_create(&hed_remote_machine, r, devices, count, &r->driver, why);
+    }
+    free(devices);
+    return err;
+}
+
+static int
+remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
+{
+    struct hed_remote *r = calloc(1, sizeof *r);
+    int err = r ? 0 : HED_ENOMEM;
+
+    if (err)
+        hed_why_set(why, "no memory for a remote GPU");
+    /* This library's own copies of the log and of the folder have not been set up yet. */
+    if (!err)
+        err = hed_log_setup(config->log, why);
+    hed_meeting_choose(config->meet_dir);
+    if (!err) {
+        r->heap = -1;
+        hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
+        hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
+        hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
+        hed_lock_init(&r->unmap_lock, HED_RANK_AHEAD);
+        hed_layer_place(&r->calls, &inner_type, NULL);
+        err = hed_remote_code_init(r);
+    }
+    if (!err && mover) {
+        r->mover = mover;
+        err = mover->create(r, config, why);
+    }
+    if (!err)
+        err = make_driver(r, config, why);
+    if (err) /* threads and channels end with the connection */
+        return err;
+    self->state = r->calls.layer.state = r->driver;
+    /* Functions of export tables make calls without a layer: they wait while it is held, too. */
+    r->driver->self = (struct hed_layer){
+        .cuda = self->cuda, .nvml = self->nvml, .type = self->type, .state = r->driver};
+    if (mover)
+        mover->start(r);
+    return 0;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A call of the program waits here while the mover holds the program. A function that a stream
+ * calls is part of the work that a hold waits for, so its calls do not wait. */
+static CUresult
+remote_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
+
+    if (!m->mover || hed_in_callback())
+        return hed_cuda_invoke(&m->calls.layer, id, args);
+
+    void *entered = m->mover->enter(m, (int)id);
+
+    if (!entered)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = hed_cuda_invoke(&m->calls.layer, id, args);
+
+    m->mover->leave(entered);
+    return r;
+}
+
+static nvmlReturn_t
+remote_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
+{
+    struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
+
+    if (!m->mover)
+        return hed_nvml_invoke(&m->calls.layer, id, args);
+
+    void *entered = m->mover->enter(m, HED_MOVER_NVML);
+
+    if (!entered)
+        return NVML_ERROR_MEMORY;
+
+    const nvmlReturn_t r = hed_nvml_invoke(&m->calls.layer, id, args);
+
+    m->mover->leave(entered);
+    return r;
+}
+
+const struct hed_layer_type hed_remote_type = {
+    .name = "remote",
+    .cuda_any = remote_any,
+    .nvml_any = remote_nvml_any,
+    .init = remote_init,
+    .fini = hed_driver_layer_fini,
+    .forked = hed_driver_layer_forked,
+    .soft = true,
+};
+
+/* Adds the calls that only the worker can answer to the soft driver's. */
+void
+hed_remote_complete_type(void)
+{
+    void (*const *from)(void) = (void (*const *)(void))(const void *)&hed_remote_nvml;
+    void (**to)(void) = (void (**)(void))(void *)&nvml;
+
+    nvml = *hed_driver_nvml_calls();
+    for (size_t i = 0; i < sizeof nvml / sizeof *to; i++)
+        if (from[i])
+            to[i] = from[i];
+    inner_type.cuda = hed_driver_calls();
+    inner_type.nvml = &nvml;
+}

@@ -1,0 +1,166 @@
+/* The listener's side of the desks (remote/server/desk.h), and the probe that tells how much there
+ * is.
+ *
+ *   start ──fork──> probe: starts the backend as a worker would, writes what its devices have, ends
+ *     until then no desk is read, so workers that ask wait
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "remote/server/desk.h"
+#include "remote/server/listener/listener.h"
+#include "remote/server/start.h"
+
+#define ASKS_MAX 16 /* of one worker in one round, so that others have their turn */
+
+/* ---- desks ----------------------------------------------------------------------------------- */
+
+static uint64_t
+answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask)
+{
+    const uint64_t limit =
+        ask->device == HED_DESK_HOST ? s->options->host_memory : s->options->memory;
+
+    switch (ask->kind) {
+    case HED_DESK_TAKE:
+        return hed_ledger_take(&s->ledger, worker, ask->device, ask->bytes, ask->least, limit);
+    case HED_DESK_GIVE:
+        hed_ledger_give(&s->ledger, worker, ask->device, ask->bytes);
+        return 0;
+    case HED_DESK_OBTAINABLE:
+        return hed_ledger_obtainable(&s->ledger, worker, ask->device, limit);
+    case HED_DESK_OTHERS:
+        return hed_ledger_others(&s->ledger, worker, ask->device);
+    case HED_DESK_PIECE_TAKE:
+        return hed_guest_take_piece(s->children[worker].guest, worker, ask->bytes);
+    case HED_DESK_PIECE_GIVE:
+        hed_guest_give_piece(s->children[worker].guest, worker, ask->offset, ask->bytes);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+void
+hed_desk_close(struct hed_server *s, struct hed_child *c)
+{
+    if (c->desk < 0)
+        return;
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->desk, NULL);
+    (void)close(c->desk);
+    c->desk = -1;
+}
+
+/* An honest worker reads its answer before it asks again, so there is room for this one. */
+static bool
+send_answer(int desk, const struct hed_desk_answer *answer)
+{
+    ssize_t n;
+
+    do
+        n = send(desk, answer, sizeof *answer, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof *answer;
+}
+
+void
+hed_desk_ready(struct hed_server *s, struct hed_child *c)
+{
+    for (int i = 0; i < ASKS_MAX && c->desk >= 0; i++) {
+        struct hed_desk_ask ask;
+        const ssize_t n = recv(c->desk, &ask, sizeof ask, MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+
+        struct hed_desk_answer answer = {0};
+
+        if (n == (ssize_t)sizeof ask) {
+            answer.bytes = answer_ask(s, (uint32_t)(c - s->children), &ask);
+            if (send_answer(c->desk, &answer))
+                continue;
+        }
+        hed_desk_close(s, c);
+    }
+}
+
+void
+hed_desk_open(struct hed_server *s, struct hed_child *c)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
+
+    if (s->probe >= 0)
+        return; /* later, when there is something to lease */
+    c->source.kind = HED_SOURCE_DESK;
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->desk, &e) != 0)
+        hed_desk_close(s, c);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------- */
+
+int
+hed_probe_start(struct hed_server *s)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &s->probe_source};
+    const pid_t listener = getpid();
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return HED_ENOMEM;
+    s->probe_source.kind = HED_SOURCE_PROBE;
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
+            _exit(1);
+        hed_child_prepare(&ends[1], 1);
+        _exit(hed_worker_probe(ends[1]));
+    }
+    (void)close(ends[1]);
+    if (pid < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, ends[0], &e) != 0) {
+        (void)close(ends[0]);
+        return HED_ENOMEM;
+    }
+    s->probe = ends[0];
+    return 0;
+}
+
+void
+hed_probe_ready(struct hed_server *s)
+{
+    const size_t size = HED_DESK_DEVICES * sizeof s->ledger.total[0];
+
+    /* Fewer bytes than a pipe passes at once. */
+    const bool known = read(s->probe, s->ledger.total, size) == (ssize_t)size;
+
+    if (!known)
+        memset(s->ledger.total, 0, size);
+    if (!known && !s->plan.driver)
+        hed_warn(SERVER, "cannot find out how much memory the devices have: what all clients have "
+                         "together is not limited");
+    hed_ledger_changed(&s->ledger);
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->probe, NULL);
+    (void)close(s->probe);
+    s->probe = -1;
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        if (s->children[i].pid && s->children[i].desk >= 0)
+            hed_desk_open(s, &s->children[i]);
+    }
+    /* A server that could serve nobody must not look healthy to whoever watches it. */
+    if (!known && s->plan.driver) {
+        hed_error(SERVER, "--gpu %s cannot be used on this machine", s->options->gpu);
+        s->useless = true;
+        hed_server_stop(s, "no GPU");
+    } else if (!s->stopping) {
+        hed_server_ready(s);
+    }
+}
