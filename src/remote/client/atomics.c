@@ -3,28 +3,23 @@
  * On a local GPU the program and a kernel may change the same managed memory at the same time with
  * atomic operations. Here managed memory is host memory, for which GPUs do not have all atomic
  * operations; over sockets, each side even has memory of its own. So such a kernel runs alone: its
- * launch returns when it has run. A kernel that does not end may be waiting for the program, so
- * after a while the program continues, and the log says why.
+ * launch returns when it has run (queue.c). A kernel that does not end may be waiting for the
+ * program, so after a while the program continues, and the log says why.
  *
  * This costs nothing if there is no managed memory. Other kernels that use it cost one question per
  * library and a look at their parameters.
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "core/stats.h"
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
-#include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 #include "remote/client/code.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
-
-#define PATIENCE_NS (2 * HED_NS_PER_S) /* how long a kernel may take */
-#define NAP_NS (50 * UINT64_C(1000))
 
 enum { ATOMICS_UNKNOWN, ATOMICS_NONE, ATOMICS_SYSTEM };
 
@@ -94,21 +89,13 @@ hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_
 }
 
 void
-hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
+hed_remote_not_alone(const struct hed_launch *l)
 {
-    const uint64_t end = hed_now_ns() + PATIENCE_NS;
-
-    while (hed_remote_stream_query(m, s) == CUDA_ERROR_NOT_READY) {
-        if (hed_now_ns() > end) {
-            hed_warn(REMOTE,
-                     "kernel %s uses system-wide atomics on managed memory and has not ended. They "
-                     "are not atomic for the program on this remote GPU",
-                     hed_function_kernel(l->function)->name);
-            hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernel,
-                                  "a remote GPU (system-wide atomics on managed memory that the "
-                                  "program uses at the same time)");
-            return;
-        }
-        hed_sleep_ns(NAP_NS);
-    }
+    hed_warn(REMOTE,
+             "kernel %s uses system-wide atomics on managed memory and has not ended. They are not "
+             "atomic for the program on this remote GPU",
+             hed_function_kernel(l->function)->name);
+    hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernel,
+                          "a remote GPU (system-wide atomics on managed memory that the program "
+                          "uses at the same time)");
 }

@@ -4,16 +4,13 @@
  * is left for another thread. So there are as many channels as there have been threads at the same
  * time. None is closed before the process ends, and so the worker knows when it has.
  *
- * The program may leave its worker for another (snap/). Then all connections are closed while no
+ * The program may leave its worker for another (mover.h). Then all connections are closed while no
  * thread is in a call, and each thread that comes back opens its own again.
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/log.h"
-#include "remote/client/mover.h"
 #include "remote/client/remote.h"
 
 static _Thread_local struct hed_remote_channel *mine;
@@ -60,48 +57,6 @@ static void
 make_channel_key(void)
 {
     (void)pthread_key_create(&at_end, leave_channel);
-}
-
-int
-hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
-                      enum hed_channel_purpose purpose, const uint8_t *key)
-{
-    struct hed_attach *a = hed_channel_begin(channel, sizeof *a);
-
-    if (!a)
-        return HED_EIO;
-    memset(a, 0, sizeof *a);
-    a->head.size = sizeof *a;
-    a->head.kind = HED_MSG_ATTACH;
-    a->head.thread = thread;
-    memcpy(a->session, r->session, sizeof a->session);
-    memcpy(a->secret, r->secret, sizeof a->secret);
-    if (key)
-        memcpy(a->key, key, sizeof a->key);
-    a->purpose = purpose;
-    return hed_channel_end(channel, sizeof *a, true);
-}
-
-int
-hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
-                        struct hed_channel **out, struct hed_why *why)
-{
-    struct hed_conn *conn;
-    int err = hed_remote_call_on(r, HED_PREFACE_CHANNEL, &conn, why);
-
-    if (!err && r->in_window) /* it need not be looked for again */
-        hed_conn_set_window(conn, &r->window);
-    if (!err)
-        err = hed_channel_create(conn, r->address.transport->channel, out, why);
-    if (!err && purpose == HED_CHANNEL_CALLS)
-        err = hed_remote_patience(r, *out);
-    if (!err)
-        err = hed_remote_say_attach(r, *out, thread, purpose, NULL);
-    if (err && *out) {
-        hed_channel_free(*out);
-        *out = NULL;
-    }
-    return err;
 }
 
 void
@@ -194,9 +149,8 @@ take_left(struct hed_remote *r, uint32_t *thread)
     return ch;
 }
 
-/* The thread's channel, which may have no connection yet; NULL if there is none. */
-static struct hed_remote_channel *
-own_or_left(struct hed_remote *r, uint32_t *thread)
+struct hed_remote_channel *
+hed_remote_channel_claim(struct hed_remote *r, uint32_t *thread)
 {
     struct hed_remote_channel *ch = mine && mine->remote == r ? mine : take_left(r, thread);
 
@@ -212,40 +166,11 @@ hed_remote_channel_of_thread(struct hed_remote *r)
 {
     uint32_t thread = 0;
 
-    return own_or_left(r, &thread);
-}
-
-static struct hed_remote_channel *
-get_channel(struct hed_remote *r)
-{
-    struct hed_why why = {""};
-    struct hed_channel *channel = NULL;
-    struct hed_why lost;
-    uint32_t thread = 0;
-    struct hed_remote_channel *ch;
-
-    if (r->mover)
-        r->mover->await_worker(r);
-    ch = own_or_left(r, &thread);
-    if (ch && ch->channel)
-        return ch;
-    if (hed_remote_channel_open(r, ch ? ch->thread : thread, HED_CHANNEL_CALLS, &channel, &why) !=
-        0)
-        ch = NULL;
-    else if (!ch)
-        ch = hed_remote_channel_add(r, channel, thread);
-    else
-        hed_remote_channel_use(ch, channel);
-    if (!ch) {
-        hed_why_set(&lost, "no connection for thread %u (is the server's --channels reached?): %s",
-                    thread + 1, why.text[0] ? why.text : hed_err_text(HED_ENOMEM));
-        hed_remote_lose(r, lost.text);
-    }
-    return ch;
+    return hed_remote_channel_claim(r, &thread);
 }
 
 struct hed_remote_channel *
-hed_remote_channel(struct hed_remote *r)
+hed_remote_channel_own(struct hed_remote *r)
 {
     struct hed_remote_channel *ch = mine;
 
@@ -253,49 +178,7 @@ hed_remote_channel(struct hed_remote *r)
     if (atomic_load_explicit(&r->lost, memory_order_relaxed) ||
         atomic_load_explicit(&r->ended, memory_order_relaxed))
         return NULL;
-    return ch && ch->remote == r && ch->channel ? ch : get_channel(r);
-}
-
-/* The channel that buffers the lowest ticket below `below`, other than `but`; NULL if there is
- * none. */
-static struct hed_remote_channel *
-channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel *but,
-                           uint64_t below, uint64_t *ticket)
-{
-    struct hed_remote_channel *found = NULL;
-
-    hed_lock(&r->channels_lock);
-    for (struct hed_remote_channel *ch = r->channels; ch; ch = ch->next) {
-        const uint64_t first = ch == but || !ch->channel ? 0 : hed_channel_first(ch->channel);
-
-        if (first && first < below) {
-            below = *ticket = first;
-            found = ch;
-        }
-    }
-    hed_unlock(&r->channels_lock);
-    return found;
-}
-
-/* Flushes the lowest tickets first: the worker reads from a connection only when it has received
- * all messages with lower tickets, so writing other messages first could block for ever. For the
- * same reason no lock is held: another thread may have to write what this one waits for. Channels
- * are never freed. */
-void
-hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below)
-{
-    struct hed_remote_channel *ch;
-    uint64_t ticket = 0;
-
-    /* Relaxed: a channel of this thread was added before. */
-    if (!atomic_load_explicit(&r->buffers, memory_order_relaxed))
-        return;
-    while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
-        if (own &&
-            hed_channel_first(own->channel) - 1 < ticket - 1) /* 0 (none) wraps to the highest */
-            (void)hed_channel_flush(own->channel);
-        (void)hed_channel_flush(ch->channel);
-    }
+    return ch && ch->remote == r && ch->channel ? ch : NULL;
 }
 
 void

@@ -41,9 +41,8 @@ struct hed_remote_library {
     uint32_t *order;  /* where the worker has each kernel; NULL: at the same position; owned */
     uint32_t *before; /* the same of the worker before, until the new one is accepted; owned */
     bool reopened;    /* at a worker that has not been accepted yet */
-    struct hed_remote_names
-        *names; /* of its variables (snap/variables.c); owned; the attendant's */
-    struct hed_remote_early_library *early; /* at the twin (snap/early.c); the attendant's */
+    struct hed_remote_names *names;         /* of its variables; owned; the mover's */
+    struct hed_remote_early_library *early; /* at the next worker; the mover's */
 };
 
 /* What a worker was told of a function, beside its name. */

@@ -212,7 +212,7 @@ send_inside(const struct transfer *t, const struct hed_copy *p)
 static int
 send_copy_piece(const struct transfer *t, const struct hed_copy *p)
 {
-    struct hed_remote_channel *channel = hed_remote_channel(t->r);
+    struct hed_remote_channel *channel = hed_remote_channel_need(t->r);
     const bool first = t->r->slots != NULL;
     struct hed_copy_body *m;
     int err = channel ? 0 : HED_EIO;

@@ -11,6 +11,48 @@
 
 #define MOMENT_NS 100000
 
+/* The channel that buffers the lowest ticket below `below`, other than `but`; NULL if there is
+ * none. */
+static struct hed_remote_channel *
+channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel *but,
+                           uint64_t below, uint64_t *ticket)
+{
+    struct hed_remote_channel *found = NULL;
+
+    hed_lock(&r->channels_lock);
+    for (struct hed_remote_channel *ch = r->channels; ch; ch = ch->next) {
+        const uint64_t first = ch == but || !ch->channel ? 0 : hed_channel_first(ch->channel);
+
+        if (first && first < below) {
+            below = *ticket = first;
+            found = ch;
+        }
+    }
+    hed_unlock(&r->channels_lock);
+    return found;
+}
+
+/* Flushes the lowest tickets first: the worker reads from a connection only when it has received
+ * all messages with lower tickets, so writing other messages first could block for ever. For the
+ * same reason no lock is held: another thread may have to write what this one waits for. Channels
+ * are never freed. */
+void
+hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below)
+{
+    struct hed_remote_channel *ch;
+    uint64_t ticket = 0;
+
+    /* Relaxed: a channel of this thread was added before. */
+    if (!atomic_load_explicit(&r->buffers, memory_order_relaxed))
+        return;
+    while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
+        if (own &&
+            hed_channel_first(own->channel) - 1 < ticket - 1) /* 0 (none) wraps to the highest */
+            (void)hed_channel_flush(own->channel);
+        (void)hed_channel_flush(ch->channel);
+    }
+}
+
 static void *
 flush_channels(void *arg)
 {

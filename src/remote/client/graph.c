@@ -65,8 +65,8 @@ can_tell_kernel(const struct hed_launch *k)
 static bool
 can_tell_copy(struct hed_driver *d, const struct hed_copy *c)
 {
-    return !hed_remote_is_private(d->machine_state, d, &c->from, c) &&
-           !hed_remote_is_private(d->machine_state, d, &c->to, c);
+    return !hed_remote_is_private(d->machine_state, &c->from, &c->box) &&
+           !hed_remote_is_private(d->machine_state, &c->to, &c->box);
 }
 
 static bool
@@ -78,10 +78,7 @@ is_known_address(const struct hed_remote *r, uint64_t at)
 static bool
 can_tell_fill(struct hed_driver *d, const struct hed_fill *f)
 {
-    const struct hed_copy_side side = {.at = f->to, .pitch = f->pitch};
-    const struct hed_copy c = {.box = {f->width * f->size, f->height, 1}};
-
-    return !hed_remote_is_private(d->machine_state, d, &side, &c);
+    return !hed_remote_fill_is_private(d->machine_state, d, f);
 }
 
 static bool

@@ -242,7 +242,7 @@ fetch_functions(struct hed_remote *r)
     /* Relaxed: copies before this function were counted before it was sent. */
     if (!r->copies || atomic_load_explicit(&r->copies->count, memory_order_relaxed) == 0)
         return;
-    channel = hed_remote_channel(r);
+    channel = hed_remote_channel_need(r);
     m = channel ? hed_channel_begin(channel->channel, sizeof *m) : NULL;
     if (!m)
         return;
@@ -550,14 +550,6 @@ hed_remote_host_init(struct hed_remote *r)
     h->last = &h->first;
     r->host = h;
     return 0;
-}
-
-/* The thread notices by itself, within LOOK_MS. This may be called with locks held, which functions
- * of the program must not be. */
-void
-hed_remote_host_lost(struct hed_remote *r)
-{
-    (void)r;
 }
 
 void

@@ -1,8 +1,8 @@
 /* Joining a worker: hello, devices, the arena, shared memory. See remote.h.
  *
  * A client joins its first worker with connect, which also learns what the program's devices are.
- * It may join others later (snap/), as long as they can have the same arena; the program's devices
- * stay what they were.
+ * It may join others later (mover.h), as long as they can have the same arena; the program's
+ * devices stay what they were.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,6 @@
 #include "remote/wire/window.h"
 
 #define OFFERS_MAX 16  /* addresses for the arena that are tried */
-#define RETRY_MS 1000  /* a client that was turned away waits for up to this time */
 #define BEGIN_TIMES 12 /* times the time to connect, since a driver may take that long to start */
 
 /* ---- hello ----------------------------------------------------------------------------------- */
@@ -259,16 +258,6 @@ take_window(struct hed_remote *r, struct hed_channel *channel, struct hed_why *w
     return 0;
 }
 
-int
-hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch)
-{
-    /* Over a socket every worker gives signs of life; in shared memory those of older versions do
-     * not. */
-    if (hed_channel_shares(ch) && !(r->capabilities & HED_CAN_BEAT))
-        return 0;
-    return hed_channel_patience(ch, r->silent_ms);
-}
-
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 static int
@@ -282,35 +271,6 @@ read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *
     (void)hed_str_copy(r->token, sizeof r->token, c->tls_token);
     r->tls.insecure = strcmp(c->insecure, "yes") == 0;
     return hed_address_parse(c->gpu, &r->address, why);
-}
-
-/* Waits up to RETRY_MS, so that clients that were turned away together do not return together. */
-static void
-pause_at_random(void)
-{
-    uint32_t random = 0;
-
-    (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
-    (void)poll(NULL, 0, (int)(random % RETRY_MS));
-}
-
-int
-hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind, struct hed_conn **out,
-                   struct hed_why *why)
-{
-    struct hed_preface p = {.kind = kind};
-
-    memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
-    memcpy(p.session, r->session, sizeof p.session);
-
-    int err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
-
-    /* A server that has too many clients at once hangs up on some of them. */
-    if (err == HED_EIO && !r->address.transport->link->private) {
-        pause_at_random();
-        err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
-    }
-    return err;
 }
 
 static int
@@ -413,10 +373,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     if (!(r->capabilities & HED_CAN_BASE))
         r->base += (j.there - *count) * r->stride;
     r->size = (*count + 1) * r->stride;
-    if (!hed_remote_channel_add(r, j.channel, 0))
-        return HED_ENOMEM;
-    err = hed_remote_memory_init(r, why);
-    return err ? err : hed_remote_host_init(r);
+    return hed_remote_channel_add(r, j.channel, 0) ? 0 : HED_ENOMEM;
 }
 
 /* ---- another worker -------------------------------------------------------------------------- */

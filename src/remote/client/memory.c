@@ -56,17 +56,9 @@ device_of_address(const struct hed_remote *r, uint64_t at)
 }
 
 uint64_t
-hed_remote_host_base(const struct hed_remote *r)
+hed_remote_usable(void *m)
 {
-    return r->base + (uint64_t)r->device_count * r->stride;
-}
-
-uint64_t
-hed_remote_current(struct hed_remote *r)
-{
-    const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
-
-    return c && hed_context_alive(c) ? c->object.handle : 0;
+    return hed_remote_of(m)->usable;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

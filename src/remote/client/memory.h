@@ -65,9 +65,12 @@ struct hed_remote_copies {
 #define HED_DEFERRED_MAX (UINT64_C(64) << 20) /* bytes; the worker accepts a little more */
 #define HED_DEFERRED_PIECES_MAX 32768u        /* before a copy; the worker accepts twice as many */
 
-/* Where the host's share begins; the calling thread's context as messages name it, or 0. */
-uint64_t hed_remote_host_base(const struct hed_remote *r);
-uint64_t hed_remote_current(struct hed_remote *r);
+/* Where the host's share begins. */
+static inline uint64_t
+hed_remote_host_base(const struct hed_remote *r)
+{
+    return r->base + (uint64_t)r->device_count * r->stride;
+}
 
 /* mappings.c. `key` is the number of physical memory, else the address. access is that of all views
  * in a range. each calls fn for all of a kind, without a lock, and stops when it fails. */
@@ -126,7 +129,12 @@ void hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t 
 /* mirror.c. Host memory was mapped, or unmapped. Shared memory has no mirror. */
 void hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size);
 void hed_remote_mirror_gone(struct hed_remote *r, uint64_t at);
-/* Sends all of it to a worker that has just been told about it. */
-int hed_remote_mirror_again(struct hed_remote *r);
+/* The shadow of a range, or NULL. It stays as long as the program's allocation there. */
+uint8_t *hed_remote_mirror_shadow(struct hed_remote *r, uint64_t at, uint64_t size);
+#define HED_MIRROR_GRANULE 65536u /* bytes that are compared and sent at once */
+/* The range about which this thread asks the worker; its bytes are taken until size is 0. */
+void hed_remote_mirror_expect(uint64_t at, uint64_t size);
 /* Takes the worker's bytes of memory that both sides have. */
 int hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data *d);
+/* sync.c. Sends all of it to a worker that has just been told about it. */
+int hed_remote_mirror_again(struct hed_remote *r);

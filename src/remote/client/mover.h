@@ -1,6 +1,6 @@
 /* The mover, which pauses, saves, restores and moves a program, hangs on the client by this table.
  *
- *   plugin.c ──hed_remote_use_mover()──> remote.c, session.c, channels.c, join.c ──table──> mover
+ *   plugin.c ──hed_remote_use_mover()──> remote.c, session.c, connect.c, join.c ──table──> mover
  *
  * The mover uses the client as it likes; the client knows of the mover only what stands here. It
  * keeps one pointer for it, hed_remote.moving, and never looks behind that. Without a mover
@@ -44,7 +44,7 @@ struct hed_remote_mover {
     void *(*enter)(struct hed_remote *r, int call);
     void (*leave)(void *entered);
 
-    /* channels.c, before a thread opens its channel; any thread, which may hold locks of the
+    /* connect.c, before a thread opens its channel; any thread, which may hold locks of the
      * driver. Waits while there is no worker, unless this thread is bringing the next one: some
      * calls are not held. */
     void (*await_worker)(struct hed_remote *r);

@@ -1,83 +1,18 @@
-/* Streams of a worker: sending work, and knowing how far it has come. See queue.h.
+/* Streams of a worker: sending work, and waiting for it. What is known of it is in progress.c. See
+ * queue.h.
  *
- * What is known about the numbers of a stream, from weak to strong:
- *
- *   done      the worker has come so far: enough for queries (cuEventQuery, points)
- *   answered  an answer has said so: everything that comes with answers (copies to the program's
- *             memory, output of kernels) is here, so another wait can be skipped
- *
- * Both may lag behind. A wait for a whole context applies to all its streams without looking at
- * each: such waits are numbered (begun), and a stream knows how many had begun when it last got
- * work. A later one that has succeeded (synced) was also a wait for that work.
- *
- * Invariants:
- * 1. answered <= done <= submitted.
- * 2. Work gets its number and is sent under the stream's lock, so the worker sees them in order.
- *    Work that takes many messages gets its number after the last one.
+ * Invariant: work gets its number and is sent under the stream's lock, so the worker sees the
+ * numbers in order. Work that takes many messages gets its number after the last one.
  */
 #include "remote/client/queue.h"
 
-#include "base/number.h"
+#include "base/clock.h"
 #include "driver/driver.h"
 #include "driver/memory/memory.h"
 #include "remote/client/remote.h"
 
-/* ---- how far streams have come --------------------------------------------------------------- */
-
-/* Takes waits for the whole context into account. Acquire: pairs with the release in
- * hed_remote_context_wait(), which makes visible what came with that answer. */
-static void
-refresh_locked(struct hed_stream *s)
-{
-    struct hed_remote_stream *q = hed_remote_stream(s);
-
-    if (q->begun < atomic_load_explicit(&hed_remote_context(s->ctx)->synced, memory_order_acquire))
-        q->answered = s->submitted;
-    if (s->done < q->answered)
-        s->done = q->answered;
-}
-
-void
-hed_remote_answered(struct hed_stream *s, uint64_t number)
-{
-    struct hed_remote_stream *q = hed_remote_stream(s);
-
-    hed_lock(&s->lock);
-    if (q->answered < number)
-        q->answered = number;
-    refresh_locked(s);
-    hed_unlock(&s->lock);
-}
-
-void
-hed_remote_told_locked(struct hed_stream *s, uint64_t number)
-{
-    const struct hed_remote_stream *q = hed_remote_stream(s);
-
-    refresh_locked(s);
-    if (number > s->submitted)
-        number = s->submitted; /* the worker is not trusted */
-    if (q->late > q->answered && number >= q->late)
-        number = q->late - 1;
-    if (s->done < number)
-        s->done = number;
-}
-
-#define ALL_WORK UINT64_MAX /* as a number: all work on the stream */
-
-/* Is a number known to be done? `answered`: has an answer said so? */
-static bool
-is_known_done(struct hed_stream *s, uint64_t number, bool answered)
-{
-    hed_lock(&s->lock);
-    refresh_locked(s);
-
-    const uint64_t reached = answered ? hed_remote_stream(s)->answered : s->done;
-    const bool known = reached >= hed_min(number, s->submitted);
-
-    hed_unlock(&s->lock);
-    return known;
-}
+#define PATIENCE_NS (2 * HED_NS_PER_S) /* how long a kernel that must run alone may take */
+#define NAP_NS (50 * UINT64_C(1000))
 
 /* Has its handle, and with it its name at the worker, been removed? */
 static bool
@@ -93,16 +28,6 @@ is_stream_over(struct hed_stream *s)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-/* Called after the work has been sent. The fence pairs with the one in hed_remote_context_wait():
- * if that wait comes before this work at the worker, its `begun` is visible here. */
-static void
-sent_locked(struct hed_stream *s)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    hed_remote_stream(s)->begun =
-        atomic_load_explicit(&hed_remote_context(s->ctx)->begun, memory_order_relaxed);
-}
-
 /* Numbers work that is one message, and keeps the stream locked until it has been sent.
  * INVALID_HANDLE: the stream has been destroyed. */
 static CUresult
@@ -113,7 +38,7 @@ begin_put(struct hed_stream *s, uint64_t *number)
         hed_unlock(&s->lock);
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    refresh_locked(s);
+    hed_remote_refresh_locked(s);
     *number = ++s->submitted;
     return CUDA_SUCCESS;
 }
@@ -121,23 +46,8 @@ begin_put(struct hed_stream *s, uint64_t *number)
 static void
 end_put(struct hed_stream *s)
 {
-    sent_locked(s);
+    hed_remote_sent_locked(s);
     hed_unlock(&s->lock);
-}
-
-uint64_t
-hed_remote_sent(struct hed_stream *s, bool late)
-{
-    hed_lock(&s->lock);
-    refresh_locked(s);
-
-    const uint64_t number = ++s->submitted;
-
-    if (late)
-        hed_remote_stream(s)->late = number;
-    sent_locked(s);
-    hed_unlock(&s->lock);
-    return number;
 }
 
 static CUresult
@@ -185,7 +95,7 @@ is_needless(const struct hed_work *w)
     bool all = w->kind == HED_WORK_EVENT_WAIT;
 
     for (unsigned i = 0; i < w->after.count && all; i++)
-        all = is_known_done(w->after.at[i].stream, w->after.at[i].number, false);
+        all = hed_remote_is_known_done(w->after.at[i].stream, w->after.at[i].number, false);
     return all;
 }
 
@@ -225,6 +135,22 @@ hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
     return r;
 }
 
+/* Waits for the last work on the stream, which must run alone (atomics.c), but not for ever: it may
+ * wait for the program. */
+static void
+wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
+{
+    const uint64_t end = hed_now_ns() + PATIENCE_NS;
+
+    while (hed_remote_stream_query(m, s) == CUDA_ERROR_NOT_READY) {
+        if (hed_now_ns() > end) {
+            hed_remote_not_alone(l);
+            return;
+        }
+        hed_sleep_ns(NAP_NS);
+    }
+}
+
 CUresult
 hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 {
@@ -242,7 +168,7 @@ hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
     if (r == CUDA_SUCCESS &&
         atomic_load_explicit(&s->ctx->device->driver->managed, memory_order_relaxed) &&
         hed_remote_must_run_alone(m, s, l))
-        hed_remote_wait_alone(m, s, l);
+        wait_alone(m, s, l);
     return r;
 }
 
@@ -251,10 +177,10 @@ hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 bool
 hed_remote_point_reached(void *m, struct hed_point p)
 {
-    if (is_known_done(p.stream, p.number, false))
+    if (hed_remote_is_known_done(p.stream, p.number, false))
         return true;
     hed_remote_look_at_stream(m, p.stream);
-    return is_known_done(p.stream, p.number, false);
+    return hed_remote_is_known_done(p.stream, p.number, false);
 }
 
 /* The sticky error takes precedence, because it is what the program sees. */
@@ -288,22 +214,12 @@ await_stream(void *m, struct hed_stream *s)
 CUresult
 hed_remote_point_wait(void *m, struct hed_point p)
 {
-    if (is_known_done(p.stream, p.number, true))
+    if (hed_remote_is_known_done(p.stream, p.number, true))
         return hed_context_error(p.stream->ctx);
     return await_stream(m, p.stream);
 }
 
 /* ---- copies that the program considers done -------------------------------------------------- */
-
-void
-hed_remote_copied(struct hed_stream *s)
-{
-    hed_lock(&s->lock);
-    hed_remote_stream(s)->copied = s->submitted;
-    hed_unlock(&s->lock);
-    /* Release: pairs with the acquire in hed_remote_settle(). */
-    atomic_fetch_add_explicit(&hed_remote_context(s->ctx)->copies, 1, memory_order_release);
-}
 
 /* Adds the last such copy of another stream, unless it is done or work on s comes behind it anyway,
  * by the rules of the default streams. */
@@ -313,7 +229,7 @@ add_copied(struct hed_points *p, const struct hed_stream *s, struct hed_stream *
     if (other == s || (other->is_legacy && s->blocking) || (s->is_legacy && other->blocking))
         return true;
     hed_lock(&other->lock);
-    refresh_locked(other);
+    hed_remote_refresh_locked(other);
 
     const uint64_t number = hed_remote_stream(other)->copied;
     const bool done = other->done >= number;
@@ -366,7 +282,8 @@ ask_blocking(void *m, struct hed_stream *legacy)
 CUresult
 hed_remote_stream_query(void *m, struct hed_stream *s)
 {
-    CUresult r = is_known_done(s, ALL_WORK, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
+    CUresult r = hed_remote_is_known_done(s, HED_ALL_WORK, false) ? CUDA_SUCCESS
+                                                                  : hed_remote_ask_stream(m, s);
 
     if (r == CUDA_SUCCESS && s->is_legacy)
         r = ask_blocking(m, s);
@@ -378,7 +295,7 @@ CUresult
 hed_remote_stream_wait(void *m, struct hed_stream *s)
 {
     struct hed_points p = {0};
-    const bool idle = is_known_done(s, ALL_WORK, true) &&
+    const bool idle = hed_remote_is_known_done(s, HED_ALL_WORK, true) &&
                       (!s->is_legacy || (hed_points_add_all(&p, s->ctx, true) && p.count == 0));
 
     hed_points_clear(&p);
@@ -425,9 +342,9 @@ is_context_known(struct hed_context *c)
         return false;
     hed_lock(&c->lock);
     for (struct hed_stream *s = c->streams; s && known; s = s->next)
-        known = is_known_done(s, ALL_WORK, true);
+        known = hed_remote_is_known_done(s, HED_ALL_WORK, true);
     if (known && c->legacy)
-        known = is_known_done(c->legacy, ALL_WORK, true);
+        known = hed_remote_is_known_done(c->legacy, HED_ALL_WORK, true);
     hed_unlock(&c->lock);
     return known;
 }
@@ -438,7 +355,7 @@ hed_remote_context_wait(void *m, struct hed_context *c)
     if (is_context_known(c))
         return hed_context_error(c);
 
-    /* Relaxed: the fence orders it before the message, for sent_locked(). */
+    /* Relaxed: the fence orders it before the message, for hed_remote_sent_locked(). */
     const uint64_t mine =
         atomic_fetch_add_explicit(&hed_remote_context(c)->begun, 1, memory_order_relaxed) + 1;
 
@@ -447,7 +364,7 @@ hed_remote_context_wait(void *m, struct hed_context *c)
     const CUresult r = hed_remote_await_context(m, c);
     uint64_t last = atomic_load_explicit(&hed_remote_context(c)->synced, memory_order_relaxed);
 
-    /* Release: pairs with refresh_locked(). */
+    /* Release: pairs with hed_remote_refresh_locked(). */
     while (r == CUDA_SUCCESS && last < mine &&
            !atomic_compare_exchange_weak_explicit(&hed_remote_context(c)->synced, &last, mine,
                                                   memory_order_release, memory_order_relaxed))
@@ -457,17 +374,6 @@ hed_remote_context_wait(void *m, struct hed_context *c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-bool
-hed_remote_is_last(struct hed_event *e, struct hed_point p)
-{
-    hed_lock(&e->lock);
-
-    const bool same = e->point.stream == p.stream && e->point.number == p.number;
-
-    hed_unlock(&e->lock);
-    return same;
-}
-
 CUresult
 hed_remote_event_query(void *m, struct hed_event *e)
 {
@@ -476,7 +382,7 @@ hed_remote_event_query(void *m, struct hed_event *e)
 
     if (!p.stream)
         return CUDA_SUCCESS;
-    if (!is_known_done(p.stream, p.number, false)) {
+    if (!hed_remote_is_known_done(p.stream, p.number, false)) {
         r = hed_remote_ask_event(m, e);
         if (r == CUDA_SUCCESS)
             r = hed_context_error(e->ctx);
@@ -493,7 +399,7 @@ hed_remote_event_wait(void *m, struct hed_event *e)
 
     if (!p.stream)
         return CUDA_SUCCESS;
-    if (!is_known_done(p.stream, p.number, true)) {
+    if (!hed_remote_is_known_done(p.stream, p.number, true)) {
         r = hed_remote_await_event(m, e);
         if (r == CUDA_SUCCESS && hed_remote_is_last(e, p))
             hed_remote_answered(p.stream, p.number);

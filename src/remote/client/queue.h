@@ -3,8 +3,8 @@
  *   driver ──machine->submit, launch, copy──> queue.c, route.c, exec.c ──numbered──> messages
  *          ──machine->stream_wait, ...──────> queue.c: known already? ──no──> messages
  *
- * queue.c, route.c, exec.c and object.c implement order and rules, but do not send messages. In
- * their tests (tests/unit/remote) a stand-in replaces the files that do.
+ * queue.c, progress.c, route.c, private.c, exec.c and object.c implement order and rules, but do
+ * not send messages. In their tests (tests/unit/remote) a stand-in replaces the files that do.
  */
 #pragma once
 
@@ -67,7 +67,17 @@ CUresult hed_remote_event_wait(void *m, struct hed_event *e);
 CUresult hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
 CUresult hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l);
 
-/* ---- queue.c: for the files that send messages ----------------------------------------------- */
+/* ---- progress.c: how far streams have come --------------------------------------------------- */
+
+#define HED_ALL_WORK UINT64_MAX /* as a number: all work on the stream */
+
+/* Is a number known to be done? `answered`: has an answer said so? */
+bool hed_remote_is_known_done(struct hed_stream *s, uint64_t number, bool answered);
+
+/* s->lock is held, for both. refresh takes waits for the whole context into account. sent: work has
+ * just been sent. */
+void hed_remote_refresh_locked(struct hed_stream *s);
+void hed_remote_sent_locked(struct hed_stream *s);
 
 /* Gives work that took many messages its number. Called without the lock, after the last message
  * was sent. late: its results come with a later answer. */
@@ -87,6 +97,9 @@ bool hed_remote_is_last(struct hed_event *e, struct hed_point p);
 /* The last work sent is a copy that the program considers done, because its call has returned. Work
  * that is put on unrelated streams must come behind it. */
 void hed_remote_copied(struct hed_stream *s);
+
+/* ---- queue.c: copies that the program considers done ----------------------------------------- */
+
 void hed_remote_settle_now(void *m, struct hed_stream *s);
 
 /* Called before work is put on a stream: waits for such copies on other streams. No lock is
@@ -101,13 +114,14 @@ hed_remote_settle(void *m, struct hed_stream *s)
         hed_remote_settle_now(m, s);
 }
 
-/* ---- route.c: copies and fills --------------------------------------------------------------- */
+/* ---- route.c: copies ------------------------------------------------------------------------- */
 
 CUresult hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
 
-/* Is this side of a copy memory that only this process has? */
-bool hed_remote_is_private(void *m, struct hed_driver *d, const struct hed_copy_side *side,
-                           const struct hed_copy *c);
+/* ---- private.c: memory that only this process has -------------------------------------------- */
+
+/* Is this side of a resolved copy such memory? */
+bool hed_remote_is_private(void *m, const struct hed_copy_side *side, const struct hed_box *box);
 
 /* Is it a fill of such memory? Then this process does it, when the stream has come so far. */
 bool hed_remote_fill_is_private(void *m, struct hed_driver *d, const struct hed_fill *f);
@@ -181,9 +195,9 @@ CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec 
 void hed_remote_drop_exec(void *m, uint64_t handle);
 
 /* Does a launch use system-wide atomics on managed memory that are not atomic for the program? If
- * so, the second function waits for the launch, which is the last on the stream. */
+ * so, it is waited for. not_alone: it has not ended, and the user is told. */
 bool hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_launch *l);
-void hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l);
+void hed_remote_not_alone(const struct hed_launch *l);
 
 /* Makes a conditional handle of the worker's driver for a graph, which the worker keeps; gone frees
  * them. */

@@ -12,37 +12,6 @@
 #include "remote/client/mover.h"
 #include "remote/client/queue.h"
 
-void
-hed_remote_forked(void *m)
-{
-    struct hed_remote *r = m;
-
-    /* Relaxed: there is one thread. */
-    atomic_store_explicit(&r->ended, true, memory_order_relaxed);
-    hed_remote_channels_forked(r);
-    hed_remote_host_forked(r);
-    if (r->mover)
-        r->mover->forked(r);
-}
-
-/* The process ends. Calls may still come; the worker will notice that the process is gone. */
-void
-hed_remote_fini(void *m)
-{
-    struct hed_remote *r = m;
-
-    /* Relaxed: a thread that misses it finds the connection closed. */
-    atomic_store_explicit(&r->ended, true, memory_order_relaxed);
-    if (r->mover)
-        r->mover->ended(r);
-}
-
-uint64_t
-hed_remote_usable(void *m)
-{
-    return ((struct hed_remote *)m)->usable;
-}
-
 static const struct hed_remote_mover *mover; /* NULL: there is none */
 static struct hed_nvml_ops nvml;
 static struct hed_layer_type inner_type = {
@@ -69,8 +38,12 @@ make_driver(struct hed_remote *r, const struct hed_config *config, struct hed_wh
         err = hed_remote_connect(r, config, devices, &count, why);
     if (!err) {
         r->device_count = (int)count;
-        err = hed_driver_create(&hed_remote_machine, r, devices, count, &r->driver, why);
+        err = hed_remote_memory_init(r, why);
     }
+    if (!err)
+        err = hed_remote_host_init(r);
+    if (!err)
+        err = hed_driver_create(&hed_remote_machine, r, devices, count, &r->driver, why);
     free(devices);
     return err;
 }

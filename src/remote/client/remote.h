@@ -2,13 +2,24 @@
  *
  *   soft driver ──struct hed_machine──> client ──the calling thread's channel──> server/worker
  *
- *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
- *   channels.c  a channel for each thread                      send.c     messages, calls, answers
- *   memory.c    mapping, the shared heap    lease.c            copy.c     bytes of this process
- *   stream.c    streams, contexts      event.c  events         host.c     the program's functions
- *   code.c      images, kernels        launch.c launches       array.c    arrays, textures
- *   heap.c      pinned memory that the worker maps, too
- *   graph.c     executable graphs      rest.c   what else can travel      nvml.c  flush.c
+ *   plugin.c    puts client and mover together       mover.h    what may pause and move the program
+ *   remote.c    the layer type                       machine.c  the machine: which file does what
+ *
+ *   queue.c     work on streams, waiting             route.c    copies         exec.c  graphs
+ *   put.c       work as messages, by kind            progress.c how far streams have come
+ *   stream.c    streams, contexts, marks             event.c    launch.c  copy.c  graph.c  array.c
+ *   host.c      the program's functions              rest.c     what else can travel      nvml.c
+ *   code.c      libraries, image.c what is sent      function.c kernels        object.c  link.c
+ *
+ *   memory.c    mapping; mappings.c, lease.c         heap.c     pinned memory that the worker maps
+ *   sync.c      memory of which both have a copy     mirror.c   its shadows
+ *   deferred.c  bytes that come later                private.c  memory that only this process has
+ *
+ *   join.c      hello, devices.c, the arena          send.c     messages, calls, answers
+ *   connect.c   connections, a thread's channel      channels.c the channels   flush.c
+ *   session.c   slots, failures, the end             end.c      exit and fork
+ *
+ * No files call each other in a circle (tools/check_symbols.py).
  *
  * Invariants:
  * 1. A thread sends only on its own channel. It takes the ticket when there is room for the message
@@ -131,10 +142,8 @@ extern const struct hed_machine hed_remote_machine; /* machine.c */
 extern const struct hed_layer_type hed_remote_type;
 void hed_remote_complete_type(void);
 
-/* ---- session.c ------------------------------------------------------------------------------- */
+/* ---- join.c ---------------------------------------------------------------------------------- */
 
-/* Gives the channel the patience of the settings, if the worker gives signs of life. */
-int hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch);
 /* Connects and exchanges the hello: fills in what is known then, and the devices. */
 int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                        struct hed_profile_device *devices, size_t *count, struct hed_why *why);
@@ -154,9 +163,7 @@ size_t hed_remote_choose_visible(struct hed_remote *r, struct hed_profile_device
 int hed_remote_choose_again(struct hed_remote *r, const struct hed_profile_device *devices,
                             uint32_t there, const bool *real, struct hed_why *why);
 
-/* Opens a connection to the server with this preface, for the session if there is one. */
-int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
-                       struct hed_conn **out, struct hed_why *why);
+/* ---- session.c ------------------------------------------------------------------------------- */
 
 /* The worker, or the connection to it, is gone. Only the first call has an effect. If a mover
  * takes the program back to a snapshot, this does not return. */
@@ -180,24 +187,19 @@ void hed_remote_slot_give(struct hed_remote *r, uint32_t slot);
 
 /* ---- channels.c ------------------------------------------------------------------------------ */
 
-/* The calling thread's channel, opened if necessary; NULL if the session is lost. */
-struct hed_remote_channel *hed_remote_channel(struct hed_remote *r);
-
-/* Opens another connection of the session, as a channel for this thread. */
-int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
-                            struct hed_channel **out, struct hed_why *why);
+/* The calling thread's channel, if it is connected to the present worker; else NULL. */
+struct hed_remote_channel *hed_remote_channel_own(struct hed_remote *r);
+/* The calling thread's channel, connected or not, or one that another thread has left. NULL if
+ * there is none: then *thread is the number of a new one. */
+struct hed_remote_channel *hed_remote_channel_claim(struct hed_remote *r, uint32_t *thread);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
 /* A connection that the next thread without one will use. */
 int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
-/* Says to which session a channel belongs, and for one that returns (snap/park.c) the key. There is
- * no answer: the worker closes connections that it does not know. key may be NULL. */
-int hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
-                          enum hed_channel_purpose purpose, const uint8_t *key);
 /* No thread but this one is in a call: gives connections that no thread uses to threads that have
  * none to the present worker, so that they need not connect. */
 void hed_remote_channels_deal(struct hed_remote *r);
-/* A thread has one channel, so to use another session (snap/twin.h) it puts its own aside, which
+/* A thread has one channel, so to use another session (a mover's) it puts its own aside, which
  * may be NULL. back: it takes that again, and leaves the other one as if it ended. */
 struct hed_remote_channel *hed_remote_channel_aside(void);
 void hed_remote_channel_back(struct hed_remote_channel *aside);
@@ -206,20 +208,53 @@ void hed_remote_channel_back(struct hed_remote_channel *aside);
 struct hed_remote_channel *hed_remote_channel_of_thread(struct hed_remote *r);
 /* Gives a channel another connection, or none (NULL). The caller closes the old one. */
 void hed_remote_channel_use(struct hed_remote_channel *ch, struct hed_channel *channel);
+void hed_remote_channels_forked(struct hed_remote *r);
+
+/* ---- flush.c --------------------------------------------------------------------------------- */
+
 /* For sockets: makes sure that buffered messages go out soon even if nothing else happens. */
 void hed_remote_flush_soon(struct hed_remote_channel *channel);
 
 /* Flushes the messages with lower tickets that other threads have buffered. Called before waiting
  * for an answer. */
 void hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below);
-void hed_remote_channels_forked(struct hed_remote *r);
+
+/* ---- connect.c ------------------------------------------------------------------------------- */
+
+/* Opens a connection to the server with this preface, for the session if there is one. */
+int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
+                       struct hed_conn **out, struct hed_why *why);
+/* Gives the channel the patience of the settings, if the worker gives signs of life. */
+int hed_remote_patience(const struct hed_remote *r, struct hed_channel *ch);
+/* Opens another connection of the session, as a channel for this thread. */
+int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
+                            struct hed_channel **out, struct hed_why *why);
+/* Says to which session a channel belongs, and for one that returns to a parked worker the key.
+ * There is no answer: the worker closes connections that it does not know. key may be NULL. */
+int hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
+                          enum hed_channel_purpose purpose, const uint8_t *key);
+/* A thread's first message to a worker: waits while the program is being moved, then opens the
+ * thread's channel. NULL if the session is lost, as it is when this fails. */
+struct hed_remote_channel *hed_remote_channel_connect(struct hed_remote *r);
+
+/* The calling thread's channel, which is opened when the thread has none. */
+static inline struct hed_remote_channel *
+hed_remote_channel_need(struct hed_remote *r)
+{
+    struct hed_remote_channel *ch = hed_remote_channel_own(r);
+
+    return ch ? ch : hed_remote_channel_connect(r);
+}
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
-/* Begins a message on the calling thread's channel: room for `size` bytes, with the head filled in
- * (ticket, thread, kind, context) and the rest zero. *channel is the channel. NULL if the session
- * is lost. The message must be ended soon, and nothing in between may wait. stream and number may
- * be 0. */
+/* The calling thread's context as messages name it, or 0. */
+uint64_t hed_remote_current(struct hed_remote *r);
+
+/* Begins a message on the calling thread's channel (hed_remote_channel_need): room for `size`
+ * bytes, with the head filled in (ticket, thread, kind, context) and the rest zero. *channel is the
+ * channel. NULL if the session is lost. The message must be ended soon, and nothing in between may
+ * wait. stream and number may be 0. */
 void *hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size,
                        uint64_t context, uint64_t stream, uint64_t number,
                        struct hed_remote_channel **channel);
@@ -324,9 +359,6 @@ bool hed_remote_host_busy(const struct hed_remote *r);
  * `number` has been written to it. */
 uint32_t hed_remote_slot_enter(struct hed_remote *r);
 void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number);
-/* The session is lost: calls the functions that must run in any case (cuStreamAddCallback) with the
- * error. */
-void hed_remote_host_lost(struct hed_remote *r);
 
 /* heap.c: the shared heap that this process makes (HED_CAN_CLIENT_HEAP). It stays when the worker
  * is another. can_grow: may this process have such a file? send: passes it to the worker, and makes
@@ -360,7 +392,7 @@ int hed_remote_write(struct hed_remote *r, uint64_t context, uint64_t to, const 
 void hed_remote_received(struct hed_remote *r, uint64_t pieces);
 /* Handles a HED_MSG_DATA that came before an answer; takes its bulk. */
 int hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d);
-/* For sockets: makes memory that both sides have equal, before work and after waiting. */
+/* sync.c. For sockets: makes memory that both sides have equal, before work and after waiting. */
 void hed_remote_sync_out(struct hed_remote *r);
 void hed_remote_sync_in(struct hed_remote *r);
 
@@ -395,7 +427,7 @@ CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct
 /* rest.c */
 CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);
 CUresult hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args);
-void hed_remote_forked(void *m); /* remote.c */
+void hed_remote_forked(void *m); /* end.c */
 void hed_remote_fini(void *m);
-uint64_t hed_remote_usable(void *m);
+uint64_t hed_remote_usable(void *m);              /* memory.c */
 extern const struct hed_nvml_ops hed_remote_nvml; /* nvml.c: replaces answers of the soft driver */

@@ -1,71 +1,8 @@
-/* Routes copies and fills. If the worker has both sides, they are work for it. Memory that only
- * this process has ("private": pageable and registered memory, and pinned memory that is not
- * shared) is sent, or is used here. See queue.h. */
+/* Routes copies. If the worker has both sides, they are work for it. Memory that only this process
+ * has (private.c) is sent, or is used here. See queue.h. */
 #include <string.h>
 
-#include "driver/memory/memory.h"
 #include "remote/client/queue.h"
-
-/* ---- fills ----------------------------------------------------------------------------------- */
-
-bool
-hed_remote_fill_is_private(void *m, struct hed_driver *d, const struct hed_fill *f)
-{
-    const uint64_t bytes = (f->height - 1) * f->pitch + f->width * f->size;
-    struct hed_allocation a;
-
-    return !hed_remote_shares(m, f->to, bytes) && hed_memory_find(d, f->to, &a) &&
-           (a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
-            a.kind == HED_MEMORY_MANAGED);
-}
-
-CUresult
-hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f)
-{
-    const CUresult r = hed_stream_synchronize(s);
-
-    for (size_t y = 0; y < f->height && r == CUDA_SUCCESS; y++) {
-        char *row = (char *)(uintptr_t)(f->to + y * f->pitch);
-
-        /* Little-endian: the low bytes of the value come first. */
-        for (size_t x = 0; x < f->width; x++)
-            memcpy(row + x * f->size, &f->value, f->size);
-    }
-    return r;
-}
-
-/* ---- copies ---------------------------------------------------------------------------------- */
-
-/* The bytes that a side spans. The copy has been checked, so this cannot overflow. */
-static uint64_t
-span_of_side(const struct hed_copy *c, const struct hed_copy_side *side)
-{
-    uint64_t bytes = 0;
-
-    (void)hed_side_span(side, &c->box, &bytes);
-    return bytes;
-}
-
-bool
-hed_remote_is_private(void *m, struct hed_driver *d, const struct hed_copy_side *side,
-                      const struct hed_copy *c)
-{
-    struct hed_allocation a;
-
-    if (side->array)
-        return false;
-    if (hed_memory_find(d, side->at, &a) && a.kind != HED_MEMORY_HOST &&
-        a.kind != HED_MEMORY_REGISTERED && a.kind != HED_MEMORY_MANAGED)
-        return false;
-    return !hed_remote_shares(m, side->at, span_of_side(c, side));
-}
-
-/* Is a side private, given that its kind is known? */
-static bool
-is_private_side(void *m, const struct hed_copy *c, const struct hed_copy_side *side)
-{
-    return side->host && !hed_remote_shares(m, side->at, span_of_side(c, side));
-}
 
 /* Both sides are private: copies here, when the stream has come so far. */
 static CUresult
@@ -100,8 +37,8 @@ copy_there(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
 CUresult
 hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
 {
-    const bool from = is_private_side(m, c, &c->from);
-    const bool to = is_private_side(m, c, &c->to);
+    const bool from = hed_remote_is_private(m, &c->from, &c->box);
+    const bool to = hed_remote_is_private(m, &c->to, &c->box);
     CUresult r = CUDA_SUCCESS;
 
     if (!from && !to)

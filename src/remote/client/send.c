@@ -1,6 +1,6 @@
 /* Messages to the worker, and its answers. See remote.h.
  *
- *   begin: room in the channel -> ticket -> head       end: sent       answer: read
+ *   begin: the thread's channel -> room in it -> ticket -> head       end: sent       answer: read
  *
  * The ticket is taken when there is room, so that a thread that has a ticket never waits.
  */
@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "driver/context/context.h"
 #include "gen/cuda_handles.h"
 #include "gen/cuda_wire.h"
 #include "gen/nvml_wire.h"
@@ -21,11 +22,19 @@
 #define NAMES_MAX 64
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
 
+uint64_t
+hed_remote_current(struct hed_remote *r)
+{
+    const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
+
+    return c && hed_context_alive(c) ? c->object.handle : 0;
+}
+
 void *
 hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, uint64_t context,
                  uint64_t stream, uint64_t number, struct hed_remote_channel **channel)
 {
-    struct hed_remote_channel *ch = hed_remote_channel(r);
+    struct hed_remote_channel *ch = hed_remote_channel_need(r);
     struct hed_msg *m = ch ? hed_channel_begin(ch->channel, size) : NULL;
 
     if (!m) {

@@ -104,7 +104,8 @@ end_session(struct hed_remote *r, const char *why)
         atomic_store_explicit(&r->driver->lost, CUDA_ERROR_DEVICE_UNAVAILABLE,
                               memory_order_relaxed);
     do_soon(end_all, r);
-    hed_remote_host_lost(r);
+    /* The thread that runs functions of the program (host.c) notices by itself: this may be called
+     * with locks held, which must not be held while they run. */
 }
 
 void

@@ -115,7 +115,7 @@ hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_
 }
 
 void
-hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
+hed_remote_not_alone(const struct hed_launch *l)
 {
 }
 

@@ -1,8 +1,9 @@
 /* A stand-in for the worker and for the files of remote/client that send messages.
  *
- * The tests' machine is the remote one; machine.c, queue.c, route.c, exec.c and object.c are the
- * real files. A test gets what those would have sent through the functions of its struct peer, and
- * answers as it likes. Entries that a test does not expect to be called are NULL.
+ * The tests' machine is the remote one; machine.c, queue.c, progress.c, route.c, private.c, exec.c
+ * and object.c are the real files. A test gets what those would have sent through the functions of
+ * its struct peer, and answers as it likes. Entries that a test does not expect to be called are
+ * NULL.
  */
 #pragma once
 
