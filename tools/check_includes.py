@@ -64,6 +64,7 @@ TABLE = {
     "layers/trace": "core base gen see/trace",
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
+    "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
     "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver",
     "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"

@@ -234,7 +234,7 @@ call("cuCoredumpSetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
      In(PTR, "value", by_hand="its size depends on the attribute"), In(Ref(SIZE, mut=True), "size"),
      since=12010, after="none", does="set")
 call("cuGetExportTable", Out(CPTR, "ppExportTable"), In(Ref(CUuuid), "pExportTableId"), since=3000,
-     after="none", null=Roles("refuse", "CUDA_ERROR_INVALID_VALUE"))
+     after="none", null=Roles("find_table", "ppExportTable", "pExportTableId"))
 call("cuLogsRegisterCallback", In(CUlogsCallback, "callbackFunc"), In(PTR, "userData"),
      Out(CUlogsCallbackHandle, "callback_out", new="logsCallback"), since=12090, after="none",
      does="make")

@@ -388,18 +388,6 @@ prepare_injection(struct request *r, const struct hed_install *install)
     return hed_runtime_prepare(&r->env, install, "nvidia", false);
 }
 
-/* NVIDIA's runtime asks the driver for tables that only a driver with contexts of its own has. */
-static const char *
-choose_runtime(const struct request *r, const struct hed_install *install)
-{
-    char list[128];
-
-    return strcmp(r->config.cudart, "auto") == 0 && hed_config_gpu_is(r->config.gpu, "null") &&
-                   *hed_runtime_list(install, list, sizeof list)
-               ? "own"
-               : r->config.cudart;
-}
-
 /* Where NVIDIA's driver is not used, programs that look for its device files find them. */
 static void
 prepare_nodes(struct request *r, const struct hed_install *install)
@@ -443,7 +431,7 @@ prepare_libraries(struct request *r, const struct hed_install *install)
     if (hed_install_plugin(install, "libheddle-inject", path, sizeof path) && injected &&
         strcmp(injected, path) == 0)
         hed_env_unset(&r->env, INJECTION);
-    return hed_runtime_prepare(&r->env, install, choose_runtime(r, install), r->preload);
+    return hed_runtime_prepare(&r->env, install, r->config.cudart, r->preload);
 }
 
 static int

@@ -318,6 +318,9 @@ hed_rt_variable(const struct hed_rt_driver *cu, const void *symbol, CUdeviceptr 
     if (r == cudaSuccess)
         r = remember_failure(s->module, wrapper,
                              (cudaError_t)cu->cuLibraryGetGlobal(at, size, library, s->name));
+    /* A driver that computes nothing does not know. */
+    if (r == cudaSuccess && *size == 0)
+        *size = s->size;
     return r == cudaErrorSymbolNotFound && hed_rt_version < 13000 ? cudaErrorInvalidSymbol : r;
 }
 

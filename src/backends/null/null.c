@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/null/tables.h"
 #include "base/lock.h"
 #include "core/errors.h"
 #include "core/session.h"
@@ -41,8 +42,7 @@ null_init(enum hed_cuda_call id, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* NVIDIA's own runtime needs tables that this backend does not have, and managed memory would have
- * to be read and written by kernels. */
+/* Managed memory would have to be read and written by kernels. */
 static CUresult
 null_refuse(enum hed_cuda_call id, CUresult result)
 {
@@ -117,6 +117,12 @@ null_free_host(enum hed_cuda_call id, uint64_t address)
     hed_unlock(&host_lock);
     free(b);
     return b ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult
+null_find_table(enum hed_cuda_call id, const void **table, const CUuuid *uuid)
+{
+    return hed_null_table(table, uuid);
 }
 
 /* The front knows its own functions; there is none behind them to ask. */

@@ -192,11 +192,10 @@ class Auto(Runtime):
     def test_a_program_that_finds_none_gets_heddles(self):
         self.check(["heddle 92"], self.at("none"))
 
-    def test_the_null_backend_needs_heddles(self):
-        """NVIDIA's asks the driver for tables that this backend does not have."""
+    def test_the_null_backend_works_with_both(self):
         note = "heddle: warning: --gpu null answers CUDA calls but computes nothing\n"
-        self.check(["heddle 92"], "--gpu", "null", self.at("runpath"), says=note)
-        self.check(["nvidia 92"], "--gpu", "null", "--cudart", "nvidia", self.at("runpath"),
+        self.check(["nvidia 92"], "--gpu", "null", self.at("runpath"), says=note)
+        self.check(["heddle 92"], "--gpu", "null", "--cudart", "own", self.at("runpath"),
                    says=note)
 
     def test_a_library_that_is_opened_later(self):
