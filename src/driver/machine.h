@@ -374,6 +374,10 @@ struct hed_machine {
 
 #define HED_MACHINE_PAGE 65536 /* bytes; a multiple of every host's page size */
 
+/* Bytes; what kernels may expect of their parameters as a whole: the largest access (16), and the
+ * place of a CUtensorMap (64). */
+#define HED_PARAMS_ALIGN 64
+
 /* A launch: everything a grid needs to run. During a call it points to the caller's data. As part
  * of work (driver/stream/work.h) it owns its parameters and attributes and has a reference to its
  * function. */
@@ -389,7 +393,7 @@ struct hed_launch {
     uint32_t cluster[3]; /* all 0 or all 1: no clusters */
     uint32_t dynamic_shared;
     uint32_t param_bytes;
-    const unsigned char *params;   /* param_bytes long */
+    const unsigned char *params;   /* param_bytes long, at a multiple of HED_PARAMS_ALIGN */
     CUlaunchAttribute *attributes; /* as the program gave them */
     unsigned attribute_count;
     bool cooperative;

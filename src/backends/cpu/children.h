@@ -25,6 +25,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
+#include "driver/machine.h"
 #include "gen/cuda_abi.h"
 
 struct hed_cpu;
@@ -70,7 +71,7 @@ struct hed_child_grid {
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared;
     uint32_t param_bytes;
-    _Alignas(16) unsigned char params[];
+    _Alignas(HED_PARAMS_ALIGN) unsigned char params[];
 };
 
 struct hed_child_list {

@@ -14,6 +14,7 @@
 #include "backends/cpu/engine.h"
 #include "backends/cpu/rt.h"
 #include "base/device_calls.h"
+#include "base/number.h"
 #include "driver/driver.h"
 #include "driver/module/launch.h"
 #include "driver/module/occupancy.h"
@@ -279,6 +280,15 @@ check_child(const struct device *d, const struct hed_code_kernel *k, const uint3
     return HED_DEVICE_SUCCESS;
 }
 
+static struct hed_child_grid *
+create_child(size_t param_bytes)
+{
+    const size_t size = hed_round_up(sizeof(struct hed_child_grid) + param_bytes, HED_PARAMS_ALIGN);
+    struct hed_child_grid *c = aligned_alloc(HED_PARAMS_ALIGN, size);
+
+    return c ? memset(c, 0, size) : NULL;
+}
+
 /* The address of a buffer for the parameters of a launch; 0 if there can be none. */
 static uint64_t
 get_parameter_buffer(const struct device *d, const uint64_t *a)
@@ -294,7 +304,7 @@ get_parameter_buffer(const struct device *d, const uint64_t *a)
         (void)set_last_error(d, error);
         return 0;
     }
-    c = calloc(1, sizeof *c + k->param_bytes);
+    c = create_child(k->param_bytes);
     if (c)
         c->buffer =
             hed_heap_take(buffers_of(d), k->param_bytes ? k->param_bytes : 1, BUFFERS_LIMIT);
@@ -363,7 +373,7 @@ add_move(const struct device *d, const struct hed_move *m, uint64_t stream)
         return HED_DEVICE_INVALID_VALUE;
     if (m->height > 1 && (m->width > m->to_pitch || (!m->is_fill && m->width > m->from_pitch)))
         return HED_DEVICE_INVALID_VALUE;
-    c = calloc(1, sizeof *c + sizeof *m);
+    c = create_child(sizeof *m);
     if (!c)
         return HED_DEVICE_NO_MEMORY;
     c->is_move = true;

@@ -112,7 +112,7 @@ take_params(const struct hed_code_kernel *k, void **params, void **extra, unsign
         return CUDA_ERROR_INVALID_VALUE;
 
     /* Zeroed, so that padding between parameters does not leak other data. */
-    unsigned char *to = room ? memset(room, 0, k->param_bytes) : calloc(1, k->param_bytes);
+    unsigned char *to = room ? memset(room, 0, k->param_bytes) : hed_params_create(k->param_bytes);
 
     if (!to)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -277,7 +277,7 @@ static CUresult
 launch_now(struct hed_stream *s, struct hed_function *f, struct hed_launch *l, void **params,
            void **extra)
 {
-    unsigned char on_stack[PARAMS_ON_STACK];
+    _Alignas(HED_PARAMS_ALIGN) unsigned char on_stack[PARAMS_ON_STACK];
     const struct hed_code_kernel *k = hed_function_kernel(f);
     const bool large = k->param_bytes > PARAMS_ON_STACK;
     CUresult r = hed_submit_allowed(s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "driver/context/context.h"
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
@@ -32,16 +33,19 @@ hed_work_create(struct hed_context *ctx, enum hed_work_kind kind)
 struct hed_work *
 hed_work_create_launch(struct hed_context *ctx, const struct hed_launch *l)
 {
-    struct hed_work *w = malloc(sizeof *w + l->param_bytes);
+    struct hed_work *w = malloc(sizeof *w + HED_PARAMS_ALIGN + l->param_bytes);
+    unsigned char *params;
 
     if (!w)
         return NULL;
-    *w = (struct hed_work){.kind = HED_WORK_KERNEL, .ctx = ctx, .kernel = *l};
+    params = (unsigned char *)hed_round_up((uintptr_t)(w + 1), HED_PARAMS_ALIGN);
+    *w = (struct hed_work){
+        .kind = HED_WORK_KERNEL, .ctx = ctx, .kernel = *l, .has_params_inside = true};
     hed_context_ref(ctx);
     hed_object_ref(&l->function->object);
-    w->kernel.params = (unsigned char *)(w + 1);
+    w->kernel.params = params;
     if (l->param_bytes)
-        memcpy(w + 1, l->params, l->param_bytes);
+        memcpy(params, l->params, l->param_bytes);
     w->kernel.attributes = NULL; /* only nodes of graphs are queried for theirs */
     w->kernel.attribute_count = 0;
     return w;
@@ -80,16 +84,29 @@ duplicate_bytes(void **p, size_t n)
     return copy != NULL;
 }
 
-static bool
-copy_kernel(struct hed_launch *k)
+unsigned char *
+hed_params_create(uint32_t size)
 {
-    void *params = (void *)(uintptr_t)k->params;
+    const size_t whole = hed_round_up(size ? size : 1, HED_PARAMS_ALIGN);
+    unsigned char *params = aligned_alloc(HED_PARAMS_ALIGN, whole);
+
+    return params ? memset(params, 0, whole) : NULL;
+}
+
+static bool
+copy_kernel(struct hed_work *w)
+{
+    struct hed_launch *k = &w->kernel;
+    unsigned char *params = k->params ? hed_params_create(k->param_bytes) : NULL;
     void *attributes = k->attributes;
-    const bool has_params = duplicate_bytes(&params, k->param_bytes);
+    const bool has_params = params || !k->params;
     const bool has_attributes =
         duplicate_bytes(&attributes, k->attribute_count * sizeof *k->attributes);
 
+    if (params)
+        memcpy(params, k->params, k->param_bytes);
     k->params = params;
+    w->has_params_inside = false;
     k->attributes = attributes;
     if (k->function)
         hed_object_ref(&k->function->object);
@@ -116,7 +133,7 @@ own_contents(struct hed_work *w)
 {
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        return copy_kernel(&w->kernel);
+        return copy_kernel(w);
     case HED_WORK_COPY:
         return copy_copy(w);
     case HED_WORK_EVENT_RECORD:
@@ -170,7 +187,7 @@ hed_work_free(struct hed_work *w)
         return;
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        if (w->kernel.params != (unsigned char *)(w + 1))
+        if (!w->has_params_inside)
             free((void *)(uintptr_t)w->kernel.params);
         free(w->kernel.attributes);
         if (w->kernel.function)

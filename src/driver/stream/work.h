@@ -69,6 +69,7 @@ struct hed_work {
                               * done; may be NULL */
 
     enum hed_work_kind kind;
+    bool has_params_inside;  /* of a kernel: they are behind this struct */
     struct hed_context *ctx; /* a reference */
     union {
         struct hed_launch kernel;
@@ -113,6 +114,9 @@ struct hed_work *hed_work_create(struct hed_context *ctx, enum hed_work_kind kin
 /* Work that is a launch for a queue: with a copy of its parameters in the same piece of memory, its
  * own reference to the function, and no attributes. */
 struct hed_work *hed_work_create_launch(struct hed_context *ctx, const struct hed_launch *l);
+
+/* Memory for the parameters of a launch, all 0; free() frees it. */
+unsigned char *hed_params_create(uint32_t size);
 
 /* A copy, as the node of a graph. */
 struct hed_work *hed_work_create_copy(struct hed_context *ctx, const struct hed_copy *c,
