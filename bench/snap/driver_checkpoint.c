@@ -39,8 +39,7 @@ hold_memory(size_t size, int ready, int go)
     for (size_t done = sizeof some; done < size; done *= 2)
         MUST(CU(cuMemcpyDtoD_v2)(d + done, d, done));
     MUST(CU(cuCtxSynchronize)());
-    (void)write(ready, "r", 1);
-    if (read(go, &c, 1) != 1)
+    if (write(ready, "r", 1) != 1 || read(go, &c, 1) != 1)
         return 1;
     MUST(CU(cuMemcpyDtoH_v2)(got, d + size - sizeof got, sizeof got));
     return memcmp(some, got, sizeof some) != 0;
@@ -90,7 +89,8 @@ measure_size(size_t gib)
         r = CU(cuCheckpointProcessUnlock)(pid, &unlock);
         step("unlock", gib, r, now() - begin);
     }
-    (void)write(go[1], "g", 1);
+    if (write(go[1], "g", 1) != 1)
+        printf("the program is gone\n");
     (void)waitpid(pid, &status, 0);
     printf("%3zu GiB  memory %s\n", gib, status ? "IS WRONG" : "as before");
     (void)close(ready[0]);

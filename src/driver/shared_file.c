@@ -140,7 +140,8 @@ map_shared_file(int fd)
     if (st.st_size != (off_t)sizeof(struct hed_shared_file) &&
         (ftruncate(fd, 0) != 0 ||
          posix_fallocate(fd, 0, (off_t)sizeof(struct hed_shared_file)) != 0)) {
-        (void)ftruncate(fd, 0);
+        if (ftruncate(fd, 0) != 0)
+            hed_debug(DRIVER, "a part of " FILE_NAME " stays");
         return NULL;
     }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "remote/client/mover.h"
 #include "remote/client/remote.h"
@@ -23,7 +24,8 @@ pause_at_random(void)
 {
     uint32_t random = 0;
 
-    (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random = (uint32_t)hed_now_ns(); /* early in a boot: good enough for a pause */
     (void)poll(NULL, 0, (int)(random % RETRY_MS));
 }
 

@@ -21,7 +21,8 @@ read_count(void)
     FILE *f = text && text[0] == '/' ? fopen(text, "re") : NULL;
 
     if (f) {
-        (void)fgets(line, sizeof line, f);
+        if (!fgets(line, sizeof line, f))
+            line[0] = '\0';
         (void)fclose(f);
         text = line;
     }

@@ -169,8 +169,10 @@ ask_layout(struct hed_layer *next, CUfunction f, struct hed_record_layout **out)
         free(l);
         return r == CUDA_ERROR_INVALID_VALUE;
     }
-    *out = realloc(l, layout_size(l));
-    *out = *out ? *out : l;
+
+    struct hed_record_layout *smaller = realloc(l, layout_size(l));
+
+    *out = smaller ? smaller : l;
     return true;
 }
 

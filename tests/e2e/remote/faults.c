@@ -180,7 +180,8 @@ main(int argc, char **argv)
         if (waits && atomic_load(&first) == 0) {
             printf("ready\n");
             (void)fflush(stdout);
-            (void)fgets(line, sizeof line, stdin);
+            while (fgets(line, sizeof line, stdin))
+                ;
         }
         if (atomic_load(&first) == 0 && memory() && run_work() && DID(CU(cuCtxSynchronize)()))
             printf("done\n");

@@ -245,14 +245,14 @@ start_serving(struct hed_server *s, struct hed_why *why)
 {
     raise_limits();
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (s->epoll < 0 || open_signals(s) != 0 || hed_probe_start(s) != 0) {
+    if (s->epoll < 0 || open_signals(s) != 0 || hed_probe_start(s) != 0 ||
+        getrandom(&s->origin_seed, sizeof s->origin_seed, 0) != (ssize_t)sizeof s->origin_seed) {
         hed_why_set(why, "cannot start the server: %m");
         return HED_ENOMEM;
     }
     if (hed_notice_create(&s->ledger.notice, &s->notice) != 0)
         hed_warn(SERVER, "there is no notice: workers ask more often");
     s->started_ns = hed_now_ns();
-    (void)getrandom(&s->origin_seed, sizeof s->origin_seed, 0);
     hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
     hed_bucket_init(&s->quiet, QUIET_RATE, s->started_ns);
     s->images = make_folders(s->options->images);
