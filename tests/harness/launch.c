@@ -11,9 +11,14 @@
  * the keeper's child, whatever session it has put itself into. When the test has ended, the keeper
  * kills its children until there are none left. It does so, too, when it is told to end, and when
  * launch has died: ctest kills launch when a test takes too long.
+ *
+ * If HED_TEST_COSTS names a file, a line with the processor time of the test and of all that it
+ * started, and its name, is appended to it: tools/test_costs.py shows what a run of all tests
+ * costs.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -148,6 +153,30 @@ end_all(void)
     }
 }
 
+/* All descendants have been waited for. One write: other tests append to the same file. */
+static void
+note_cost(void)
+{
+    const char *path = getenv("HED_TEST_COSTS");
+    const char *scratch = getenv("HED_SCRATCH");
+    struct rusage used;
+    char line[300];
+
+    if (!path || !scratch || getrusage(RUSAGE_CHILDREN, &used) != 0)
+        return;
+
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const double seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    const int n = snprintf(line, sizeof line, "%.2f %s\n", seconds,
+                           strstr(scratch, "/scratch/") + strlen("/scratch/"));
+
+    if (fd < 0 || n < 0 || n >= (int)sizeof line || write(fd, line, (size_t)n) != n)
+        fprintf(stderr, "launch: %s: %s\n", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 /* Ends this process in the way in which another one has ended. */
@@ -221,6 +250,7 @@ keep_test(char **argv, pid_t launch, const sigset_t *before, const sigset_t *wai
         }
     }
     end_all();
+    note_cost();
     end_like(status);
 }
 
