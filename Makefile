@@ -13,29 +13,39 @@ define need_cmake
 	@command -v ninja >/dev/null || echo "ninja is missing (tools/bootstrap gets it): using make"
 endef
 
-define workflow
-	cmake --preset $(1) $(GENERATOR)
+# The product alone, or with tests and benchmarks, which are twice as much to build.
+define product
+	cmake --preset $(1) $(GENERATOR) -DHEDDLE_TESTS=OFF
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
-.PHONY: all demo test ci sanitize faults hostile fuzz bench \
-	bench-cpu bench-vm lint tidy deb install clean help bootstrap
+define workflow
+	cmake --preset $(1) $(GENERATOR) -DHEDDLE_TESTS=ON
+	cmake --build build/$(1) -j $(JOBS)
+endef
+
+.PHONY: all demo test test-all ci sanitize faults hostile fuzz bench \
+	bench-cpu bench-vm lint tidy deb install uninstall clean help bootstrap
 
 all:
 	$(need_cmake)
-	$(call workflow,dev)
+	$(call product,dev)
 
 bootstrap:
 	tools/bootstrap
 
 demo: bootstrap
-	$(call workflow,dev)
+	$(call product,dev)
 	tools/demo
 
-# The lint cases are among the CTest cases.
+# The lint cases are among the CTest cases. Cases that take more than a minute of processor time are
+# left to test-all, which CI runs.
 test: bootstrap
 	$(call workflow,dev)
-	ctest --preset dev
+	ctest --preset dev -LE '^long$$'
+
+test-all: test
+	ctest --preset dev -L '^long$$'
 
 # What .ci/run does after `make test`.
 ci: bootstrap
@@ -79,10 +89,14 @@ bench-vm: bootstrap
 	$(call workflow,release)
 	bench/vm/run $(ARGS)
 
-lint: all
+lint:
+	$(need_cmake)
+	$(call workflow,dev)
 	ctest --preset dev -L lint
 
-tidy: all
+tidy:
+	$(need_cmake)
+	$(call workflow,dev)
 	clang-tidy -p build/dev --quiet $(shell find src -name '*.c')
 
 deb: bootstrap
@@ -90,16 +104,20 @@ deb: bootstrap
 
 install:
 	$(need_cmake)
-	$(call workflow,release)
+	$(call product,release)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+uninstall:
+	DESTDIR=$(DESTDIR) tools/uninstall build/release/install_manifest.txt
 
 clean:
 	rm -rf build
 
 help:
-	@echo "make            configure and build into build/dev"
+	@echo "make            configure and build into build/dev, without tests"
 	@echo "make demo       build, then show what heddle does"
-	@echo "make test       install packages, build, run every test and lint check"
+	@echo "make test       install packages, build, run the tests and lint checks"
+	@echo "make test-all   the same, with the tests that take longer than a minute"
 	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
 	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
 	@echo "make faults     let every operation of client and server fail once"
@@ -112,4 +130,5 @@ help:
 	@echo "make tidy       run clang-tidy over src (slow)"
 	@echo "make deb        make Debian packages in build/deb"
 	@echo "make install    install a release build to PREFIX ($(PREFIX)), below DESTDIR"
+	@echo "make uninstall  remove what \`make install\` has installed"
 	@echo "make clean      remove build/"

@@ -1,5 +1,5 @@
 # Complete modules through the compiler: LLVM must accept the code of every kernel.
-if(HEDDLE_LLVM)
+if(HEDDLE_HAS_LLVM)
     add_executable(ptx_compile ${CMAKE_CURRENT_SOURCE_DIR}/exec/ptx_compile.c)
     target_link_libraries(ptx_compile PRIVATE heddle_ptx_llvm heddle_ptx heddle_base)
 

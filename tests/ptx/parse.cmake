@@ -11,7 +11,7 @@ if(HEDDLE_NVCC)
     file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cu/*.cu)
     foreach(program ${programs})
         get_filename_component(name ${program} NAME_WE)
-        heddle_program_test(ptx.parse.nvcc.${name} LABELS ptx slow TIMEOUT 3600
+        heddle_program_test(ptx.parse.nvcc.${name} LABELS ptx slow long TIMEOUT 3600
             COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_nvcc.py
                     --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${program})
         # nvcc takes minutes for some of these: they begin first, so that nothing waits for them.

@@ -1,6 +1,6 @@
 # Random kernels, which must do the same in all tiers. For an hour, by hand:
 # ptx_random --seed 1000 --seconds 3600
-if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
+if(HEDDLE_HAS_LLVM AND HEDDLE_CMOCKA)
     set(exec ${CMAKE_CURRENT_SOURCE_DIR}/exec)
     add_executable(ptx_random ${exec}/random.c ${exec}/random_kernel.c ${exec}/random_code.c
                               ${exec}/random_forms.c ${exec}/harness.c

@@ -1,6 +1,6 @@
 # Single instructions, whose results are compared with those of an H200 (exec/golden.txt, made there
 # by rows_cuda --hash) or, for approximations, with libm.
-if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
+if(HEDDLE_HAS_LLVM AND HEDDLE_CMOCKA)
     set(rows ${CMAKE_CURRENT_SOURCE_DIR}/exec)
     add_executable(rows_exec ${rows}/rows_exec.c ${rows}/rows_check.c ${rows}/rows.c
                              ${rows}/harness.c)
