@@ -1,6 +1,9 @@
 /* Copies: checked, resolved into addresses and pitches, then put on a stream. Copies of one row are
  * here; copies of planes and arrays are in copy_array.c, batches in copy_batch.c.
  *
+ *   a row     the call's addresses ──> struct hed_copy ──> the machine
+ *   a box     CUDA_MEMCPY3D_v2 ──hed_copy_resolve()──> struct hed_copy ──> the machine
+ *
  * The machine decides what the caller waits for (machine->copy).
  */
 #include "driver/memory/array.h"
@@ -11,18 +14,34 @@
 
 #define NO_MANS_LAND 4096 /* there is no memory below this address */
 
-/* A side as the program describes it. `slice` is the height of a plane in rows. Pitch and height
- * may be 0, which stands for those of the box. */
+/* Finds out what memory the side, whose address and pitches are known, is. As on NVIDIA's driver, a
+ * host pointer may point to device memory. */
+static CUresult
+resolve_kind(struct hed_driver *d, CUmemorytype type, uint64_t bytes, bool write,
+             struct hed_copy_side *side)
+{
+    struct hed_allocation a;
+    bool known;
 
-/* As on NVIDIA's driver, a host pointer may point to device memory. */
+    if (!hed_memory_usable(d, side->at, bytes, write, &known, &a))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (type == CU_MEMORYTYPE_DEVICE && !known)
+        return CUDA_ERROR_INVALID_VALUE;
+    side->pageable = !known;
+    side->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
+                 a.kind == HED_MEMORY_MANAGED || !a.device;
+    side->mapped = known && hed_memory_is_mapped(&a);
+    return CUDA_SUCCESS;
+}
+
+/* The side is as the program describes it: `slice` is the height of a plane in rows, and pitch and
+ * slice may be 0, which stands for those of the box. */
 static CUresult
 resolve_memory(struct hed_driver *d, CUmemorytype type, const struct hed_box *b, bool write,
                struct hed_copy_side *side)
 {
     const struct hed_copy_side s = *side;
     uint64_t row, rows, offset, up, bytes;
-    struct hed_allocation a;
-    bool known;
 
     if (__builtin_add_overflow(s.x, b->width, &row) ||
         __builtin_add_overflow(s.y, b->height, &rows) || (s.pitch && s.pitch < row) ||
@@ -36,15 +55,7 @@ resolve_memory(struct hed_driver *d, CUmemorytype type, const struct hed_box *b,
         __builtin_add_overflow(offset, s.x, &offset) ||
         __builtin_add_overflow(offset, s.at, &side->at) || !hed_side_span(side, b, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!hed_memory_usable(d, side->at, bytes, write, &known, &a))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (type == CU_MEMORYTYPE_DEVICE && !known)
-        return CUDA_ERROR_INVALID_VALUE;
-    side->pageable = !known;
-    side->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
-                 a.kind == HED_MEMORY_MANAGED || !a.device;
-    side->mapped = known && hed_memory_is_mapped(&a);
-    return CUDA_SUCCESS;
+    return resolve_kind(d, type, bytes, write, side);
 }
 
 static CUresult
@@ -140,20 +151,32 @@ capture_copy(struct hed_stream *s, const struct hed_copy *c, const CUDA_MEMCPY3D
     return waits ? hed_submit_wait(s, w) : hed_submit(s, w);
 }
 
+/* Is the stream being captured? Relaxed: the program orders its capture and its copies. */
+static bool
+is_stream_captured(struct hed_stream *s)
+{
+    return atomic_load_explicit(&s->capture, memory_order_relaxed);
+}
+
+static CUresult
+machine_copy(struct hed_stream *s, const struct hed_copy *c, bool waits)
+{
+    const CUresult r = hed_submit_allowed(s);
+    void *m;
+
+    return r == CUDA_SUCCESS ? hed_machine_of(s->ctx, &m)->copy(m, s, c, waits) : r;
+}
+
 static CUresult
 submit_copy(struct hed_stream *s, struct hed_context *c, const CUDA_MEMCPY3D_v2 *given, bool waits)
 {
     struct hed_copy copy;
-    CUresult r = hed_copy_resolve(c, given, &copy);
-    void *m;
+    const CUresult r = hed_copy_resolve(c, given, &copy);
 
     if (r != CUDA_SUCCESS || copy.box.width == 0)
         return r;
-    /* Relaxed: the program orders its capture and its copies. */
-    if (atomic_load_explicit(&s->capture, memory_order_relaxed))
-        return capture_copy(s, &copy, given, waits);
-    r = hed_submit_allowed(s);
-    return r == CUDA_SUCCESS ? hed_machine_of(s->ctx, &m)->copy(m, s, &copy, waits) : r;
+    return is_stream_captured(s) ? capture_copy(s, &copy, given, waits)
+                                 : machine_copy(s, &copy, waits);
 }
 
 CUresult
@@ -198,91 +221,118 @@ hed_copy_row(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t
     return p;
 }
 
+/* How a row is copied: what the call says its addresses are, and the stream. */
+struct row_copy {
+    CUmemorytype to, from;
+    CUstream stream;
+    bool ptds;
+    bool waits; /* the call returns when the copy is done */
+};
+
 static CUresult
-copy_row(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, bool ptds)
+resolve_row(struct hed_driver *d, const struct row_copy *o, struct hed_copy *row)
 {
-    return hed_copy_put(self, &(struct hed_copy_call){.given = given, .ptds = ptds, .waits = true});
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+    if (row->from.at >= NO_MANS_LAND)
+        r = resolve_kind(d, o->from, row->box.width, false, &row->from);
+    if (r == CUDA_SUCCESS)
+        r = row->to.at < NO_MANS_LAND ? CUDA_ERROR_INVALID_VALUE
+                                      : resolve_kind(d, o->to, row->box.width, true, &row->to);
+    return r;
 }
 
 static CUresult
-copy_row_async(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, CUstream stream, bool ptds)
+capture_row(struct hed_stream *s, const struct row_copy *o, const struct hed_copy *row)
 {
-    return hed_copy_put(self,
-                        &(struct hed_copy_call){.given = given, .stream = stream, .ptds = ptds});
+    const CUDA_MEMCPY3D_v2 given =
+        hed_copy_row(o->to, row->to.at, o->from, row->from.at, row->box.width);
+
+    return capture_copy(s, row, &given, o->waits);
+}
+
+static CUresult
+copy_row(struct hed_layer *self, const struct row_copy *o, uint64_t to, uint64_t from, size_t n)
+{
+    struct hed_copy row = {.from = {.at = from, .pitch = n, .slice = n},
+                           .to = {.at = to, .pitch = n, .slice = n},
+                           .box = {n, 1, 1}};
+    struct hed_context *c;
+    struct hed_stream *s;
+    CUresult r = hed_stream_begin(self, o->stream, o->ptds, &s, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (n > 0)
+        r = resolve_row(c->device->driver, o, &row);
+    if (r == CUDA_SUCCESS && n > 0)
+        r = is_stream_captured(s) ? capture_row(s, o, &row) : machine_copy(s, &row, o->waits);
+    hed_stream_put(s);
+    return r;
 }
 
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
 
+/* The types of the two addresses, and how the call waits: until the copy is done, or not. */
+#define COPY(to_type, from_type, ...)                                                      \
+    &(struct row_copy)                                                                     \
+    {                                                                                      \
+        .to = CU_MEMORYTYPE_##to_type, .from = CU_MEMORYTYPE_##from_type, .ptds = a->ptds, \
+        __VA_ARGS__                                                                        \
+    }
+#define WAITS .waits = true
+#define ASYNC .stream = a->hStream
+
 static CUresult
 soft_cuMemcpyHtoD_v2(struct hed_layer *self, struct hed_cuMemcpyHtoD_v2 *a)
 {
-    return copy_row(self,
-                    hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_HOST,
-                                 ADDRESS(a->srcHost), a->ByteCount),
-                    a->ptds);
+    return copy_row(self, COPY(DEVICE, HOST, WAITS), a->dstDevice, ADDRESS(a->srcHost),
+                    a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyDtoH_v2(struct hed_layer *self, struct hed_cuMemcpyDtoH_v2 *a)
 {
-    return copy_row(self,
-                    hed_copy_row(CU_MEMORYTYPE_HOST, ADDRESS(a->dstHost), CU_MEMORYTYPE_DEVICE,
-                                 a->srcDevice, a->ByteCount),
-                    a->ptds);
+    return copy_row(self, COPY(HOST, DEVICE, WAITS), ADDRESS(a->dstHost), a->srcDevice,
+                    a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyDtoD_v2(struct hed_layer *self, struct hed_cuMemcpyDtoD_v2 *a)
 {
-    return copy_row(self,
-                    hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_DEVICE,
-                                 a->srcDevice, a->ByteCount),
-                    a->ptds);
+    return copy_row(self, COPY(DEVICE, DEVICE, WAITS), a->dstDevice, a->srcDevice, a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpy(struct hed_layer *self, struct hed_cuMemcpy *a)
 {
-    return copy_row(
-        self,
-        hed_copy_row(CU_MEMORYTYPE_UNIFIED, a->dst, CU_MEMORYTYPE_UNIFIED, a->src, a->ByteCount),
-        a->ptds);
+    return copy_row(self, COPY(UNIFIED, UNIFIED, WAITS), a->dst, a->src, a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyHtoDAsync_v2(struct hed_layer *self, struct hed_cuMemcpyHtoDAsync_v2 *a)
 {
-    return copy_row_async(self,
-                          hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_HOST,
-                                       ADDRESS(a->srcHost), a->ByteCount),
-                          a->hStream, a->ptds);
+    return copy_row(self, COPY(DEVICE, HOST, ASYNC), a->dstDevice, ADDRESS(a->srcHost),
+                    a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyDtoHAsync_v2(struct hed_layer *self, struct hed_cuMemcpyDtoHAsync_v2 *a)
 {
-    return copy_row_async(self,
-                          hed_copy_row(CU_MEMORYTYPE_HOST, ADDRESS(a->dstHost),
-                                       CU_MEMORYTYPE_DEVICE, a->srcDevice, a->ByteCount),
-                          a->hStream, a->ptds);
+    return copy_row(self, COPY(HOST, DEVICE, ASYNC), ADDRESS(a->dstHost), a->srcDevice,
+                    a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyDtoDAsync_v2(struct hed_layer *self, struct hed_cuMemcpyDtoDAsync_v2 *a)
 {
-    return copy_row_async(self,
-                          hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_DEVICE,
-                                       a->srcDevice, a->ByteCount),
-                          a->hStream, a->ptds);
+    return copy_row(self, COPY(DEVICE, DEVICE, ASYNC), a->dstDevice, a->srcDevice, a->ByteCount);
 }
 
 static CUresult
 soft_cuMemcpyAsync(struct hed_layer *self, struct hed_cuMemcpyAsync *a)
 {
-    return copy_row_async(
-        self,
-        hed_copy_row(CU_MEMORYTYPE_UNIFIED, a->dst, CU_MEMORYTYPE_UNIFIED, a->src, a->ByteCount),
-        a->hStream, a->ptds);
+    return copy_row(self, COPY(UNIFIED, UNIFIED, ASYNC), a->dst, a->src, a->ByteCount);
 }
 
 /* NULL stands for the current context, as on NVIDIA's driver. */
@@ -297,10 +347,7 @@ soft_cuMemcpyPeer(struct hed_layer *self, struct hed_cuMemcpyPeer *a)
 {
     if (!is_context(self, a->srcContext) || !is_context(self, a->dstContext))
         return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_row(self,
-                    hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_DEVICE,
-                                 a->srcDevice, a->ByteCount),
-                    a->ptds);
+    return copy_row(self, COPY(DEVICE, DEVICE, WAITS), a->dstDevice, a->srcDevice, a->ByteCount);
 }
 
 static CUresult
@@ -308,10 +355,7 @@ soft_cuMemcpyPeerAsync(struct hed_layer *self, struct hed_cuMemcpyPeerAsync *a)
 {
     if (!is_context(self, a->srcContext) || !is_context(self, a->dstContext))
         return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_row_async(self,
-                          hed_copy_row(CU_MEMORYTYPE_DEVICE, a->dstDevice, CU_MEMORYTYPE_DEVICE,
-                                       a->srcDevice, a->ByteCount),
-                          a->hStream, a->ptds);
+    return copy_row(self, COPY(DEVICE, DEVICE, ASYNC), a->dstDevice, a->srcDevice, a->ByteCount);
 }
 
 const struct hed_cuda_ops hed_calls_copy = {

@@ -28,8 +28,8 @@ struct transfer {
     struct hed_remote *r;
     struct hed_stream *s;
     uint64_t context, stream;
-    struct hed_copy copy; /* the whole copy; adjacent rows are joined */
-    bool to_host;         /* false: from memory of this process */
+    const struct hed_copy *copy; /* the whole copy; adjacent rows are joined */
+    bool to_host;                /* false: from memory of this process */
     bool large;
 };
 
@@ -46,13 +46,20 @@ our_side(const struct transfer *t, const struct hed_copy *c)
     return t->to_host ? &c->to : &c->from;
 }
 
+/* Does the whole copy fit in one message? Then it is its own only piece. */
+static bool
+is_one_piece(const struct transfer *t)
+{
+    return hed_box_bytes(&t->copy->box) <= HED_BULK_CHUNK;
+}
+
 /* The piece that begins at (x, y, z): as much as fits in one message. */
 static struct hed_copy
 piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
 {
-    const struct hed_box *b = &t->copy.box;
-    struct hed_copy p = {.from = hed_side_move(t->copy.from, x, y, z),
-                         .to = hed_side_move(t->copy.to, x, y, z),
+    const struct hed_box *b = &t->copy->box;
+    struct hed_copy p = {.from = hed_side_move(t->copy->from, x, y, z),
+                         .to = hed_side_move(t->copy->to, x, y, z),
                          .box = {hed_min(b->width - x, HED_BULK_CHUNK), 1, 1}};
 
     if (p.box.width == b->width)
@@ -68,15 +75,15 @@ next_piece(const struct transfer *t, const struct hed_copy *p, uint64_t *x, uint
            uint64_t *z)
 {
     *x += p->box.width;
-    if (*x < t->copy.box.width)
+    if (*x < t->copy->box.width)
         return true;
     *x = 0;
     *y += p->box.height;
-    if (*y < t->copy.box.height)
+    if (*y < t->copy->box.height)
         return true;
     *y = 0;
     *z += p->box.depth;
-    return *z < t->copy.box.depth;
+    return *z < t->copy->box.depth;
 }
 
 /* ---- bytes of a box, as one row -------------------------------------------------------------- */
@@ -235,13 +242,15 @@ static int
 send_pieces(const struct transfer *t)
 {
     uint64_t x = 0, y = 0, z = 0;
-    struct hed_copy p;
-    int err;
+    bool more = !is_one_piece(t);
+    int err = more ? 0 : send_copy_piece(t, t->copy);
 
-    do {
-        p = piece_at(t, x, y, z);
+    while (!err && more) {
+        const struct hed_copy p = piece_at(t, x, y, z);
+
         err = send_copy_piece(t, &p);
-    } while (!err && next_piece(t, &p, &x, &y, &z));
+        more = next_piece(t, &p, &x, &y, &z);
+    }
     if (err)
         hed_remote_lose(t->r, hed_err_text(err));
     return err;
@@ -260,13 +269,12 @@ int
 hed_remote_write(struct hed_remote *r, uint64_t context, uint64_t to, const void *from,
                  uint64_t size)
 {
+    const struct hed_copy row = {
+        .from = {.at = (uintptr_t)from, .pitch = size, .slice = size, .host = true},
+        .to = {.at = to, .pitch = size, .slice = size},
+        .box = {size, 1, 1}};
     const struct transfer t = {
-        .r = r,
-        .context = context,
-        .stream = 1, /* the legacy stream */
-        .copy = {.from = {.at = (uintptr_t)from, .pitch = size, .slice = size, .host = true},
-                 .to = {.at = to, .pitch = size, .slice = size},
-                 .box = {size, 1, 1}}};
+        .r = r, .context = context, .stream = 1 /* the legacy stream */, .copy = &row};
 
     return send_pieces(&t);
 }
@@ -307,15 +315,13 @@ receive_piece(const struct transfer *t, struct hed_remote_channel *channel,
     return a->head.bulk == n ? read_bulk(t, channel->channel, p) : HED_EFORMAT;
 }
 
-static CUresult
-receive_all(const struct transfer *t)
+static int
+receive_pieces(const struct transfer *t, CUresult *r)
 {
-    const uint64_t before = hed_stream_now(t->s);
     struct hed_copy asked[ON_THE_WAY];
     struct hed_remote_channel *channel = NULL;
     uint64_t x = 0, y = 0, z = 0;
     unsigned first = 0, count = 0;
-    CUresult r = CUDA_SUCCESS;
     bool more = true;
     int err = 0;
 
@@ -328,11 +334,30 @@ receive_all(const struct transfer *t)
             more = next_piece(t, p, &x, &y, &z);
             continue;
         }
-        err = receive_piece(t, channel, &asked[first], &r);
+        err = receive_piece(t, channel, &asked[first], r);
         first = (first + 1) % ON_THE_WAY;
         count--;
-        more = more && r == CUDA_SUCCESS;
+        more = more && *r == CUDA_SUCCESS;
     }
+    return err;
+}
+
+static int
+receive_one(const struct transfer *t, CUresult *r)
+{
+    struct hed_remote_channel *channel;
+    const int err = request_bytes(t, t->copy, &channel);
+
+    return err ? err : receive_piece(t, channel, t->copy, r);
+}
+
+static CUresult
+receive_all(const struct transfer *t)
+{
+    const uint64_t before = hed_stream_now(t->s);
+    CUresult r = CUDA_SUCCESS;
+    const int err = is_one_piece(t) ? receive_one(t, &r) : receive_pieces(t, &r);
+
     if (err) {
         hed_remote_lose(t->r, hed_err_text(err));
         return LOST;
@@ -359,7 +384,7 @@ ask_deferred(const struct transfer *t, CUresult *r)
     uint64_t x = 0, y = 0, z = 0;
     struct hed_copy p;
 
-    if (!hed_remote_deferred_room(t->r, hed_box_bytes(&t->copy.box)))
+    if (!hed_remote_deferred_room(t->r, hed_box_bytes(&t->copy->box)))
         return false;
     *r = CUDA_SUCCESS;
     do {
@@ -379,30 +404,40 @@ ask_deferred(const struct transfer *t, CUresult *r)
     return true;
 }
 
+/* Joins the rows of a box that lie side by side. A row is one already, and the layout of an array's
+ * rows is not known here. */
+static const struct hed_copy *
+join_rows(const struct hed_copy *c, struct hed_copy *joined)
+{
+    if (c->from.array || c->to.array || (c->box.height == 1 && c->box.depth == 1))
+        return c;
+    *joined = *c;
+    hed_copy_flatten(joined);
+    return joined;
+}
+
 CUresult
 hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
                      bool wait)
 {
-    struct transfer t = {.r = hed_remote_of(m),
-                         .s = s,
-                         .context = s->ctx->object.handle,
-                         .stream = hed_stream_name(s),
-                         .copy = *c,
-                         .to_host = to_host};
-    const struct hed_copy_side *ours = our_side(&t, &t.copy);
+    struct hed_copy joined;
+    const struct transfer t = {.r = hed_remote_of(m),
+                               .s = s,
+                               .context = s->ctx->object.handle,
+                               .stream = hed_stream_name(s),
+                               .copy = join_rows(c, &joined),
+                               .to_host = to_host,
+                               .large = hed_box_bytes(&c->box) >= LARGE};
+    const struct hed_copy_side *ours = our_side(&t, t.copy);
     uint64_t span = 0;
     CUresult r = CUDA_SUCCESS;
 
-    /* The layout of an array's rows is not known here. */
-    if (!c->from.array && !c->to.array)
-        hed_copy_flatten(&t.copy);
-    t.large = hed_box_bytes(&t.copy.box) >= LARGE;
     if (to_host) {
         if (wait || !ask_deferred(&t, &r))
             r = receive_all(&t);
         return r;
     }
-    (void)hed_side_span(ours, &t.copy.box, &span); /* cannot fail: checked with the copy */
+    (void)hed_side_span(ours, &t.copy->box, &span); /* cannot fail: checked with the copy */
     if (hed_remote_deferred_touches(t.r, ours->at, span)) {
         r = hed_stream_synchronize(s);
         if (r != CUDA_SUCCESS)

@@ -59,143 +59,6 @@ copies_of(struct hed_worker_channel *ch)
     return ch->copies;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
-
-uint64_t
-hed_copy_size(const struct hed_copy *c, const struct hed_copy_side *side)
-{
-    const struct hed_box *b = &c->box;
-    uint64_t n;
-
-    if (b->width == 0 || b->height == 0 || b->depth == 0 ||
-        __builtin_mul_overflow(b->width, b->height, &n) ||
-        __builtin_mul_overflow(n, b->depth, &n) || n > HED_BULK_CHUNK)
-        return 0;
-    /* The API gives the distance between planes in rows. */
-    if (!side->array && b->height * b->depth > 1 &&
-        (side->pitch < b->width ||
-         (b->depth > 1 && (side->slice % side->pitch || side->slice / side->pitch < b->height))))
-        return 0;
-    return n;
-}
-
-CUresult
-hed_copy_open(struct hed_worker_channel *ch, const struct hed_copy_body *b, bool in,
-              struct hed_opened_copy *out)
-{
-    const struct hed_copy_side *side = in ? &b->copy.to : &b->copy.from;
-    struct hed_worker *w = ch->worker;
-    uint64_t real, span;
-
-    *out = (struct hed_opened_copy){
-        .body = b, .side = side, .in = in, .bytes = hed_copy_size(&b->copy, side)};
-    if (out->bytes == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (hed_worker_stream(ch, &b->head, &out->stream) != 0)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (side->array) {
-        if (!hed_name_fits(side->array, "array") ||
-            hed_name_real(w->names, side->array, &real) != 0)
-            return CUDA_ERROR_INVALID_HANDLE;
-        out->array = (CUarray)(uintptr_t)real;
-        return CUDA_SUCCESS;
-    }
-    if (!hed_side_span(side, &b->copy.box, &span) || !hed_memory_reaches(w, side->at, span))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
-}
-
-/* A part of a copy's box: a box of its own that begins at (x, y, z). */
-struct part {
-    uint64_t x, y, z;
-    struct hed_box box;
-};
-
-static CUresult
-copy_part(struct hed_worker *w, const struct hed_opened_copy *o, const struct part *q, void *p)
-{
-    const struct hed_copy_side *s = o->side;
-    const uint64_t at = hed_side_at(s, q->x, q->y, q->z);
-    const uint64_t rows =
-        o->body->copy.box.depth > 1 && s->pitch ? s->slice / s->pitch : q->box.height;
-    CUDA_MEMCPY3D_v2 c = {
-        .WidthInBytes = q->box.width, .Height = q->box.height, .Depth = q->box.depth};
-
-    if (!o->array && q->box.height == 1 && q->box.depth == 1)
-        return o->in ? hed_worker_do(w, cuMemcpyHtoDAsync_v2, .dstDevice = at, .srcHost = p,
-                                     .ByteCount = q->box.width, .hStream = o->stream)
-                     : hed_worker_do(w, cuMemcpyDtoHAsync_v2, .dstHost = p, .srcDevice = at,
-                                     .ByteCount = q->box.width, .hStream = o->stream);
-    if (o->in) {
-        c.srcMemoryType = CU_MEMORYTYPE_HOST;
-        c.srcHost = p;
-        c.srcPitch = q->box.width;
-        c.srcHeight = q->box.height;
-        c.dstMemoryType = o->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
-        c.dstArray = o->array;
-        c.dstDevice = o->array ? 0 : at;
-        c.dstPitch = o->array ? 0 : s->pitch;
-        c.dstHeight = o->array ? 0 : rows;
-        c.dstXInBytes = o->array ? s->x + q->x : 0;
-        c.dstY = o->array ? s->y + q->y : 0;
-        c.dstZ = o->array ? s->z + q->z : 0;
-    } else {
-        c.dstMemoryType = CU_MEMORYTYPE_HOST;
-        c.dstHost = p;
-        c.dstPitch = q->box.width;
-        c.dstHeight = q->box.height;
-        c.srcMemoryType = o->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
-        c.srcArray = o->array;
-        c.srcDevice = o->array ? 0 : at;
-        c.srcPitch = o->array ? 0 : s->pitch;
-        c.srcHeight = o->array ? 0 : rows;
-        c.srcXInBytes = o->array ? s->x + q->x : 0;
-        c.srcY = o->array ? s->y + q->y : 0;
-        c.srcZ = o->array ? s->z + q->z : 0;
-    }
-    return hed_worker_do(w, cuMemcpy3DAsync_v2, .pCopy = &c, .hStream = o->stream);
-}
-
-/* The largest part that begins at byte `from` and has at most n bytes: complete planes, complete
- * rows, or a part of a row. */
-static struct part
-part_at(const struct hed_box *b, uint64_t from, uint64_t n)
-{
-    const uint64_t plane = b->width * b->height;
-    struct part q = {.x = from % b->width,
-                     .y = from / b->width % b->height,
-                     .z = from / plane,
-                     .box = {b->width, b->height, 1}};
-
-    if (q.x == 0 && q.y == 0 && n >= plane) {
-        q.box.depth = n / plane;
-    } else if (q.x == 0 && n >= b->width) {
-        q.box.height = n / b->width < b->height - q.y ? n / b->width : b->height - q.y;
-    } else {
-        q.box.width = n < b->width - q.x ? n : b->width - q.x;
-        q.box.height = 1;
-    }
-    return q;
-}
-
-CUresult
-hed_copy_bytes(struct hed_worker *w, const struct hed_opened_copy *c, uint64_t from, void *p,
-               uint64_t n)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    while (n > 0 && r == CUDA_SUCCESS) {
-        const struct part q = part_at(&c->body->copy.box, from, n);
-        const uint64_t bytes = hed_box_bytes(&q.box);
-
-        r = copy_part(w, c, &q, p);
-        p = (char *)p + bytes;
-        from += bytes;
-        n -= bytes;
-    }
-    return r;
-}
-
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void
@@ -325,18 +188,27 @@ add_span(struct span *spans, unsigned *count, void *p, size_t n)
         spans[(*count)++] = (struct span){p, n};
 }
 
-/* ---- in -------------------------------------------------------------------------------------- */
-
+/* Waits for the message's ticket and opens the copy, while this thread holds the ticket; *r is the
+ * result of opening it. Handles and addresses are not checked again, since others may change them
+ * once the ticket has been passed on. */
 static int
-wait_for_ticket(struct hed_worker_channel *ch, const struct hed_msg *m)
+open_in_turn(struct hed_worker_channel *ch, const struct hed_copy_body *b, bool in,
+             struct hed_opened_copy *out, CUresult *r)
 {
-    const int err = hed_ticket_wait(ch, m->ticket);
-    const int none = err ? 0 : hed_worker_context(ch, m->context);
+    int err = hed_ticket_wait(ch, b->head.ticket);
 
-    if (none == HED_ENOTFOUND)
+    if (!err)
+        err = hed_worker_context(ch, b->head.context);
+    if (err == HED_ENOTFOUND) {
         hed_debug(SERVER, "a copy names a context that is not there");
-    return err ? err : none == HED_ENOTFOUND ? 0 : none;
+        err = 0;
+    }
+    if (!err)
+        *r = hed_copy_open(ch, b, in, out);
+    return err;
 }
+
+/* ---- in -------------------------------------------------------------------------------------- */
 
 /* Copies a few bytes that are in the message itself. The backend reads them before the call
  * returns. */
@@ -349,10 +221,9 @@ copy_from_message(struct hed_worker_channel *ch, const struct hed_copy_body *b, 
 
     if (b->head.size != sizeof *b + n || n > HED_COPY_INSIDE)
         return HED_EFORMAT;
-    err = wait_for_ticket(ch, &b->head);
+    err = open_in_turn(ch, b, true, &copy, &r);
     if (err || ch->worker->no_memory)
         return err;
-    r = hed_copy_open(ch, b, true, &copy);
     if (r == CUDA_SUCCESS)
         r = hed_copy_bytes(ch->worker, &copy, 0, (void *)(uintptr_t)(b + 1), n);
     hed_worker_failed(ch->worker, b->head.context, r);
@@ -383,7 +254,7 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
           uint64_t all)
 {
     struct span spans[SPANS];
-    struct hed_opened_copy copy = {0};
+    struct hed_opened_copy copy;
     unsigned count = 0;
     uint64_t got = 0;
     CUresult r = CUDA_SUCCESS;
@@ -402,7 +273,7 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
     if (!err && got < all)
         return HED_EFORMAT; /* in very small pieces, which none of our channels makes */
     if (!err)
-        err = wait_for_ticket(ch, &b->head);
+        err = open_in_turn(ch, b, true, &copy, &r);
     if (err)
         return err;
     if (ch->worker->no_memory) {
@@ -410,7 +281,6 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
         return 0;
     }
     register_area(ch, c, 0);
-    r = hed_copy_open(ch, b, true, &copy);
     for (unsigned i = 0, from = 0; i < count && r == CUDA_SUCCESS; i++) {
         r = hed_copy_bytes(ch->worker, &copy, from, spans[i].p, spans[i].n);
         from += (unsigned)spans[i].n;
@@ -455,14 +325,41 @@ deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
     return r;
 }
 
-/* Answers with the bytes inside the message. The copy was opened while this thread held the ticket;
- * its handles and addresses are not checked again, since others may change them by now. */
+/* A copy to the client that has been opened in its turn, and room for its bytes. */
+struct outgoing {
+    struct hed_opened_copy copy;
+    CUresult result; /* of opening it */
+    struct span spans[SPANS];
+    unsigned count;
+};
+
+/* Takes room in the channel's memory for all bytes. It may have to wait for the client. */
 static int
-answer_with_bytes(struct hed_worker_channel *ch, const struct hed_opened_copy *copy, CUresult r)
+take_room(struct hed_worker_channel *ch, uint64_t all, struct outgoing *o)
 {
-    const struct hed_copy_body *b = copy->body;
-    const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
+    uint64_t got = 0;
+    int err = 0;
+
+    while (!err && got < all && o->count < SPANS) {
+        struct span *s = &o->spans[o->count];
+
+        err = hed_channel_bulk_space(ch->channel, all - got, &s->p, &s->n);
+        if (!err) {
+            got += s->n;
+            o->count++;
+        }
+    }
+    return err ? err : got < all ? HED_ELIMIT : 0;
+}
+
+/* Answers with the bytes inside the message. */
+static int
+answer_inside(struct hed_worker_channel *ch, const struct outgoing *o)
+{
+    const struct hed_msg *m = &o->copy.body->head;
+    const uint64_t n = hed_box_bytes(&o->copy.body->copy.box);
     void *p = hed_arena_alloc(&ch->arena, n, 16);
+    CUresult r = o->result;
     int err;
 
     if (!p)
@@ -470,22 +367,22 @@ answer_with_bytes(struct hed_worker_channel *ch, const struct hed_opened_copy *c
     memset(p, 0, n);
     hed_ticket_pass(ch);
     if (r == CUDA_SUCCESS && !ch->worker->no_memory) {
-        r = hed_copy_bytes(ch->worker, copy, 0, p, n);
+        r = hed_copy_bytes(ch->worker, &o->copy, 0, p, n);
         /* A copy of one row has waited already. But NVIDIA's driver passes on what kernels have
          * printed only in a wait, as it would in a blocking copy of the program's own. */
         if (r == CUDA_SUCCESS)
-            r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = copy->stream);
+            r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = o->copy.stream);
     }
     err = hed_print_deliver(ch);
-    return err ? err : hed_worker_answer(ch, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
+    return err ? err : hed_worker_answer(ch, m, (int)r, p, r == CUDA_SUCCESS ? n : 0);
 }
 
 /* Enqueues the copy and waits for it. The next ticket proceeds meanwhile. */
 static CUresult
-fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_opened_copy *copy,
-           CUresult r, const struct span *spans, unsigned count)
+fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct outgoing *o)
 {
     struct hed_worker *w = ch->worker;
+    CUresult r = o->result;
     uint64_t from = 0;
 
     if (!w->no_memory && r == CUDA_SUCCESS) {
@@ -494,82 +391,79 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
     }
     if (!w->no_memory && !c->registered[1])
         hed_ticket_pass(ch); /* because each of the copies waits */
-    for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->no_memory; i++) {
-        r = hed_copy_bytes(w, copy, from, spans[i].p, spans[i].n);
-        from += spans[i].n;
+    for (unsigned i = 0; i < o->count && r == CUDA_SUCCESS && !w->no_memory; i++) {
+        r = hed_copy_bytes(w, &o->copy, from, o->spans[i].p, o->spans[i].n);
+        from += o->spans[i].n;
     }
     if (!w->no_memory && r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out.event, .hStream = copy->stream);
+        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out.event, .hStream = o->copy.stream);
     hed_ticket_pass(ch);
     if (!w->no_memory && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out.event);
     return r;
 }
 
-/* `opened` means that the copy was opened while this thread held the ticket, with the result r. */
+/* Answers with the bytes behind the message. Their room has been taken, so they are sent even if
+ * the copy has failed. They mean nothing then. */
 static int
-answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_opened_copy *copy,
-            bool opened, CUresult r)
+answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct outgoing *o)
 {
-    const struct hed_copy_body *b = copy->body;
-    const uint64_t all = hed_copy_size(&b->copy, &b->copy.from);
+    const struct hed_copy_body *b = o->copy.body;
+    const CUresult r = fill_spans(ch, c, o);
     struct hed_answer a;
-    struct span spans[SPANS];
-    unsigned count = 0;
-    uint64_t got = 0;
-    int err = 0;
+    int err = hed_print_deliver(ch);
 
-    while (!err && got < all && count < SPANS) {
-        err = hed_channel_bulk_space(ch->channel, all - got, &spans[count].p, &spans[count].n);
-        if (!err)
-            got += spans[count++].n;
-    }
-    if (!err && got < all)
-        return HED_ELIMIT;
-    if (!err && !opened)
-        err = wait_for_ticket(ch, &b->head);
+    memset(&a, 0, sizeof a);
+    if (!err)
+        err =
+            hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, hed_box_bytes(&b->copy.box));
+    for (unsigned i = 0; i < o->count && !err; i++)
+        err = hed_channel_bulk_put(ch->channel, o->spans[i].n);
+    return err;
+}
+
+/* Copies that were deferred go out first, and need the channel's memory for that. So room for this
+ * one is taken behind them. */
+static int
+copy_out_behind(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_copy_body *b,
+                uint64_t n)
+{
+    struct outgoing o = {.count = 0};
+    CUresult delivered = CUDA_SUCCESS;
+    int err = open_in_turn(ch, b, false, &o.copy, &o.result);
+
+    if (!err)
+        delivered = deliver_first(ch, &b->head, &err);
     if (err)
         return err;
-    if (!opened)
-        r = hed_copy_open(ch, b, false, copy);
-    r = fill_spans(ch, c, copy, r, spans, count);
-    err = hed_print_deliver(ch);
-    memset(&a, 0, sizeof a);
-    /* The space has been taken, so bytes are sent even if the copy failed. They mean nothing
-     * then. */
-    if (!err)
-        err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, all);
-    for (unsigned i = 0; i < count && !err; i++)
-        err = hed_channel_bulk_put(ch->channel, spans[i].n);
-    return err;
+    if (delivered != CUDA_SUCCESS)
+        return hed_worker_answer(ch, &b->head, (int)delivered, NULL, 0);
+    if (n <= HED_COPY_INSIDE)
+        return answer_inside(ch, &o);
+    err = take_room(ch, n, &o);
+    return err ? err : answer_bulk(ch, c, &o);
 }
 
 int
 hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
-    struct hed_copies *c = copies_of(ch);
     const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
-    const bool first = ch->worker->memory && hed_copies_are_deferred(ch->worker);
-    const bool opened = first || n <= HED_COPY_INSIDE;
-    struct hed_opened_copy copy = {.body = b, .side = &b->copy.from};
-    CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
+    struct hed_copies *c = copies_of(ch);
+    struct outgoing o = {.count = 0};
     int err = 0;
 
     if (!c)
         return HED_ENOMEM;
     if (n == 0 || !ch->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
         return HED_EFORMAT;
-    if (opened)
-        err = wait_for_ticket(ch, m);
-    if (!err && opened)
-        r = hed_copy_open(ch, b, false, &copy);
-    if (!err && first)
-        delivered = deliver_first(ch, m, &err);
+    if (hed_copies_are_deferred(ch->worker))
+        return copy_out_behind(ch, c, b, n);
+    if (n > HED_COPY_INSIDE) /* before the ticket: nobody may wait for the client with it */
+        err = take_room(ch, n, &o);
+    if (!err)
+        err = open_in_turn(ch, b, false, &o.copy, &o.result);
     if (err)
         return err;
-    if (delivered != CUDA_SUCCESS)
-        return hed_worker_answer(ch, m, (int)delivered, NULL, 0);
-    return n <= HED_COPY_INSIDE ? answer_with_bytes(ch, &copy, r)
-                                : answer_bulk(ch, c, &copy, opened, r);
+    return n <= HED_COPY_INSIDE ? answer_inside(ch, &o) : answer_bulk(ch, c, &o);
 }

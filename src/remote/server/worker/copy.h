@@ -1,4 +1,5 @@
-/* Shared by copy.c and deferred.c: a copy whose handles and addresses are those of this process. */
+/* Shared by copy.c and deferred.c: a copy whose handles and addresses are those of this process
+ * (opened.c). */
 #pragma once
 
 #include "remote/server/worker/memory.h"
