@@ -126,7 +126,7 @@ help:
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
 	@echo "make bench-vm   calls and copies in a QEMU guest beside its bare primitives"
-	@echo "make lint       check format, includes, names, links, style and headers"
+	@echo "make lint       check format, includes, names, links, READMEs, style and headers"
 	@echo "make tidy       run clang-tidy over src (slow)"
 	@echo "make deb        make Debian packages in build/deb"
 	@echo "make install    install a release build to PREFIX ($(PREFIX)), below DESTDIR"
