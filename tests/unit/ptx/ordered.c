@@ -5,14 +5,17 @@
  *   LL128   128 bytes of eight lanes, with the flag at the end: whoever finds the flag new, finds
  *           everything before it new
  *
- * A torn access is only seen if both sides run at the same time, so a machine with one processor
- * finds less.
+ * A thread sees a torn access only if both sides run at the same time, by chance. Interruptions of
+ * the kernel, by which CUB's pairs are looked at, always see some.
  */
 #include "harness/unit.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/whole.h"
 #include "ptx/exec/harness.h"
@@ -306,6 +309,130 @@ pairs_are_whole(void **state)
     }
 }
 
+/* ---- CUB again, by interruptions ------------------------------------------------------------- */
+
+/* A timer interrupts the kernel again and again, and the handler does what another thread would.
+ * Between two accesses of a pair, some of many interruptions are sure to come, however many
+ * processors there are. */
+
+#define BEAT_NS 20000
+#define BEATS 3000u
+#define BEATEN_ROUNDS 2000000u /* an end even if signals come late, as with ThreadSanitizer */
+
+static struct {
+    _Alignas(128) uint64_t pairs[LANES][2];
+    uint32_t torn[LANES];
+    _Atomic uint32_t running, stop;
+    bool loads; /* the kernel does, and the handler stores */
+    uint64_t beats, seen_torn;
+} beaten;
+
+static void
+beat(int number)
+{
+    (void)number;
+    if (!atomic_load(&beaten.running))
+        return;
+    beaten.beats++;
+    for (unsigned k = 0; k < LANES; k++) {
+        const uint64_t both[2] = {beaten.beats, beaten.beats};
+        uint64_t v[2];
+
+        if (beaten.loads) {
+            hed_store_whole(beaten.pairs[k], both, sizeof both, true);
+        } else {
+            hed_load_whole(beaten.pairs[k], v, sizeof v, true);
+            beaten.seen_torn += v[0] != v[1];
+        }
+    }
+    if (beaten.beats >= BEATS)
+        atomic_store(&beaten.stop, 1);
+}
+
+static timer_t
+begin_beats(void)
+{
+    const struct sigaction action = {.sa_handler = beat, .sa_flags = SA_RESTART};
+    const struct itimerspec every = {{.tv_nsec = BEAT_NS}, {.tv_nsec = BEAT_NS}};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+    timer_t timer;
+
+    event._sigev_un._tid = gettid();
+    assert_int_equal(sigaction(SIGRTMIN, &action, NULL), 0);
+    assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    assert_int_equal(timer_settime(timer, 0, &every, NULL), 0);
+    return timer;
+}
+
+#define BEATEN_BEGIN                                                                             \
+    ".version 8.0\n.target sm_80\n.address_size 64\n"                                            \
+    ".visible .entry k(.param .u64 m, .param .u64 torn, .param .u64 control, .param .u32 n) {\n" \
+    ".reg .pred %%p<2>; .reg .b32 %%r<12>; .reg .b64 %%d<8>;\n"                                  \
+    "ld.param.u64 %%d0, [m]; ld.param.u64 %%d1, [torn]; ld.param.u64 %%d5, [control];\n"         \
+    "ld.param.u32 %%r9, [n]; mov.u32 %%r8, %%tid.x; mad.wide.u32 %%d0, %%r8, 16, %%d0;\n"        \
+    "mad.wide.u32 %%d1, %%r8, 4, %%d1; mov.u32 %%r10, 0; mov.u32 %%r11, 0;\n"                    \
+    "st.relaxed.sys.u32 [%%d5], 1;\nLOOP:\n"
+#define BEATEN_END                                                                       \
+    "ld.relaxed.sys.u32 %%r7, [%%d5+4]; add.u32 %%r10, %%r10, 1;\n"                      \
+    "setp.ge.u32 %%p0, %%r10, %%r9; @%%p0 mov.u32 %%r7, 1; setp.eq.u32 %%p0, %%r7, 0;\n" \
+    "@%%p0 bra LOOP;\nst.global.u32 [%%d1], %%r11;\nret;\n}\n"
+#define BEATEN_LOADS                                                          \
+    BEATEN_BEGIN "ld%s.v2.u64 {%%d2, %%d3}, [%%d0]; setp.ne.u64 %%p1, %%d2, " \
+                 "%%d3;\n@%%p1 add.u32 %%r11, %%r11, 1;\n" BEATEN_END
+#define BEATEN_STORES \
+    BEATEN_BEGIN "cvt.u64.u32 %%d2, %%r10; st%s.v2.u64 [%%d0], {%%d2, %%d2};\n" BEATEN_END
+
+static uint64_t
+run_beaten(const char *text, enum exec_tier tier, bool loads)
+{
+    const struct {
+        void *m, *torn, *control;
+        uint32_t rounds;
+    } params = {beaten.pairs, beaten.torn, &beaten.running, BEATEN_ROUNDS};
+    const struct exec_launch launch = {.threads = LANES, .params = &params};
+    struct exec e;
+    uint64_t torn = 0;
+
+    memset(&beaten, 0, sizeof beaten);
+    beaten.loads = loads;
+    exec_open(&e, text, tier);
+
+    const timer_t timer = begin_beats();
+    const int err = exec_run(&e, "k", &launch);
+
+    assert_int_equal(timer_delete(timer), 0);
+    if (err)
+        fail_msg("%s", e.why.text);
+    exec_close(&e);
+    for (unsigned i = 0; i < LANES; i++)
+        torn += beaten.torn[i];
+    return torn + beaten.seen_torn;
+}
+
+static void
+interrupted_pairs_are_whole(void **state)
+{
+    char text[2048];
+
+    (void)state;
+    for (unsigned i = 0; i < (hed_has_plain_16() ? 8 : 4) && hed_has_whole_16(); i++) {
+        const bool loads = i & 1;
+        const char *how = i & 4 ? ".global.cg" : ".relaxed.gpu.global";
+
+        if (loads)
+            snprintf(text, sizeof text, BEATEN_LOADS, how);
+        else
+            snprintf(text, sizeof text, BEATEN_STORES, how);
+
+        const uint64_t torn = run_beaten(text, i & 2 ? EXEC_COMPILED : EXEC_BASELINE, loads);
+
+        if (torn)
+            fail_msg("%s%s, %s: %llu torn of %llu", loads ? "ld" : "st", how,
+                     i & 2 ? "compiled" : "baseline", (unsigned long long)torn,
+                     (unsigned long long)beaten.beats);
+    }
+}
+
 /* ---- the values ------------------------------------------------------------------------------ */
 
 /* Every size and number of elements comes out as it went in, from one lane and in shared memory. */
@@ -371,6 +498,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_loaded_is_older_than_the_end),
     cmocka_unit_test(nothing_stored_is_older_than_the_end),
     cmocka_unit_test(pairs_are_whole),
+    cmocka_unit_test(interrupted_pairs_are_whole),
     cmocka_unit_test(elements_keep_their_places),
     cmocka_unit_test(misaligned_vectors_trap),
 };
