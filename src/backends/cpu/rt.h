@@ -5,8 +5,9 @@
 #include "kernel/ptx/run/abi.h"
 
 void hed_rt_yield(struct hed_ptx_strand *s);
-_Noreturn void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line);
-_Noreturn void hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line);
+void hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line) __attribute__((noreturn));
+void hed_rt_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
+    __attribute__((noreturn));
 void hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns);
 uint64_t hed_rt_clock(struct hed_ptx_strand *s);
 uint64_t hed_rt_globaltimer(struct hed_ptx_strand *s);

@@ -27,7 +27,7 @@ static struct exec *now;
 
 /* ---- the runtime ----------------------------------------------------------------------------- */
 
-static _Noreturn void
+static void __attribute__((noreturn))
 host_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
 {
     (void)s;
@@ -44,7 +44,7 @@ host_yield(struct hed_ptx_strand *s)
         host_trap(s, HED_PTX_TRAP, 0);
 }
 
-static _Noreturn void
+static void __attribute__((noreturn))
 host_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
 {
     hed_why_set(&now->why, "%s", text);
