@@ -139,8 +139,8 @@ hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
     if (ready != CUDA_SUCCESS) {
         /* The driver has asked before a launch of its own; a kernel cannot. */
         if (p->depth)
-            hed_refused("kernel %s, launched by a kernel: %s", l->code->kernels[l->kernel].name,
-                        why->text);
+            hed_refused_in_kernel("kernel %s, launched by a kernel: %s",
+                                  l->code->kernels[l->kernel].name, why->text);
         return ready;
     }
     for (int d = 0; d < 3; d++) {

@@ -323,7 +323,7 @@ make_function_program(const struct hed_cpu_kernel *k, uint64_t address)
         const char *why = j.why.text[0] ? j.why.text : hed_err_text(err);
 
         hed_error(CPU, "kernel %s calls a function that cannot run here: %s", k->name, why);
-        hed_refused("kernel %s calls a function that cannot run here: %s", k->name, why);
+        hed_refused_in_kernel("kernel %s calls a function that cannot run here: %s", k->name, why);
     } else
         hed_debug(CPU, "kernel %s calls the function at 0x%llx", k->name,
                   (unsigned long long)address);

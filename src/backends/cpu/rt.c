@@ -63,7 +63,7 @@ hed_rt_refuse(struct hed_ptx_strand *a, const char *text, uint32_t line)
 
     a->line = line;
     if (hed_grid_fail(g, CUDA_ERROR_ILLEGAL_INSTRUCTION, s, "%s", text))
-        hed_refused("%s: kernel %s", text, g->job->name);
+        hed_refused_in_kernel("%s: kernel %s", text, g->job->name);
     hed_strand_abandon(s);
 }
 

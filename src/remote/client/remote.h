@@ -52,7 +52,8 @@ struct hed_remote_moving;
 #define HED_SLOTS_MAX 8192
 
 /* What this client can do, whatever the program's limits are. A mover can do more. */
-#define HED_REMOTE_CAN (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE)
+#define HED_REMOTE_CAN \
+    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE | HED_CAN_REFUSALS)
 
 /* A thread's connection to the worker. */
 struct hed_remote_channel {

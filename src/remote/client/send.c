@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "core/refusal.h"
 #include "driver/context/context.h"
 #include "gen/cuda_handles.h"
 #include "gen/cuda_wire.h"
@@ -101,6 +102,16 @@ print_kernel_output(const struct hed_msg *m)
     }
 }
 
+/* A kernel came to something that the server's GPU cannot do: the reason of a failure. */
+static void
+hear_refusal(const struct hed_msg *m)
+{
+    const int n = (int)(m->size - sizeof *m);
+
+    hed_error(REMOTE, "on the server: %.*s", n, (const char *)(m + 1));
+    hed_refused("%.*s", n, (const char *)(m + 1));
+}
+
 static int
 deal_with(struct hed_remote_channel *channel, const struct hed_msg *m)
 {
@@ -109,6 +120,9 @@ deal_with(struct hed_remote_channel *channel, const struct hed_msg *m)
         return 0;
     case HED_MSG_PRINT:
         print_kernel_output(m);
+        return 0;
+    case HED_MSG_REFUSED:
+        hear_refusal(m);
         return 0;
     case HED_MSG_DATA:
         return m->size < sizeof(struct hed_data)

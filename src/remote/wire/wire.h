@@ -23,7 +23,7 @@
 #include "base/copy.h"
 
 #define HED_WIRE_MAJOR 2 /* changes when old and new versions cannot talk to each other */
-#define HED_WIRE_MINOR 2 /* changes when something is added that the other side may lack */
+#define HED_WIRE_MINOR 3 /* changes when something is added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, including its head, without bulk */
@@ -74,6 +74,9 @@ enum hed_msg_kind {
     /* On a connection for orders only, since 2.2. */
     HED_MSG_ORDER,        /* from the worker: what the client is to do: struct hed_order */
     HED_MSG_ORDER_REPORT, /* from the client: how it goes: struct hed_order_report */
+
+    /* From the worker, before an answer, since 2.3. */
+    HED_MSG_REFUSED, /* what a kernel was refused while it ran: a line for people, without an end */
     HED_MSG_KINDS
 };
 
@@ -181,6 +184,8 @@ enum hed_capabilities {
     /* Of a hello only: the client was sent out of device memory, and tries whether there is room
      * for it again. Servers that do not know it log every attempt. */
     HED_LOOKS_FOR_ROOM = 128,
+    /* Since 2.3. */
+    HED_CAN_REFUSALS = 256, /* HED_MSG_REFUSED */
 };
 
 #define HED_WELCOME_TEXT 256

@@ -22,6 +22,8 @@ REFUSED = 123
 
 
 class Refusals(unittest.TestCase):
+    mark_of_the_log = " error driver: "
+
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
@@ -47,7 +49,7 @@ class Refusals(unittest.TestCase):
         done = self.run_it("pointer")
         self.check(REFUSED, done)
         self.assertIn("heddle refused what it asked for", done.stderr)
-        for mark in (" error driver: ", "heddle: run:   "):
+        for mark in (self.mark_of_the_log, "heddle: run:   "):
             lines = [x for x in done.stderr.splitlines() if mark in x]
             self.assertEqual(len(lines), 1, done.stderr)
             self.assertIn("'multimem.ld_reduce.acquire.sys.global.min.u64 %d2, [%d1];' "
@@ -107,22 +109,31 @@ class Refusals(unittest.TestCase):
 class OnAServer(Refusals):
     """A worker refuses the kernel; the client notes it."""
 
+    transport = "shm"
+
     def run_it(self, *words, options=("--fail-on-refusal",), more=None, command=IGNORES):
         env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
         env.update({"HEDDLE_CONFIG": "", "HEDDLE_CACHE_SIZE": "0",
                     "HED_LIBCUDA": "libcuda.so.1", **(more or {})})
         # The server has its files in TMPDIR, too.
         run = ["env", f"TMPDIR={self.scratch.name}", HEDDLE, "run", *options, "--", command, *words]
-        return subprocess.run([SERVE, "shm", os.environ["HED_LIBRARIES"], HEDDLE, "cpu", *run],
-                              env=env, timeout=PATIENCE, capture_output=True, text=True)
+        return subprocess.run([SERVE, self.transport, os.environ["HED_LIBRARIES"], HEDDLE, "cpu",
+                               *run], env=env, timeout=PATIENCE, capture_output=True, text=True)
+
+    # The worker's log is not the client's.
+    mark_of_the_log = " error remote: on the server: "
 
     test_good_program_ends_with_0 = test_signal_of_the_program_goes_first = None
     test_options_that_exclude_it_are_named = test_missing_program_is_127 = None
     test_setting_does_the_same = test_errors_of_cuda_do_not_count = None
-    # The worker's log has what failed in a run; the client knows only the error.
-    test_function_behind_a_pointer_counts_when_it_runs = None
     test_function_behind_a_pointer_may_stay_unused = None
     test_code_of_the_program_goes_first = test_shells_and_their_children_count = None
+
+
+class OverASocket(OnAServer):
+    transport = "unix"
+    test_ignored_call_fails = test_processes_of_the_program_count = None
+    test_without_it_the_code_is_the_programs = None
 
 
 if __name__ == "__main__":

@@ -28,7 +28,14 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
             w->start->status->failed = (uint32_t)error;
     }
     hed_unlock(&w->lock);
-    if (first && w->slots) /* relaxed: it only makes the client ask */
+    if (first)
+        hed_worker_alert(w);
+}
+
+void
+hed_worker_alert(struct hed_worker *w)
+{
+    if (w->slots) /* relaxed: it only makes the client ask */
         atomic_fetch_add_explicit(&w->slots[HED_WORKER_FAILURES], 1, memory_order_relaxed);
 }
 

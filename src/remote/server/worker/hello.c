@@ -310,6 +310,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         if (!w->start->park_ms)
             a.capabilities &= ~(uint64_t)HED_CAN_PARK;
         w->capabilities = a.capabilities;
+        hed_worker_refusals_init(w);
         memcpy(a.session, w->start->session, sizeof a.session);
         memcpy(a.secret, w->secret, sizeof a.secret);
         a.stride = w->stride;

@@ -108,7 +108,8 @@ hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *m, i
     a->head.size = (uint32_t)size;
     a->head.bulk = bulk;
 
-    void *out = hed_channel_begin(ch->channel, (uint32_t)size);
+    /* After the failure was read, so that its reason is there. */
+    void *out = hed_refusals_deliver(ch) ? NULL : hed_channel_begin(ch->channel, (uint32_t)size);
 
     if (!out)
         return HED_EIO;
@@ -124,18 +125,19 @@ hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int re
                   const void *body, size_t n)
 {
     const uint32_t size = (uint32_t)(sizeof(struct hed_answer) + n);
-    struct hed_answer *out;
+    struct hed_answer head, *out;
 
     if (n > HED_MSG_MAX - sizeof(struct hed_answer)) {
         hed_bug("an answer of %zu bytes", n);
         return HED_ELIMIT;
     }
-    out = hed_channel_begin(ch->channel, size);
+    memset(&head, 0, sizeof head);
+    fill_answer(ch, m, result, &head);
+    head.head.size = size;
+    out = hed_refusals_deliver(ch) ? NULL : hed_channel_begin(ch->channel, size);
     if (!out)
         return HED_EIO;
-    memset(out, 0, sizeof *out);
-    fill_answer(ch, m, result, out);
-    out->head.size = size;
+    *out = head;
     if (n)
         memcpy(out + 1, body, n);
     return hed_channel_end(ch->channel, size, true);

@@ -128,6 +128,7 @@ struct hed_worker {
     struct hed_worker_code *code;
     struct hed_worker_host *host;
     struct hed_worker_print *print;
+    struct hed_worker_refusals *refusals; /* NULL if the client does not want to know */
     struct hed_worker_progress *progress; /* NULL: kernels may take any time */
     struct hed_worker_arrays *arrays;     /* array.c; NULL if there are none yet */
     struct hed_kept_graph *kept_graphs;   /* condition.c; NULL if there are none */
@@ -223,7 +224,7 @@ int hed_value_add(struct hed_values *v, bool surface, uint64_t value);
 bool hed_value_has(struct hed_values *v, bool surface, uint64_t value);
 bool hed_value_remove(struct hed_values *v, bool surface, uint64_t value); /* did it exist? */
 
-#define HED_WORKER_FAILURES 0 /* slot that counts the contexts that have failed */
+#define HED_WORKER_FAILURES 0 /* slot that counts failed contexts and refusals in kernels */
 
 /* arena.c: sets stride, usable and map_unit. */
 void hed_arena_init_sizes(struct hed_worker *w);
@@ -334,6 +335,8 @@ int hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *
                            void *answer, size_t size, uint64_t bulk);
 /* Notes the result of work that nobody waits for. CUDA_SUCCESS is allowed. */
 void hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error);
+/* Makes a client that asks for nothing ask: an answer has something to tell. */
+void hed_worker_alert(struct hed_worker *w);
 /* Explains the result of a call whose object has no name: if the context had failed before, the
  * object could not be created, and that failure is the answer. All other results stay as they
  * are. */
@@ -359,6 +362,9 @@ void hed_copies_settle(struct hed_worker_channel *ch);
 void hed_copies_leave(struct hed_worker_channel *ch);
 uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces on all channels, for answers */
 int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
+/* refusals.c. The first is for a worker that has its client's hello. */
+void hed_worker_refusals_init(struct hed_worker *w);
+int hed_refusals_deliver(struct hed_worker_channel *ch); /* every answer does */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
 void hed_print_trim(struct hed_worker *w);
 
