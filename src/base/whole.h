@@ -36,18 +36,8 @@ hed_is_whole_place(const void *p, size_t size)
     return ((uintptr_t)p & ((size < HED_WHOLE_MAX ? size : HED_WHOLE_MAX) - 1)) == 0;
 }
 
-/* Can this processor read and write 16 bytes at once? */
-static inline bool
-hed_has_whole_16(void)
-{
-#if defined(__x86_64__) || defined(__aarch64__)
-    return true;
-#else
-    return false;
-#endif
-}
-
-/* Does it do so with plain loads and stores? */
+/* Does this processor read and write 16 bytes at once with plain loads and stores? For whoever
+ * makes many accesses: ask once, and pass the answer on. */
 static inline bool
 hed_has_plain_16(void)
 {
@@ -97,11 +87,11 @@ hed_store_locked_16(void *to, const void *from)
 
 /* No barrier is needed: x86-64 keeps the order of loads and that of stores. */
 static inline void
-hed_load_whole_16(const void *from, void *to)
+hed_load_whole_16(const void *from, void *to, bool plain)
 {
     long long v __attribute__((vector_size(16)));
 
-    if (!hed_has_plain_16()) {
+    if (!plain) {
         hed_load_locked_16(from, to);
         return;
     }
@@ -110,11 +100,11 @@ hed_load_whole_16(const void *from, void *to)
 }
 
 static inline void
-hed_store_whole_16(void *to, const void *from)
+hed_store_whole_16(void *to, const void *from, bool plain)
 {
     long long v __attribute__((vector_size(16)));
 
-    if (!hed_has_plain_16()) {
+    if (!plain) {
         hed_store_locked_16(to, from);
         return;
     }
@@ -154,11 +144,11 @@ hed_store_locked_16(void *to, const void *from)
 }
 
 static inline void
-hed_load_whole_16(const void *from, void *to)
+hed_load_whole_16(const void *from, void *to, bool plain)
 {
     uint64_t v[2];
 
-    if (!hed_has_plain_16()) {
+    if (!plain) {
         hed_load_locked_16(from, to);
         return;
     }
@@ -170,11 +160,11 @@ hed_load_whole_16(const void *from, void *to)
 }
 
 static inline void
-hed_store_whole_16(void *to, const void *from)
+hed_store_whole_16(void *to, const void *from, bool plain)
 {
     uint64_t v[2];
 
-    if (!hed_has_plain_16()) {
+    if (!plain) {
         hed_store_locked_16(to, from);
         return;
     }
@@ -203,9 +193,9 @@ hed_store_whole_8(void *to, const void *from)
     __atomic_store_n((uint64_t *)to, v, __ATOMIC_RELEASE);
 }
 
-/* Loads 1, 2, 4, 8 or a multiple of 16 bytes. has_16: hed_has_whole_16(). */
+/* Loads 1, 2, 4, 8 or a multiple of 16 bytes. plain: hed_has_plain_16(). */
 static inline void
-hed_load_whole(const void *from, void *to, size_t size, bool has_16)
+hed_load_whole(const void *from, void *to, size_t size, bool plain)
 {
     const char *f = from;
     char *t = to;
@@ -233,9 +223,11 @@ hed_load_whole(const void *from, void *to, size_t size, bool has_16)
     default:
         break;
     }
-#if defined(__x86_64__) || defined(__aarch64__)
-    for (; has_16 && size >= 16; size -= 16)
-        hed_load_whole_16(f + size - 16, t + size - 16);
+#if !defined(__x86_64__) && !defined(__aarch64__)
+    (void)plain;
+#else
+    for (; size >= 16; size -= 16)
+        hed_load_whole_16(f + size - 16, t + size - 16, plain);
 #endif
     for (; size >= 8; size -= 8)
         hed_load_whole_8(f + size - 8, t + size - 8);
@@ -243,7 +235,7 @@ hed_load_whole(const void *from, void *to, size_t size, bool has_16)
 
 /* Stores 1, 2, 4, 8 or a multiple of 16 bytes. */
 static inline void
-hed_store_whole(void *to, const void *from, size_t size, bool has_16)
+hed_store_whole(void *to, const void *from, size_t size, bool plain)
 {
     const char *f = from;
     char *t = to;
@@ -274,9 +266,11 @@ hed_store_whole(void *to, const void *from, size_t size, bool has_16)
     default:
         break;
     }
-#if defined(__x86_64__) || defined(__aarch64__)
-    for (; has_16 && size - at >= 16; at += 16)
-        hed_store_whole_16(t + at, f + at);
+#if !defined(__x86_64__) && !defined(__aarch64__)
+    (void)plain;
+#else
+    for (; size - at >= 16; at += 16)
+        hed_store_whole_16(t + at, f + at, plain);
 #endif
     for (; size - at >= 8; at += 8)
         hed_store_whole_8(t + at, f + at);

@@ -20,14 +20,14 @@ every_size_is_moved(void **state)
         from[i] = (unsigned char)(5 * i + 1);
     for (unsigned i = 0; i < 4 * sizeof sizes / sizeof *sizes; i++) {
         const size_t size = sizes[i / 4], off = i % 2; /* also where it is not aligned */
-        const bool has_16 = i % 4 < 2 && hed_has_whole_16();
+        const bool plain = i % 4 < 2 && hed_has_plain_16();
 
         memset(to, 0, sizeof to);
-        hed_load_whole(from + off, to, size, has_16);
+        hed_load_whole(from + off, to, size, plain);
         assert_memory_equal(to, from + off, size);
         assert_int_equal(to[size], 0);
         memset(to, 0, sizeof to);
-        hed_store_whole(to + off, from, size, has_16);
+        hed_store_whole(to + off, from, size, plain);
         assert_memory_equal(to + off, from, size);
         assert_int_equal(to[off + size], 0);
     }
@@ -100,7 +100,7 @@ words_are_copied_whole(void **state)
 struct pair {
     _Alignas(16) uint64_t words[2];
     _Atomic bool started, stop;
-    void (*store)(void *to, const void *from);
+    bool plain;
 };
 
 static void *
@@ -111,7 +111,7 @@ write_pairs(void *arg)
     for (uint64_t i = 1; !atomic_load(&p->stop); i++) {
         const uint64_t both[2] = {i, i};
 
-        p->store(p->words, both);
+        hed_store_whole_16(p->words, both, p->plain);
         atomic_store(&p->started, true);
     }
     return NULL;
@@ -121,16 +121,14 @@ write_pairs(void *arg)
 static void
 pairs_are_moved_whole(void **state)
 {
-    static const struct {
-        void (*load)(const void *from, void *to);
-        void (*store)(void *to, const void *from);
-    } ways[] = {{hed_load_whole_16, hed_store_whole_16},
-                {hed_load_locked_16, hed_store_locked_16},
-                {hed_load_whole_16, hed_store_locked_16}};
+    const bool plain = hed_has_plain_16();
+    const struct {
+        bool load, store;
+    } ways[] = {{plain, plain}, {false, false}, {plain, false}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct pair p = {.store = ways[i].store};
+        struct pair p = {.plain = ways[i].store};
         uint64_t last = 0;
         pthread_t thread;
 
@@ -140,7 +138,7 @@ pairs_are_moved_whole(void **state)
         for (uint32_t k = 0; k < 20 * ROUNDS; k++) {
             uint64_t v[2];
 
-            ways[i].load(p.words, v);
+            hed_load_whole_16(p.words, v, ways[i].load);
             assert_int_equal(v[0], v[1]);
             assert_true(v[0] >= last);
             last = v[0];

@@ -15,7 +15,7 @@
 #define KIND_MASK 7u
 #define ORDER_RELEASE 16u
 #define ORDER_ACQUIRE 32u
-#define WHOLE_16 64u /* hed_has_whole_16() */
+#define PLAIN_16 64u /* hed_has_plain_16() */
 
 /* How the addresses of the lanes lie. */
 enum pattern { ROW, ONE_ADDRESS, SCATTERED };
@@ -281,7 +281,7 @@ static INTERP_STEP(load_ordered_lanes)
             memcpy(value, &v, sizeof(v));
         } else {
             hed_load_whole((const void *)(uintptr_t)at[lane], value, (size_t)size * count,
-                           s->e & WHOLE_16);
+                           s->e & PLAIN_16);
         }
         for (unsigned k = 0; k < count; k++)
             memcpy((unsigned char *)interp_at(w, element_place(s, count, k)) + (size_t)lane * size,
@@ -405,7 +405,7 @@ static INTERP_STEP(store_ordered_lanes)
             store_relaxed(at[lane], v, size);
         } else {
             hed_store_whole((void *)(uintptr_t)at[lane], value, (size_t)size * count,
-                            s->e & WHOLE_16);
+                            s->e & PLAIN_16);
         }
     }
     return s + 1;
@@ -483,7 +483,7 @@ emit_access(struct interp_decoder *d, const struct interp_memory *m, const uint3
                          size | count << 8);
     s->e = m->kind | (f->sem == HED_PTX_SEM_ACQUIRE ? ORDER_ACQUIRE : 0) |
            (f->sem == HED_PTX_SEM_RELEASE ? ORDER_RELEASE : 0) |
-           (ordered && hed_has_whole_16() ? WHOLE_16 : 0);
+           (ordered && hed_has_plain_16() ? PLAIN_16 : 0);
     s->imm = m->imm;
     s->more = more;
 }
