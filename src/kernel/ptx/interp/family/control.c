@@ -13,7 +13,7 @@ enum builtin_name {
     BUILTIN_ASSERTFAIL
 };
 
-#define ARGS_MAX 5
+#define ARGS_MAX HED_DEVICE_WORDS /* of both kinds of calls */
 
 static const struct {
     const char *name;
@@ -47,25 +47,34 @@ run_builtin(struct hed_ptx_strand *s, unsigned which, const uint64_t *args)
     }
 }
 
-struct builtin_call {
-    unsigned which;
+/* A call of a function that is not PTX's. */
+struct outer_call {
+    unsigned which;          /* enum builtin_name, enum hed_device_call_number */
+    unsigned count;          /* arguments, with each word of a dim3 counted */
     uint32_t args[ARGS_MAX]; /* places */
     uint8_t bytes[ARGS_MAX];
 };
 
+/* Takes the arguments of a lane, and says whose call it is. */
+static void
+begin_lane(struct interp_warp *w, const struct outer_call *c, unsigned lane, uint64_t *args)
+{
+    for (unsigned i = 0; i < ARGS_MAX; i++)
+        args[i] = i < c->count ? interp_get_lane(w, c->args[i], c->bytes[i], lane) : 0;
+    w->strand->lane = lane;
+}
+
 /* d is the place of the result, e its width; 0 if there is none. */
 static INTERP_STEP(builtin_lanes)
 {
-    const struct builtin_call *c = s->more;
+    const struct outer_call *c = s->more;
 
     w->strand->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
-        uint64_t args[ARGS_MAX] = {0}, r;
+        uint64_t args[ARGS_MAX], r;
 
-        for (unsigned i = 0; i < ARGS_MAX && c->bytes[i]; i++)
-            args[i] = interp_get_lane(w, c->args[i], c->bytes[i], lane);
-        w->strand->lane = lane;
+        begin_lane(w, c, lane, args);
         r = run_builtin(w->strand, c->which, args);
         if (s->e)
             interp_set_lane(w, s->d, s->e, lane, r);
@@ -156,7 +165,7 @@ emit_builtin(struct interp_decoder *d, unsigned which)
     const struct hed_ptx_operand *args = &d->inst->operands[2];
     const unsigned n = (unsigned)strlen(builtins[which].args);
     const unsigned bytes = builtins[which].result == 'w' ? 4 : builtins[which].result ? 8 : 0;
-    struct builtin_call *c = hed_interp_alloc(d, sizeof(*c));
+    struct outer_call *c = hed_interp_alloc(d, sizeof(*c));
     struct interp_step *s;
     uint32_t to;
 
@@ -166,7 +175,7 @@ emit_builtin(struct interp_decoder *d, unsigned which)
     }
     if (!c)
         return;
-    c->which = which;
+    *c = (struct outer_call){.which = which, .count = n};
     for (unsigned i = 0; i < n; i++) {
         c->bytes[i] = builtins[which].args[i] == 'w' ? 4 : 8;
         c->args[i] = builtin_argument(d, &args->elems[i], c->bytes[i]);
@@ -180,28 +189,19 @@ emit_builtin(struct interp_decoder *d, unsigned which)
 
 /* ---- calls of the device runtime ------------------------------------------------------------- */
 
-struct device_call {
-    unsigned number;                 /* enum hed_device_call_number */
-    unsigned words;                  /* arguments, with each word of a dim3 counted */
-    uint32_t args[HED_DEVICE_WORDS]; /* places */
-    uint8_t bytes[HED_DEVICE_WORDS];
-};
-
 /* d is the place of the result, e its width. */
 static INTERP_STEP(device_lanes)
 {
-    const struct device_call *c = s->more;
+    const struct outer_call *c = s->more;
 
     w->strand->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
-        uint64_t a[HED_DEVICE_WORDS] = {0};
+        uint64_t a[ARGS_MAX];
 
-        for (unsigned i = 0; i < c->words; i++)
-            a[i] = interp_get_lane(w, c->args[i], c->bytes[i], lane);
-        w->strand->lane = lane;
+        begin_lane(w, c, lane, a);
         interp_set_lane(w, s->d, s->e, lane,
-                        w->strand->grid->host->device_call(w->strand, c->number, a[0], a[1], a[2],
+                        w->strand->grid->host->device_call(w->strand, c->which, a[0], a[1], a[2],
                                                            a[3], a[4], a[5], a[6], a[7]));
     }
     w->strand->lane = 0;
@@ -210,16 +210,16 @@ static INTERP_STEP(device_lanes)
 
 /* A dim3 is passed in a variable. */
 static void
-add_device_argument(struct interp_decoder *d, struct device_call *c,
-                    const struct hed_ptx_operand *o, char letter)
+add_device_argument(struct interp_decoder *d, struct outer_call *c, const struct hed_ptx_operand *o,
+                    char letter)
 {
     const unsigned parts = letter == 'd' ? 3 : 1, bytes = letter == 'l' || letter == 'p' ? 8 : 4;
     struct hed_ptx_operand part = *o;
 
     for (unsigned i = 0; i < parts; i++) {
         part.offset = o->offset + 4 * (int)i;
-        c->bytes[c->words] = (uint8_t)bytes;
-        c->args[c->words++] = builtin_argument(d, parts > 1 ? &part : o, bytes);
+        c->bytes[c->count] = (uint8_t)bytes;
+        c->args[c->count++] = builtin_argument(d, parts > 1 ? &part : o, bytes);
     }
 }
 
@@ -230,7 +230,7 @@ emit_device_call(struct interp_decoder *d, int number)
     const struct hed_ptx_operand *rets = &d->inst->operands[0];
     const struct hed_ptx_operand *args = &d->inst->operands[2];
     const unsigned n = (unsigned)strlen(call->args), bytes = call->result == 'w' ? 4 : 8;
-    struct device_call *c = hed_interp_alloc(d, sizeof(*c));
+    struct outer_call *c = hed_interp_alloc(d, sizeof(*c));
     struct interp_step *s;
     bool fits = args->count == n && rets->count <= 1;
     uint32_t to;
@@ -243,7 +243,7 @@ emit_device_call(struct interp_decoder *d, int number)
     }
     if (!c)
         return;
-    *c = (struct device_call){.number = (unsigned)number};
+    *c = (struct outer_call){.which = (unsigned)number};
     for (unsigned i = 0; i < n; i++)
         add_device_argument(d, c, &args->elems[i], call->args[i]);
     to = result_place(d, rets, bytes);
