@@ -29,6 +29,21 @@ KERNEL(many_tails)
     out[2] = cudaGetLastError();
 }
 
+/* Copies and fills are launches, too. They say less about what is wrong. */
+KERNEL(copies_behind_many_tails)
+{
+    for (unsigned i = 0; i < 2048; i++)
+        count<<<1, 1, 0, cudaStreamTailLaunch>>>(out);
+    out[1] = cudaGetLastError();
+    out[2] = cudaMemcpyAsync(out + 8, out, 4, cudaMemcpyDeviceToDevice, cudaStreamTailLaunch);
+    out[3] = cudaGetLastError();
+    out[4] =
+        cudaMemcpy2DAsync(out + 8, 4, out, 4, 4, 1, cudaMemcpyDeviceToDevice, cudaStreamTailLaunch);
+    out[5] = cudaMemsetAsync(out + 8, 0, 4, cudaStreamTailLaunch);
+    out[6] = cudaMemset2DAsync(out + 8, 4, 0, 4, 1, cudaStreamTailLaunch);
+    out[7] = cudaGetLastError();
+}
+
 __global__ void
 set(unsigned *out)
 {
@@ -97,6 +112,7 @@ KERNEL(child_fails)
 RUNS(
     RUN(many, 2, 32, 0, 2),
     RUN(many_tails, 1, 1, 0, 4),
+    RUN(copies_behind_many_tails, 1, 1, 0, 8),
     RUN(waits, 1, 32, 0, 4),
     RUN(fills, 1, 1, 0, 16),
     RUN(too_deep, 1, 1, 0, 2),

@@ -51,6 +51,7 @@ enum hed_device_result {
     HED_DEVICE_UNSUPPORTED_LIMIT = 215,
     HED_DEVICE_INVALID_HANDLE = 400,
     HED_DEVICE_NOT_SUPPORTED = 801,
+    HED_DEVICE_UNKNOWN = 999,
 };
 
 /* A copy or a fill: rows of bytes. */

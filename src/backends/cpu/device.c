@@ -379,7 +379,11 @@ add_move(const struct device *d, const struct hed_move *m, uint64_t stream)
     c->is_move = true;
     c->param_bytes = sizeof *m;
     memcpy(c->params, m, sizeof *m);
-    return hed_children_add(d->strand, d->parent, c, stream == STREAM_TAIL_LAUNCH);
+    /* NVIDIA's library copies and fills with kernels of its own. If one of these cannot be launched
+     * it answers cudaErrorUnknown, whatever the reason is (CUDA 13.0). */
+    return hed_children_add(d->strand, d->parent, c, stream == STREAM_TAIL_LAUNCH)
+               ? HED_DEVICE_UNKNOWN
+               : HED_DEVICE_SUCCESS;
 }
 
 static uint32_t
