@@ -32,6 +32,19 @@ TOOLS = [
     "for i in range(60000)) + 'ret;\\n}\\n'",
 ]
 
+# A kernel of any name adds 1 for each of 256 threads: the sum so far.
+COUNTS = [
+    f"adds = lambda n: '{HEAD}.visible .entry ' + n + '(.param .u64 p) {{\\n.reg .b64 d; "
+    "ld.param.u64 d, [p]; red.global.add.u32 [d], 1;\\nret;\\n}\\n'",
+    "r, p = alloc(4); w = ctypes.c_uint32(); "
+    "cuda.cuMemsetD8_v2(p, 0, ctypes.c_size_t(4))",
+    "args = (ctypes.c_void_p * 1)(ctypes.addressof(p))",
+    "count = lambda n: (cuda.cuModuleLoadData(ctypes.byref(m), adds(n).encode() + bytes(1)) or "
+    "cuda.cuModuleGetFunction(ctypes.byref(f), m, n.encode()) or "
+    "cuda.cuLaunchKernel(f, 4, 1, 1, 64, 1, 1, 0, None, args, None) or "
+    "cuda.cuMemcpyDtoH_v2(ctypes.byref(w), p, ctypes.c_size_t(4)) or w.value)",
+]
+
 
 class Limits(ClientCase):
     def begin(self, server, transport="shm"):
@@ -94,6 +107,24 @@ class Limits(ClientCase):
                           "took more than 1 s of processor time (compile_time)", c.log())
             until(lambda: not server.workers())
             server.until_logged("(compile_time), so the session ends")
+
+    @unittest.skipUnless(COMPILER and os.environ.get("HED_DEBUG_BUILD") == "1",
+                         "needs LLVM and a debug build")
+    def test_a_compiler_that_crashes_costs_nothing_but_speed(self):
+        server = Server(self, gpu="cpu", env=clean_environment(HEDDLE_CPU_CODEGEN="warp"))
+        for count, transport in enumerate(("shm", "unix"), 1):
+            name = f"heddle_test_compiler_crashes_{transport}"
+            c = self.begin(server, transport)
+            for line in COUNTS:
+                c.tell(line)
+            # The kernel itself, and one that a new compiler compiles.
+            self.assertEqual(c.do(f"say(count('before'), count('{name}'), count('after'))"),
+                             "256 512 768", server.log())
+            # One line names it; the other two were compiled.
+            stays = "stays in the baseline tier"
+            server.until_logged(f"kernel {name} {stays}: the compiler died of signal 11")
+            self.assertEqual(server.log().count(stays), count, server.log())
+        self.assertEqual(len(server.workers()), 2)
 
     def test_pinned_memory_is_shared_by_all_clients(self):
         server = self.serve("--total-memory", "1G")
