@@ -2,7 +2,8 @@
  *
  * Inputs with PTX are joined into one PTX text (join.c). The "cubin" that cuLinkComplete returns is
  * a fat binary of our own with this text; cuModuleLoadData accepts it and copies of it. Machine
- * code cannot be linked here: a single input without PTX is returned unchanged.
+ * code cannot be linked here: a single input without PTX is returned unchanged, and one that comes
+ * with others is refused.
  *
  * A machine that has a linker (machine->link_made) gets every input as it comes.
  */
@@ -33,7 +34,8 @@ struct link {
     struct hed_arena arena;
     struct hed_bytes texts[INPUTS_MAX]; /* PTX, in the arena */
     size_t count;
-    struct hed_bytes machine;  /* an input without PTX, in the arena */
+    struct hed_bytes machine;  /* the last input without PTX, in the arena */
+    size_t machine_count;      /* inputs without PTX */
     struct hed_linker *linker; /* the machine's linker; NULL: PTX is joined here */
     bool done;
     struct hed_buf out;
@@ -122,6 +124,13 @@ keep_input(struct link *l, struct hed_bytes b, struct hed_bytes *out)
     return CUDA_SUCCESS;
 }
 
+static CUresult
+keep_machine_code(struct link *l, struct hed_bytes b)
+{
+    l->machine_count++;
+    return keep_input(l, b, &l->machine);
+}
+
 /* PTX is parsed when it is added, so that errors can be reported with its name. */
 static CUresult
 link_add_text(struct link *l, struct hed_bytes text)
@@ -182,11 +191,20 @@ link_add_image(struct link *l, struct hed_bytes b)
         return link_add_text(l, image.bytes);
     if (image.kind == HED_IMAGE_FATBIN)
         r = add_fatbin(l, image.bytes);
-    return r == CUDA_ERROR_NOT_FOUND ? keep_input(l, image.bytes, &l->machine) : r;
+    return r == CUDA_ERROR_NOT_FOUND ? keep_machine_code(l, image.bytes) : r;
 }
 
 static CUresult
-add_found(void *arg, struct hed_bytes fatbin)
+add_of_object(void *arg, struct hed_bytes fatbin)
+{
+    const CUresult r = add_fatbin(arg, fatbin);
+
+    return r == CUDA_ERROR_NOT_FOUND ? keep_machine_code(arg, fatbin) : r;
+}
+
+/* Of a library, a program takes what it needs. What it has not got is found when it is called. */
+static CUresult
+add_of_library(void *arg, struct hed_bytes fatbin)
 {
     const CUresult r = add_fatbin(arg, fatbin);
 
@@ -222,7 +240,7 @@ link_add_input(struct link *l, CUjitInputType type, struct hed_bytes b, const ch
             hed_buf_addf(&l->jit.log, "%s is not needed\n", name);
             return CUDA_SUCCESS;
         }
-        return hed_link_find(b, add_found, l);
+        return hed_link_find(b, type == CU_JIT_INPUT_OBJECT ? add_of_object : add_of_library, l);
     case CU_JIT_INPUT_NVVM:
         hed_stats_unsupported(HED_API_CUDA, HED_cuLinkAddData_v2, "the soft driver (NVVM)");
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -368,12 +386,15 @@ complete_link(struct link *l)
         return l->driver->machine->link_end(l->driver->machine_state, l->linker, &l->out,
                                             l->jit.how.log);
     }
-    if (l->machine.data && l->count) {
-        hed_buf_addf(&l->jit.log, "machine code without PTX cannot be linked here\n");
+    if (l->machine_count + l->count > 1 && l->machine_count) {
+        hed_buf_addf(&l->jit.log,
+                     "machine code cannot be linked here; %zu of %zu inputs have no PTX "
+                     "(nvcc -gencode arch=compute_80,code=compute_80)\n",
+                     l->machine_count, l->machine_count + l->count);
         hed_stats_unsupported(HED_API_CUDA, HED_cuLinkComplete, "the soft driver (machine code)");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (!l->machine.data)
+    if (!l->machine_count)
         return join_inputs(l);
     hed_buf_add(&l->out, l->machine.data, l->machine.size);
     return l->out.err ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;

@@ -329,7 +329,56 @@ parts_for_newer_devices_come_along_but_not_alone(void **state)
     fake_free(f);
 }
 
+/* Links inputs that have machine code (m) or PTX (p), one for each letter. */
+static CUresult
+link_inputs(struct fake *f, const char *kinds, size_t *size, char *log, size_t log_size)
+{
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)log_size};
+    static struct make input;
+    CUlinkState s = NULL;
+    void *out = NULL;
+
+    ok(fake_call(f, cuLinkCreate_v2, 2, options, values, &s));
+    for (const char *k = kinds; *k; k++) {
+        make_begin(&input);
+        if (*k == 'm')
+            make_entry(&input, HED_FATBIN_CUBIN, 90, HED_FATBIN_64BIT);
+        else
+            make_ptx(&input, 80, PTX_HEAD ".visible .global .b32 one;\n");
+        ok(fake_call(f, cuLinkAddData_v2, s, CU_JIT_INPUT_FATBINARY, input.data, input.size,
+                     "input", 0, NULL, NULL));
+    }
+
+    const CUresult r = fake_call(f, cuLinkComplete, s, &out, size);
+
+    ok(fake_call(f, cuLinkDestroy, s));
+    return r;
+}
+
+/* Not one of them in place of all. */
+static void
+several_inputs_of_machine_code_are_not_linked(void **state)
+{
+    struct fake *f = started(HED_NEAR_AUTO);
+    char log[256];
+    size_t size = 0;
+
+    ok(link_inputs(f, "m", &size, log, sizeof log));
+    assert_true(size > 0);
+    ok(link_inputs(f, "pp", &size, log, sizeof log));
+    for (unsigned i = 0; i < 3; i++) {
+        const char *const mixed[] = {"mm", "mp", "pm"};
+
+        assert_int_equal(link_inputs(f, mixed[i], &size, log, sizeof log),
+                         CUDA_ERROR_NOT_SUPPORTED);
+        assert_non_null(strstr(log, i == 0 ? "2 of 2 inputs have no PTX" : "1 of 2 inputs"));
+    }
+    fake_free(f);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(several_inputs_of_machine_code_are_not_linked),
     cmocka_unit_test(parts_for_newer_devices_come_along_but_not_alone),
     cmocka_unit_test(code_tied_to_other_architectures_is_no_news),
     cmocka_unit_test(ptx_that_fits_comes_before_machine_code),
