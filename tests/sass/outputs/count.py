@@ -96,15 +96,16 @@ def code_of(image):
     return [(at, *struct.unpack_from("<QQ", image, at)) for at in range(offset, offset + size, 16)]
 
 
-def put_counts(image):
+def put_counts(image, arch):
     """ATOMS.ADD Rd, [address], R becomes ATOMS.POPC.INC.32 Rd, [address]."""
+    operation = 0xd8 if arch == "sm_90" else 0xd0
     changed = 0
     for at, low, high in code_of(image):
         if low & 0xfff not in ADD:
             continue
         uniform = high & 63 if low & 0xfff == 0x98c else 63
         low = low & (0xffffff << 40 | 0xffff << 16 | 15 << 12) | COUNT
-        high = high >> 41 << 41 | 0xd << 24 | (uniform != 63) << 23 | high & 3 << 14 | uniform
+        high = high >> 41 << 41 | operation << 20 | high & 3 << 14 | uniform
         struct.pack_into("<QQ", image, at, low, high)
         changed += 1
     return changed
@@ -168,7 +169,7 @@ def make_image(ptxas, arch, heddle, folder, guarded):
     cubin = folder / "count.cubin"
     subprocess.run([ptxas, "-arch", arch, folder / "count.ptx", "-o", cubin], check=True)
     image = bytearray(cubin.read_bytes())
-    changed = put_counts(image)
+    changed = put_counts(image, arch)
     if changed != WANTED:
         sys.exit(f"ptxas made another kernel: {changed} instructions instead of {WANTED}")
     if guarded:
@@ -200,7 +201,7 @@ def check_image(image, name):
             i = differ[0]
             print(f"input {n}: {len(differ)} words differ, word {i // THREADS} of thread "
                   f"{i % THREADS} is {got[i]} instead of {want[i]}")
-    print(f"{name}: {len(inputs) - wrong} of {len(inputs)} blocks are right")
+    print(f"{name}: {len(inputs) - wrong} of {len(inputs)} blocks are right", flush=True)
     return wrong
 
 

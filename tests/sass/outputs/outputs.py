@@ -197,7 +197,7 @@ class Device:
         self.call("cuCtxSetCurrent", context)
         self.module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(self.module), image)
-        self.place = ctypes.c_uint64()
+        self.place, self.room = ctypes.c_uint64(), 0
 
     def call(self, name, *args):
         result = getattr(self.cuda, name)(*args)
@@ -208,8 +208,9 @@ class Device:
         count = len(data) // STRIDE
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), self.module, name.encode())
-        if not self.place.value:
+        if self.room < len(data):  # not all rows have as many inputs
             self.call("cuMemAlloc_v2", ctypes.byref(self.place), ctypes.c_size_t(len(data)))
+            self.room = len(data)
         self.call("cuMemcpyHtoD_v2", self.place, bytes(data), ctypes.c_size_t(len(data)))
         params = (ctypes.c_void_p * 1)(ctypes.addressof(self.place))
         self.call("cuLaunchKernel", function, count // threads, 1, 1, threads, 1, 1, 0, None,

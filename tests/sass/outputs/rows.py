@@ -2,7 +2,8 @@
 
 A row has a name, architectures, the bits of the instruction and what it means. The registers are
 put in when its place in a kernel is known. What it means is written from the definition, with
-Python's numbers, and not from the lifter.
+Python's numbers, and not from the lifter. An H200 does the same, row by row. It has no sums whose
+first two operands are both negated or inverted.
 """
 
 M = 0xffffffff
@@ -75,7 +76,7 @@ def add3_rows(base, form, uniform, short):
     imm = 0x80000001 if form == 4 else None
     for x in (0, 1):
         for signs in range(8):
-            if short and signs not in (0, 1, 2, 4, 3):
+            if signs & 3 == 3 or short and signs not in (0, 1, 2, 4):
                 continue
             if form == 4 and signs & 2:
                 continue  # an immediate has no sign
@@ -127,9 +128,7 @@ def lea_rows(base, uniform):
     for by in (0, 1, 7, 31):
         for kind in ("", "HI", "HI.SX32"):
             for x in (0, 1):
-                for sign in range(4):
-                    if (uniform or by in (0, 7)) and sign == 3:
-                        continue
+                for sign in range(3):
                     marks = [("~" if x else "-") if sign >> i & 1 else "" for i in range(2)]
                     name = ".".join(w for w in ("U" * uniform + "LEA", kind, "X" * x) if w)
                     row(f"{name} {marks[0]}A, {marks[1]}B, {by}",
