@@ -28,8 +28,9 @@ TABLE = {
     "kernel/fatbin": "base",
     "kernel/sass": "base gen kernel/fatbin",
     "kernel/ptx": "base kernel/foreman",
+    "kernel/engine": "base gen kernel/ptx",
     # The soft driver.
-    "driver": "core base gen kernel/fatbin",
+    "driver": "core base gen kernel/fatbin kernel/engine",
     # Several programs on one GPU.
     "share/meet": "base",
     "share/sched": "base share/meet",
@@ -66,7 +67,8 @@ TABLE = {
     "backends/gpu": "core base gen locate",
     "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
-    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver",
+    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass kernel/engine"
+                    " driver",
     "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
            " share/sched share/meet move/file move/talk",
 }

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "backends/cpu/pen.h"
-#include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/pen.h"
+#include "kernel/engine/watch.h"
 
 #define DEVICE_BYTES ((size_t)1 << 20)
 #define SECRET_BYTES 4096
@@ -31,7 +31,7 @@ set_up(void)
 
     hed_cpu_compile_init(&cpu);
     cpu.baseline = true;
-    must(hed_pen_create(&cpu.pen, &why) == 0);
+    must(hed_pen_create(HED_SPACE_BASE, &cpu.pen, &why) == 0);
     must(hed_engine_create_confined(1, cpu.pen, &cpu.engine, &why) == 0);
     cpu.watch = hed_watch_create(KERNEL_NS, 0, NULL);
     hed_engine_set_watch(cpu.engine, cpu.watch);

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/thread.h"
+#include "kernel/engine/engine.h"
 
 #define LOOK_NS 10000000 /* how often a launch that waits for room looks whether its grid failed */
-#define HURRY_AFTER 32   /* yields in a row */
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -366,13 +365,13 @@ wait_for_room_locked(struct hed_grid *g, struct hed_parent *p, struct hed_childr
 {
     if (k->queue.count >= limit)
         start_runner_locked(p, k);
-    while (k->queue.count >= limit && k->has_runner && !hed_grid_failed(g))
+    while (k->queue.count >= limit && k->has_runner && !hed_grid_has_failed(g))
         (void)hed_lock_wait(&k->lock, &k->changed, hed_now_ns() + LOOK_NS);
-    return !hed_grid_failed(g);
+    return !hed_grid_has_failed(g);
 }
 
 enum hed_device_result
-hed_children_add(struct hed_strand *s, struct hed_parent *p, struct hed_child_grid *child,
+hed_children_add(struct hed_ptx_strand *s, struct hed_parent *p, struct hed_child_grid *child,
                  bool is_tail)
 {
     struct hed_children *k = hed_children_of(p);
@@ -384,8 +383,8 @@ hed_children_add(struct hed_strand *s, struct hed_parent *p, struct hed_child_gr
         return HED_DEVICE_NO_MEMORY;
     }
     hed_lock(&k->lock);
-    k->grid = s->block->grid;
-    failed = !is_tail && !wait_for_room_locked(s->block->grid, p, k, limit);
+    k->grid = hed_grid_of(s);
+    failed = !is_tail && !wait_for_room_locked(k->grid, p, k, limit);
     room = !failed && (is_tail ? k->tails.count < limit : k->queue.count < limit);
     if (room)
         list_push(is_tail ? &k->tails : &k->queue, child);
@@ -394,20 +393,20 @@ hed_children_add(struct hed_strand *s, struct hed_parent *p, struct hed_child_gr
     if (!room)
         free(child);
     if (failed)
-        hed_strand_abandon(s);
+        hed_strand_leave_failed(s);
     return room ? HED_DEVICE_SUCCESS : HED_DEVICE_TOO_MANY_PENDING;
 }
 
 void
-hed_children_hurry(struct hed_strand *s)
+hed_children_hurry(void *parent, struct hed_grid *g)
 {
-    struct hed_parent *p = s->block->grid->job->parent;
-    struct hed_children *k = p ? atomic_load_explicit(&p->children, memory_order_acquire) : NULL;
+    struct hed_parent *p = parent;
+    struct hed_children *k = atomic_load_explicit(&p->children, memory_order_acquire);
 
-    if (!k || s->spun < HURRY_AFTER)
+    if (!k)
         return;
     hed_lock(&k->lock);
-    k->grid = s->block->grid;
+    k->grid = g;
     if (k->queue.first)
         start_runner_locked(p, k);
     hed_unlock(&k->lock);

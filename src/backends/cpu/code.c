@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/watch.h"
 #include "base/buf.h"
 #include "base/demangle.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "driver/memory/array.h"
+#include "kernel/engine/watch.h"
 #include "kernel/ptx/run/abi.h"
 #include "kernel/ptx/run/layout.h"
 #include "kernel/ptx/text/parse.h"

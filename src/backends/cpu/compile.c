@@ -9,17 +9,15 @@
 
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/demangle.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "kernel/engine/engine.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/features.h"
-#include "kernel/ptx/run/warp.h"
 
 #define OBJECT_MAX ((size_t)512 << 20)   /* bytes */
 #define LEVEL 2                          /* of optimisation */
@@ -147,12 +145,7 @@ kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, cons
 static int
 load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
 {
-    static const struct hed_ptx_symbol *const tables[] = {
-        hed_cpu_runtime,  hed_ptx_helpers,       hed_ptx_warp_helpers,
-        hed_cpu_together, hed_ptx_group_helpers,
-    };
-
-    return hed_ptx_load(object->data, object->size, tables, sizeof tables / sizeof *tables, out,
+    return hed_ptx_load(object->data, object->size, hed_engine_symbols, HED_ENGINE_TABLES, out,
                         why);
 }
 

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/pen.h"
-#include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -21,6 +18,10 @@
 #include "core/session.h"
 #include "driver/driver.h"
 #include "driver/shared.h"
+#include "driver/space.h"
+#include "kernel/engine/engine.h"
+#include "kernel/engine/pen.h"
+#include "kernel/engine/watch.h"
 #include "kernel/ptx/run/board.h"
 #include "kernel/sass/lift.h"
 
@@ -93,6 +94,9 @@ cpu_free(struct hed_cpu *c)
     free(c);
 }
 
+/* The pen begins where devices' addresses do on every backend. */
+_Static_assert(HED_SPACE_BASE % HED_PTX_PEN_SIZE == 0, "the usual place");
+
 static int
 cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why *why)
 {
@@ -104,7 +108,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         return HED_ENOMEM;
     }
     if (strcmp(config->cpu_confine, "yes") == 0) {
-        err = hed_pen_create(&c->pen, why);
+        err = hed_pen_create(HED_SPACE_BASE, &c->pen, why);
         if (err) {
             free(c);
             return err;

@@ -2,7 +2,6 @@
  *
  *   cpu.c      the backend's type: settings, devices, the soft driver
  *   memory.c   addresses and what is behind them
- *   pen.c      the addresses that confined kernels can reach
  *   code.c     images into code: what is in them, and kernels when they are first launched
  *   lift.c     machine code: what is in it, and its kernels as PTX
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
@@ -14,8 +13,8 @@
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
  *   children.c, device.c   what kernels launch, and what else they ask the device runtime for
- *   watch.c    limits of time for launches and compilations
- *   engine.h   everything that runs
+ *   share.c, physical.c   memory that other processes see
+ * What runs is in kernel/engine/.
  */
 #pragma once
 
@@ -26,9 +25,9 @@
 
 #include "backends/cpu/cache.h"
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/heap.h"
 #include "base/lock.h"
 #include "driver/near/near.h"
+#include "kernel/engine/heap.h"
 #include "kernel/ptx/lower/compile.h"
 #include "kernel/ptx/run/load.h"
 
@@ -92,9 +91,6 @@ void hed_cpu_physical_discard(void *m, struct hed_physical_memory *p, uint64_t o
 /* A second mapping of a part, anywhere, to be unmapped by munmap(); NULL if there is no memory. */
 void *hed_cpu_physical_view(struct hed_physical_memory *p, uint64_t offset, uint64_t size);
 int hed_cpu_share(void *m, uint64_t at, uint64_t size, struct hed_physical_memory **out);
-/* For handlers of signals: a thread has written where it may not. True: it was to memory that is
- * being shared, or may have been, and the thread can try again now. */
-bool hed_cpu_share_waits(uint64_t address);
 int hed_cpu_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd);
 int hed_cpu_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
 int hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);

@@ -11,13 +11,13 @@
 #include "backends/cpu/children.h"
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
 #include "base/device_calls.h"
 #include "base/number.h"
 #include "driver/driver.h"
 #include "driver/module/launch.h"
 #include "driver/module/occupancy.h"
+#include "kernel/engine/engine.h"
+#include "kernel/engine/rt.h"
 #include "kernel/ptx/run/layout.h"
 #include "kernel/sass/lift.h"
 
@@ -32,7 +32,7 @@ enum { STREAM_NULL, STREAM_LEGACY, STREAM_PER_THREAD, STREAM_TAIL_LAUNCH, STREAM
 #define BUFFERS_LIMIT ((size_t)1 << 30) /* bytes */
 
 struct device {
-    struct hed_strand *strand;
+    struct hed_ptx_strand *strand;
     struct hed_parent *parent;
     struct hed_children *children;
 };
@@ -41,15 +41,14 @@ struct device {
 
 /* Its number in the grid. */
 static uint64_t
-thread_number(const struct hed_strand *s)
+thread_number(const struct hed_ptx_strand *s)
 {
-    const struct hed_ptx_grid *g = s->abi.grid;
-    const uint32_t *c = s->block->abi.ctaid;
-    const uint32_t lane = s->abi.lane % HED_PTX_LANES;
+    const struct hed_ptx_grid *g = s->grid;
+    const uint32_t *c = s->block->ctaid;
+    const uint32_t lane = s->lane % HED_PTX_LANES;
     const uint64_t block = c[0] + g->nctaid[0] * (c[1] + (uint64_t)g->nctaid[1] * c[2]);
     const uint64_t thread =
-        s->abi.tid[0][lane] +
-        g->ntid[0] * (s->abi.tid[1][lane] + (uint64_t)g->ntid[1] * s->abi.tid[2][lane]);
+        s->tid[0][lane] + g->ntid[0] * (s->tid[1][lane] + (uint64_t)g->ntid[1] * s->tid[2][lane]);
 
     return block * HED_BLOCK_THREADS_MAX + thread;
 }
@@ -64,7 +63,7 @@ set_last_error(const struct device *d, uint32_t error)
 static void
 put_answer(const struct device *d, uint64_t to, const void *from, size_t size)
 {
-    memcpy((void *)(uintptr_t)hed_ptx_in_pen(d->strand->abi.grid, to), from, size);
+    memcpy((void *)(uintptr_t)hed_ptx_in_pen(d->strand->grid, to), from, size);
 }
 
 static uint32_t
@@ -351,7 +350,7 @@ launch_buffer(const struct device *d, uint64_t address, uint64_t stream)
 static bool
 is_global(const struct device *d, uint64_t address)
 {
-    const struct hed_ptx_grid *g = d->strand->abi.grid;
+    const struct hed_ptx_grid *g = d->strand->grid;
     const uint64_t at = hed_ptx_in_pen(g, address);
 
     return address != 0 && !(at >= g->shared_first && at < g->shared_last) &&
@@ -435,7 +434,7 @@ get_limit(const struct device *d, uint64_t to, uint32_t limit)
 static uint32_t
 allocate(const struct device *d, uint64_t to, uint64_t size)
 {
-    const uint64_t p = hed_rt_malloc(&d->strand->abi, size);
+    const uint64_t p = hed_rt_malloc(d->strand, size);
 
     put_answer(d, to, &p, sizeof p);
     return p ? HED_DEVICE_SUCCESS : HED_DEVICE_NO_MEMORY;
@@ -463,7 +462,7 @@ answer_question(const struct device *d, uint32_t which, const uint64_t *a)
     case HED_DEVICE_MALLOC:
         return allocate(d, a[0], a[1]);
     case HED_DEVICE_FREE:
-        hed_rt_free(&d->strand->abi, a[0]);
+        hed_rt_free(d->strand, a[0]);
         return HED_DEVICE_SUCCESS;
     default:
         return HED_DEVICE_NOT_SUPPORTED;
@@ -558,17 +557,12 @@ call_with_result(const struct device *d, uint32_t which, const uint64_t *a)
 }
 
 uint64_t
-hed_rt_device_call(struct hed_ptx_strand *a, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
-                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
+hed_cpu_device_call(void *parent, struct hed_ptx_strand *s, uint32_t which, const uint64_t *args)
 {
-    const uint64_t args[HED_DEVICE_WORDS] = {a0, a1, a2, a3, a4, a5, a6, a7};
-    struct hed_strand *s = hed_strand_of(a);
-    struct hed_parent *p = s->block->grid->job->parent;
-    const bool can = p && p->launch->device >= 0 && p->launch->device < HED_PROFILE_DEVICES_MAX;
+    struct hed_parent *p = parent;
+    const bool can = p->launch->device >= 0 && p->launch->device < HED_PROFILE_DEVICES_MAX;
     const struct device d = {.strand = s, .parent = p, .children = can ? hed_children_of(p) : NULL};
 
-    hed_strand_look(a);
-    s->spun = 0;
     if (!d.children)
         return which == HED_DEVICE_GET_PARAMETER_BUFFER ? 0 : HED_DEVICE_NO_MEMORY;
     switch (which) {
@@ -579,7 +573,7 @@ hed_rt_device_call(struct hed_ptx_strand *a, uint32_t which, uint64_t a0, uint64
     case HED_DEVICE_PEEK_LAST_ERROR:
         return hed_children_error(d.children, thread_number(s), false);
     case HED_DEVICE_SET_LAST_ERROR:
-        return set_last_error(&d, (uint32_t)a0);
+        return set_last_error(&d, (uint32_t)args[0]);
     default:
         return call_with_result(&d, which, args);
     }

@@ -2,41 +2,36 @@
 #include "backends/cpu/children.h"
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
-#include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/refusal.h"
+#include "driver/module/occupancy.h"
+#include "kernel/engine/engine.h"
+#include "kernel/engine/watch.h"
 
+/* The number of blocks that the device would run at once; 0 if it is not known. Registers do not
+ * count: those of PTX are an estimate, and blocks that wait for each other on a real device must
+ * not wait for ever here. */
 static uint32_t
-profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
+resident_blocks(const struct hed_launch *l, const struct hed_job *job)
 {
-    return p && p->attributes[which] > 0 ? (uint32_t)p->attributes[which] : otherwise;
+    const struct hed_need need = {
+        .threads = l->block[0] * l->block[1] * l->block[2],
+        .static_shared = job->info.shared,
+        .dynamic_shared = l->dynamic_shared,
+    };
+    const uint32_t blocks = l->profile ? hed_occupancy_blocks(l->profile, &need) : 0;
+
+    return l->profile ? (blocks ? blocks : 1) * job->sm_count : 0;
 }
 
-/* The number of blocks that the device would run at once. */
 static uint32_t
-resident_blocks(const struct hed_profile *p, const struct hed_job *job)
+launch_number(const struct hed_launch *l, unsigned attribute, uint32_t otherwise)
 {
-    const uint64_t threads = (uint64_t)job->block[0] * job->block[1] * job->block[2];
-    const uint32_t shared = job->info.shared + job->dynamic_shared;
-    uint64_t blocks =
-        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) /
-        (threads ? threads : 1);
-    const uint32_t most =
-        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16);
+    const uint32_t n =
+        l->profile ? hed_profile_number(l->profile, attribute, otherwise) : otherwise;
 
-    if (blocks > most)
-        blocks = most;
-    if (shared) {
-        const uint32_t fit =
-            profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65536) /
-            shared;
-
-        if (blocks > fit)
-            blocks = fit;
-    }
-    return (uint32_t)(blocks ? blocks : 1) * job->sm_count;
+    return n ? n : otherwise;
 }
 
 static uint64_t
@@ -50,7 +45,7 @@ run_job(struct hed_cpu *c, const struct hed_job *job, struct hed_why *why)
 {
     const CUresult r = hed_engine_run(c->engine, job, why);
 
-    hed_children_grid_ended(job->parent);
+    hed_children_grid_ended(job->owner);
     return r;
 }
 
@@ -99,6 +94,28 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, u
     return run_job(c, job, why);
 }
 
+static bool
+set_condition(void *parent, uint64_t handle, uint32_t value)
+{
+    const struct hed_parent *p = parent;
+
+    return hed_near_condition_set(&p->cpu->near, handle, value);
+}
+
+static void
+log_refusal(void *parent, const char *text, const char *kernel)
+{
+    (void)parent;
+    hed_refused_in_kernel("%s: kernel %s", text, kernel);
+}
+
+static const struct hed_engine_host launch_host = {
+    .waiting = hed_children_hurry,
+    .device_call = hed_cpu_device_call,
+    .set_condition = set_condition,
+    .refused = log_refusal,
+};
+
 CUresult
 hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
 {
@@ -126,14 +143,14 @@ hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
         .in_windows = ((const struct hed_cpu_code *)l->code)->sass != NULL,
         .id = l->grid_id,
         .begin = l->begin,
-        .sm_count = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
-        .clock_khz = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
+        .sm_count = launch_number(l, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
+        .clock_khz = launch_number(l, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
         .stack_limit = l->stack_limit,
         .heap_limit = l->heap_limit,
         .printf_limit = l->printf_limit,
-        .near = &c->near,
         .objects = l->objects,
-        .parent = p,
+        .host = &launch_host,
+        .owner = p,
     };
 
     if (ready != CUDA_SUCCESS) {
@@ -148,7 +165,7 @@ hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
         job.block[d] = l->block[d];
         job.cluster[d] = l->cluster[d];
     }
-    job.resident = resident_blocks(l->profile, &job);
+    job.resident = resident_blocks(l, &job);
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
     if (in_baseline)

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/pen.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "base/reserve.h"
 #include "base/whole.h"
+#include "kernel/engine/pen.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */

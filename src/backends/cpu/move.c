@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "backends/cpu/children.h"
-#include "backends/cpu/engine.h"
 #include "base/number.h"
+#include "kernel/engine/engine.h"
 
 #define PIECE ((uint64_t)1 << 30) /* bytes at a time, which stay within the margin of a pen */
 
@@ -25,7 +25,7 @@ hed_cpu_move_rows(struct hed_ptx_strand *s)
     struct hed_move m;
 
     memcpy(&m, s->grid->params, sizeof m);
-    for (uint64_t y = 0; y < m.height && !hed_grid_failed(hed_strand_of(s)->block->grid); y++)
+    for (uint64_t y = 0; y < m.height && !hed_grid_has_failed(hed_grid_of(s)); y++)
         for (uint64_t x = 0; x < m.width; x += PIECE)
             move_piece(s, &m, m.to + y * m.to_pitch + x, m.from + y * m.from_pitch + x,
                        hed_min(m.width - x, PIECE));

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "kernel/engine/engine.h"
 
 #define SLICE ((uint64_t)64 << 20) /* bytes; while a slice is copied, its memory is there twice */
 #define PIECE HED_MACHINE_PAGE     /* bytes; pieces of zeros take no room in the file */
@@ -41,8 +41,10 @@ is_in_slice(uint64_t address)
     return address < end && address >= atomic_load_explicit(&slice_at, memory_order_acquire);
 }
 
-bool
-hed_cpu_share_waits(uint64_t address)
+/* For handlers of signals: a thread has written where it may not. True: it was to memory that is
+ * being shared, or may have been, and the thread can try again now. */
+static bool
+may_be_sharing(uint64_t address)
 {
     const uint32_t begun = atomic_load_explicit(&slices, memory_order_acquire);
     const struct timespec moment = {.tv_nsec = 50000};
@@ -111,7 +113,7 @@ hed_cpu_share(void *m, uint64_t at, uint64_t size, struct hed_physical_memory **
 
     if (err)
         return err;
-    hed_fault_renew();
+    hed_fault_set_retry(may_be_sharing);
     for (uint64_t done = 0; !err && done < size; done += SLICE)
         err = share_slice(p, done, at + done, hed_min(SLICE, size - done));
     /* What has been moved stays in the file, which its mappings keep; nobody will know of it. */

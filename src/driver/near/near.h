@@ -11,8 +11,8 @@
 
 #include "driver/context/context.h"
 #include "driver/machine.h"
-#include "driver/near/numbers.h"
 #include "driver/stream/stream.h"
+#include "kernel/engine/numbers.h"
 #include "kernel/fatbin/arch.h"
 
 struct hed_condition;

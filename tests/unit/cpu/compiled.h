@@ -7,9 +7,9 @@
 
 #include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
 #include "base/str.h"
 #include "harness/unit.h"
+#include "kernel/engine/engine_parts.h"
 
 static struct hed_cpu cpu;
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/heap.h"
-#include "backends/cpu/rt.h"
 #include "harness/unit.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/heap.h"
+#include "kernel/engine/rt.h"
 
 static struct hed_engine *engine;
 

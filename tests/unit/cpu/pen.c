@@ -2,9 +2,9 @@
  * both tiers. Without the pen it succeeds, which shows that the attack is one. */
 #include <sys/mman.h>
 
-#include "backends/cpu/pen.h"
-#include "backends/cpu/rt.h"
 #include "driver/memory/array.h"
+#include "kernel/engine/pen.h"
+#include "kernel/engine/rt.h"
 #include "unit/cpu/compiled.h"
 #include "unit/fatbin/make.h"
 
@@ -196,7 +196,7 @@ setup_with(bool confined)
         return -1;
     if (confined) {
         hed_engine_free(cpu.engine);
-        if (hed_pen_create(&cpu.pen, &why) != 0 ||
+        if (hed_pen_create(HED_SPACE_BASE, &cpu.pen, &why) != 0 ||
             hed_engine_create_confined(2, cpu.pen, &cpu.engine, &why) != 0)
             return -1;
     }

@@ -1,7 +1,7 @@
 /* Limits of time: kernels that never end are ended, wherever they are, and the CPU GPU works
  * afterwards. Needs the compiler, which HED_COMPILER names. No test depends on how long something
  * takes: what is limited would take for ever, or longer than a nanosecond. */
-#include "backends/cpu/watch.h"
+#include "kernel/engine/watch.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

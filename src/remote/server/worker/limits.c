@@ -1,7 +1,7 @@
 /* What a session may take: its control thread looks from time to time, and ends a session that
  * takes more. The client is told why. Memory of devices is limited by leases (lease.c). Kernels and
- * compilations on the CPU GPU are limited by the backend (backends/cpu/watch.h), which asks for the
- * end of the session if it has to.
+ * compilations on the CPU GPU are limited by the backend (kernel/engine/watch.h), which asks for
+ * the end of the session if it has to.
  */
 #include <stdio.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
  *
  * The driver cannot stop a kernel, so the session ends. Time in which a stream waits for another
  * one counts, and a graph counts as one piece of work. The CPU GPU ends kernels itself
- * (backends/cpu/watch.h).
+ * (kernel/engine/watch.h).
  *
  * Invariants:
  * 1. A word is written by the device only. It belongs to one stream at a time.

@@ -4,7 +4,7 @@
  * to launch. A free piece is remembered outside of it, so that its pages can be released. Windows
  * are cut off its end, so that the pieces before them need not be aligned.
  */
-#include "backends/cpu/region.h"
+#include "kernel/engine/region.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/region.h"
 #include "base/lock.h"
+#include "kernel/engine/region.h"
 
 struct hed_heap_slot {
     void *at; /* NULL if empty; a mark if it was used */

@@ -1,12 +1,12 @@
 /* Open blocks: their strands, stacks and shared memory, which are reused. */
-#include "backends/cpu/engine.h"
+#include "kernel/engine/engine_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backends/cpu/pen.h"
 #include "base/number.h"
+#include "kernel/engine/pen.h"
 
 #define OUT_MAX ((size_t)8 << 20) /* bytes of one printf; printf.c passes the text on earlier */
 /* Stacks begin at different offsets in a page; otherwise they would compete for few cache lines. */

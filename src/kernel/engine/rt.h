@@ -35,5 +35,5 @@ uint32_t hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_
                               uint32_t level, uint32_t line);
 
 /* All of them: for the baseline tier, and for compiled code by name. */
-extern const struct hed_ptx_host hed_cpu_host;
-extern const struct hed_ptx_symbol hed_cpu_runtime[];
+extern const struct hed_ptx_host hed_engine_ptx_host;
+extern const struct hed_ptx_symbol hed_engine_runtime[];

@@ -4,7 +4,7 @@
  * one of them, where its thread cannot be interrupted (watch.h). So they look themselves whether
  * the grid has failed meanwhile, as the functions do that get a strand (hed_strand_look()).
  */
-#include "backends/cpu/engine.h"
+#include "kernel/engine/engine_parts.h"
 #include "kernel/ptx/run/group.h"
 
 /* What the thread works as, while it works on a grid. */
@@ -45,7 +45,7 @@ TOGETHER(hed_ptx_movmatrix)
 TOGETHER(hed_ptx_wmma_load)
 TOGETHER(hed_ptx_wmma_store)
 
-const struct hed_ptx_symbol hed_cpu_together[] = {
+const struct hed_ptx_symbol hed_engine_together[] = {
     {"hed_ptx_mma", (const void *)hed_ptx_mma_or_leave},
     {"hed_ptx_ldmatrix", (const void *)hed_ptx_ldmatrix_or_leave},
     {"hed_ptx_stmatrix", (const void *)hed_ptx_stmatrix_or_leave},

@@ -1,11 +1,10 @@
 /* The addresses that confined kernels can reach. See pen.h. */
-#include "backends/cpu/pen.h"
+#include "kernel/engine/pen.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/reserve.h"
-#include "driver/space.h"
 #include "kernel/ptx/run/abi.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -22,13 +21,12 @@ _Static_assert(OPEN + RANGE < HED_PTX_PEN_SIZE * 2 / 3, "the upper third is free
 
 /* The pen and its margins. */
 static bool
-reserve_pen(uint64_t *base)
+reserve_pen(uint64_t usual, uint64_t *base)
 {
     const uint64_t size = HED_PTX_PEN_SIZE + 2 * HED_PTX_PEN_MARGIN;
 
-    _Static_assert(HED_SPACE_BASE % HED_PTX_PEN_SIZE == 0, "the usual place");
     for (unsigned i = 0; i < TRIES; i++) {
-        *base = HED_SPACE_BASE + i * HED_PTX_PEN_SIZE;
+        *base = usual + i * HED_PTX_PEN_SIZE;
         if (hed_reserve_addresses(*base - HED_PTX_PEN_MARGIN, size))
             return true;
     }
@@ -36,11 +34,11 @@ reserve_pen(uint64_t *base)
 }
 
 int
-hed_pen_create(struct hed_pen **out, struct hed_why *why)
+hed_pen_create(uint64_t usual, struct hed_pen **out, struct hed_why *why)
 {
     struct hed_pen *p = calloc(1, sizeof *p);
 
-    if (!p || !reserve_pen(&p->base)) {
+    if (!p || !reserve_pen(usual, &p->base)) {
         hed_why_set(why,
                     "no room for %llu TiB of addresses in one piece, which confined kernels need "
                     "(setting cpu_confine)",

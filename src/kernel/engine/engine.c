@@ -1,16 +1,16 @@
 /* Creating and freeing the engine, and running a grid. */
-#include "backends/cpu/engine.h"
+#include "kernel/engine/engine_parts.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cpu/pen.h"
-#include "backends/cpu/rt.h"
-#include "backends/cpu/watch.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "kernel/engine/pen.h"
+#include "kernel/engine/rt.h"
+#include "kernel/engine/watch.h"
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
 #define SHARED_RANGE ((size_t)256 << 30) /* room for as many windows as a device has blocks */
@@ -254,7 +254,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_engine_work
     a->params = job->params;
     a->vars = job->vars;
     a->program = job->program;
-    a->host = &hed_cpu_host;
+    a->host = &hed_engine_ptx_host;
     a->stop = (const uint32_t *)&g->failed;
     a->shared_first = (uint64_t)(uintptr_t)e->shared->base;
     a->shared_last = a->shared_first + e->shared->size;

@@ -1,4 +1,4 @@
-/* The engine: runs grids of compiled kernels on this machine's cores.
+/* What the files of the engine share: blocks, strands, workers. Callers see engine.h.
  *
  *   hed_engine_run(job)          the caller works too, and waits until the grid is done
  *     struct hed_grid            one launch: blocks are handed out in order of their index
@@ -30,98 +30,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/fiber.h"
-#include "backends/cpu/region.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "gen/cuda_abi.h"
+#include "kernel/engine/engine.h"
+#include "kernel/engine/fiber.h"
+#include "kernel/engine/region.h"
 #include "kernel/ptx/run/abi.h"
 
 struct hed_block;
-struct hed_engine;
-struct hed_grid;
-struct hed_heap;
-struct hed_near;
-struct hed_pen;
-struct hed_parent;
 struct hed_engine_worker;
-struct hed_watch;
 
-#define HED_ENGINE_THREADS_MAX 1024
 #define HED_BARRIERS 17 /* the sixteen of PTX, and one for a cluster of one block */
 #define HED_SHARED_MAX ((size_t)256 << 10) /* bytes of shared memory a block can have */
-#define HED_BLOCK_THREADS_MAX 1024
-
-/* A launch. Everything that it points to lives until hed_engine_run returns. */
-struct hed_job {
-    hed_ptx_entry entry;
-    struct hed_ptx_info info;
-    const void *program; /* of the baseline tier, or NULL */
-    const void *code;    /* compiled code, in which it can be interrupted; or NULL */
-    size_t code_size;    /* bytes */
-    uint64_t deadline;   /* a time of hed_now_ns() at which it fails; 0 for none */
-    const char *name;    /* of the kernel, for messages */
-    uint32_t grid[3], block[3], cluster[3];
-    uint32_t dynamic_shared; /* bytes */
-    const void *params;
-    size_t param_bytes;
-    const uint64_t *vars;
-    bool cooperative;
-    /* The kernel takes the lower 24 bits of an address in shared memory for its offset there, as
-     * machine code does: shared memory begins at a multiple of HED_WINDOW. */
-    bool in_windows;
-    uint64_t id;
-    uint64_t begin;                    /* ns; when the launch began; needed if there is a pace */
-    uint32_t sm_count;                 /* of the device */
-    uint32_t resident;                 /* blocks that a GPU would run at once; 0 if unknown */
-    uint32_t clock_khz;                /* of %clock */
-    size_t stack_limit;                /* bytes per thread, for kernels that recurse */
-    size_t printf_limit;               /* bytes */
-    size_t heap_limit;                 /* bytes */
-    struct hed_heap *heap;             /* of the device; NULL if malloc of kernels always fails */
-    struct hed_near *near;             /* knows conditions of graphs; or NULL */
-    const struct hed_numbers *objects; /* textures and surfaces; or NULL */
-    struct hed_parent *parent;         /* for what its threads launch; NULL: they cannot */
-    _Atomic uint32_t *pace; /* ns per block of the kernel's last grid; 0 if unknown; or NULL */
-
-    uint64_t first; /* the block to begin with; those before it have run */
-    /* Asked between blocks, on any thread that works on the grid, with the number of those that
-     * began: if true, no block begins any more, and *ran tells how many began. Both NULL if the
-     * grid runs to its end. */
-    bool (*hands_over)(void *arg, uint64_t began);
-    void *hands_over_arg;
-    uint64_t *ran;
-    uint32_t chunk_most; /* blocks that a worker takes at once at most; 0: as many as is good */
-};
-
-/* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
- * core. HED_ENOMEM, ... */
-int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
-/* The same for confined kernels only, whose pen outlives the engine. */
-int hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_engine **out,
-                               struct hed_why *why);
-
-/* Launches with a deadline need a watch, which must outlive the engine. */
-void hed_engine_set_watch(struct hed_engine *e, struct hed_watch *w);
-
-/* No grid may run. Stops the threads. */
-void hed_engine_free(struct hed_engine *e);
-
-/* In the child of a fork, where the threads do not exist. */
-void hed_engine_forked(struct hed_engine *e);
-
-/* The calling thread is going to run many grids and is heddle's own: it gets a worker that is ready
- * to run, until hed_engine_thread_end. With `again`, foreign code has run on the thread; nothing
- * happens if it has no worker. */
-void hed_engine_thread_begin(struct hed_engine *e, bool again);
-void hed_engine_thread_end(struct hed_engine *e);
-
-/* Runs a grid to its end. May be called by any thread, by several at once. Returns CUDA_SUCCESS or
- * the error of the grid. */
-CUresult hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why);
-
-/* ---- inside ---------------------------------------------------------------------------------- */
 
 enum hed_strand_state {
     HED_STRAND_READY,   /* in the block's queue, or running */
@@ -340,11 +262,6 @@ hed_grid_hands_over(struct hed_grid *g)
     return true;
 }
 
-/* The first failure counts; true if this is it. The kernel is added to the text and, if s is given,
- * block and thread. */
-bool hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* Suspends the strand until hed_strand_ready. */
 void hed_strand_wait(struct hed_strand *s);
 /* The strand has run to its end. */
@@ -408,9 +325,8 @@ void hed_output_write(struct hed_grid *g);
 #define HED_FUEL_SPINNING 64
 #define HED_SPINS 4 /* yields after which a strand is assumed to do nothing else */
 
-/* together.c: the functions of kernel/ptx/run/group.h, by name. The table comes before that of
- * group.h. */
-extern const struct hed_ptx_symbol hed_cpu_together[];
+/* together.c: the functions of kernel/ptx/run/group.h, by name; comes before the table of those. */
+extern const struct hed_ptx_symbol hed_engine_together[];
 /* The thread works as w from now on; returns as what it worked before. */
 struct hed_engine_worker *hed_engine_worker_begin(struct hed_engine_worker *w);
 
@@ -419,13 +335,13 @@ struct hed_format;
 struct hed_surface;
 struct hed_texels;
 struct hed_texture;
-bool hed_cpu_format_is_sound(const struct hed_format *f);
-bool hed_cpu_texels_are_sound(const struct hed_texels *g);
+bool hed_format_is_sound(const struct hed_format *f);
+bool hed_texels_are_sound(const struct hed_texels *g);
 /* The descriptor at an object's address, NULL if there is none. A confined kernel can write where
  * it lies, so it is copied to `own` before it is checked. */
-const struct hed_texture *hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object,
-                                             struct hed_texture *own);
+const struct hed_texture *hed_engine_texture_of(const struct hed_ptx_strand *s, uint64_t object,
+                                                struct hed_texture *own);
 
 /* rt.c: the address of the descriptor of a texture or surface object. References by name are such
  * addresses already. */
-uint64_t hed_cpu_object(struct hed_ptx_strand *a, uint64_t object);
+uint64_t hed_engine_object(struct hed_ptx_strand *a, uint64_t object);

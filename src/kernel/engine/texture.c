@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
-#include "driver/memory/array.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/rt.h"
+#include "kernel/engine/texels.h"
 #include "kernel/ptx/run/abi.h"
 #include "kernel/ptx/run/small_float.h"
 #include "kernel/ptx/words.h"
@@ -462,20 +462,20 @@ put_result(const union texel *v, unsigned type, uint32_t out[4])
 }
 
 bool
-hed_cpu_format_is_sound(const struct hed_format *f)
+hed_format_is_sound(const struct hed_format *f)
 {
     return (f->bits == 8 || f->bits == 16 || f->bits == 32) && f->channels >= 1 &&
            f->channels <= 4 && f->bytes == f->bits / 8 * f->channels;
 }
 
 bool
-hed_cpu_texels_are_sound(const struct hed_texels *g)
+hed_texels_are_sound(const struct hed_texels *g)
 {
     return g->width != 0 && g->height != 0 && g->depth != 0;
 }
 
 const struct hed_texture *
-hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_texture *own)
+hed_engine_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_texture *own)
 {
     const struct hed_texture *t = (const struct hed_texture *)(uintptr_t)object;
     const size_t head = offsetof(struct hed_texture, level);
@@ -487,11 +487,11 @@ hed_cpu_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_t
     t = (const struct hed_texture *)(uintptr_t)hed_ptx_in_pen(s->grid, object);
     memcpy(own, t, head);
     if (own->magic != HED_TEXTURE_MAGIC || own->levels < 1 || own->levels > HED_MIPMAP_LEVELS ||
-        !hed_cpu_format_is_sound(&own->format))
+        !hed_format_is_sound(&own->format))
         return NULL;
     memcpy(own->level, t->level, own->levels * sizeof own->level[0]);
     for (unsigned i = 0; i < own->levels; i++)
-        if (!hed_cpu_texels_are_sound(&own->level[i]))
+        if (!hed_texels_are_sound(&own->level[i]))
             return NULL;
     return own;
 }
@@ -517,14 +517,14 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     union texel v;
 
     hed_strand_look(s);
-    object = hed_cpu_object(s, object);
+    object = hed_engine_object(s, object);
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0) {
         memset(out, 0, 4 * sizeof(*out));
         return;
     }
     s->line = line; /* for the report of a fault that a bad object causes */
-    k.t = hed_cpu_texture_of(s, object, &own);
+    k.t = hed_engine_texture_of(s, object, &own);
     if (!k.t && is_unbound(s, object)) {
         memset(out, 0, 4 * sizeof(*out));
         return;

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/cpu/region.h"
 #include "base/err.h"
+#include "kernel/engine/region.h"
 
 struct hed_pen {
     uint64_t base;
@@ -23,8 +23,9 @@ struct hed_pen {
     struct hed_regions open;   /* parameters of launches, the heap of kernels */
 };
 
-/* HED_ENOMEM: the process cannot have so many addresses in one piece. */
-int hed_pen_create(struct hed_pen **out, struct hed_why *why);
+/* `usual`, a multiple of HED_PTX_PEN_SIZE, is where it begins if that address is free. HED_ENOMEM:
+ * the process cannot have so many addresses in one piece. */
+int hed_pen_create(uint64_t usual, struct hed_pen **out, struct hed_why *why);
 void hed_pen_free(struct hed_pen *p);
 
 /* Addresses for devices; called once. HED_ENOMEM: there are not so many. */

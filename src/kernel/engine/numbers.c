@@ -1,5 +1,5 @@
 /* See numbers.h. */
-#include "driver/near/numbers.h"
+#include "kernel/engine/numbers.h"
 
 #include <stdlib.h>
 

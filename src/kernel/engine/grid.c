@@ -11,7 +11,7 @@
  * Blocks are handed out in the order of their index, so a block that waits for an earlier one waits
  * for a block that runs or has ended.
  */
-#include "backends/cpu/engine.h"
+#include "kernel/engine/engine_parts.h"
 
 #include <sched.h>
 #include <stdarg.h>

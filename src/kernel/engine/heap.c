@@ -1,12 +1,12 @@
 /* The heap of device code. See heap.h. */
-#include "backends/cpu/heap.h"
+#include "kernel/engine/heap.h"
 
 #include <stdlib.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/rt.h"
 
 #define ROOM_FIRST 64
 

@@ -1,10 +1,9 @@
 /* The thread that enforces limits of time. See watch.h. */
-#include "backends/cpu/watch.h"
+#include "kernel/engine/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
 #include "base/clock.h"
 #include "base/demangle.h"
 #include "base/err.h"
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/thread.h"
+#include "kernel/engine/engine_parts.h"
 
 /* An interrupted thread may have been in a function of ours, where it cannot be stopped: it is
  * interrupted again after this time. */

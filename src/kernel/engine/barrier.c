@@ -4,8 +4,8 @@
  * ended. Only a running warp knows how many of its lanes have ended. So if no strand of a block can
  * run and all that are left wait at one such barrier, it is complete.
  */
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/rt.h"
 
 static void
 release_barrier(struct hed_barrier *r)

@@ -15,8 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "backends/cpu/cpu.h"
-#include "backends/cpu/engine.h"
+#include "kernel/engine/engine_parts.h"
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 #define SIGNALS (sizeof signals / sizeof *signals)
@@ -166,13 +165,25 @@ chain_signal(int signo, siginfo_t *info, void *context)
     atomic_store_explicit(&chained.thread, 0, memory_order_relaxed);
 }
 
+/* Written by hed_fault_set_retry(); read by handlers. */
+static _Atomic(bool (*)(uint64_t)) retry_write;
+
+static bool
+may_retry(uint64_t address)
+{
+    /* Acquire: pairs with the release in hed_fault_set_retry(). */
+    bool (*retry)(uint64_t) = atomic_load_explicit(&retry_write, memory_order_acquire);
+
+    return retry && retry(address);
+}
+
 static void
 on_fault(int signo, siginfo_t *info, void *context)
 {
     struct hed_engine_worker *w = this_worker();
 
     if (signo == SIGSEGV && info->si_code == SEGV_ACCERR &&
-        hed_cpu_share_waits((uint64_t)(uintptr_t)info->si_addr))
+        may_retry((uint64_t)(uintptr_t)info->si_addr))
         return;
     if (!w || !w->running || info->si_code == SI_USER || info->si_code == SI_TKILL) {
         chain_signal(signo, info, context);
@@ -329,4 +340,11 @@ hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s)
         hed_grid_fail(w->grid, CUDA_ERROR_LAUNCH_FAILED, s, "signal %d", f->signo);
         break;
     }
+}
+
+void
+hed_fault_set_retry(bool (*retry)(uint64_t address))
+{
+    atomic_store_explicit(&retry_write, retry, memory_order_release);
+    hed_fault_renew();
 }

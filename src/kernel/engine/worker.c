@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/pen.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/pen.h"
 
 #define THREAD_STACK ((size_t)512 << 10)
 #define SPARE_BLOCKS 8 /* open blocks that a worker keeps from grid to grid */

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
-#include "driver/memory/array.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/rt.h"
+#include "kernel/engine/texels.h"
 #include "kernel/ptx/run/abi.h"
 #include "kernel/ptx/run/small_float.h"
 #include "kernel/ptx/words.h"
@@ -23,13 +23,13 @@ surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
     struct hed_surface f;
 
     hed_strand_look(s);
-    object = hed_cpu_object(s, object);
+    object = hed_engine_object(s, object);
     s->line = line; /* for the report of a fault that a bad object causes */
     if (object == 0 || object % _Alignof(struct hed_surface))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     memcpy(&f, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, object), sizeof f);
-    if (f.magic != HED_SURFACE_MAGIC || !hed_cpu_format_is_sound(&f.format) ||
-        !hed_cpu_texels_are_sound(&f.image))
+    if (f.magic != HED_SURFACE_MAGIC || !hed_format_is_sound(&f.format) ||
+        !hed_texels_are_sound(&f.image))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     return f;
 }
@@ -313,15 +313,16 @@ hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, 
 
     hed_strand_look(s);
     s->line = line;
-    if (hed_cpu_object(s, object) == 0 || hed_cpu_object(s, object) % _Alignof(struct hed_texture))
+    if (hed_engine_object(s, object) == 0 ||
+        hed_engine_object(s, object) % _Alignof(struct hed_texture))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    memcpy(&magic, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, hed_cpu_object(s, object)),
+    memcpy(&magic, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, hed_engine_object(s, object)),
            sizeof magic);
     if (magic == HED_SURFACE_MAGIC) {
         surface = surface_of(s, object, line);
         answer = ask_surface(&surface, query);
     } else {
-        t = hed_cpu_texture_of(s, hed_cpu_object(s, object), &own);
+        t = hed_engine_texture_of(s, hed_engine_object(s, object), &own);
         if (!t)
             hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
         answer = ask_texture(t, query, level);

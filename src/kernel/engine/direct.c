@@ -3,8 +3,8 @@
  * by strand; a kernel that is cut at barriers returns there, and when all strands of the block have
  * returned, they go on in another round.
  */
-#include "backends/cpu/engine.h"
 #include "base/number.h"
+#include "kernel/engine/engine_parts.h"
 
 #define PARTS 4 /* of the blocks that are left to each worker */
 

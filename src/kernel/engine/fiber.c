@@ -1,5 +1,5 @@
 /* The initial contents of a fiber's stack, which must match the layout in fiber.S. */
-#include "backends/cpu/fiber.h"
+#include "kernel/engine/fiber.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,18 +1,30 @@
 /* The functions of rt.h that are not about barriers, output or memory, and the table of all. */
-#include "backends/cpu/rt.h"
+#include "kernel/engine/rt.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "backends/cpu/children.h"
-#include "backends/cpu/engine.h"
 #include "base/clock.h"
-#include "core/refusal.h"
-#include "driver/near/near.h"
+#include "base/device_calls.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/numbers.h"
+#include "kernel/ptx/run/group.h"
+#include "kernel/ptx/run/warp.h"
 
-#define SLEEP_MOST_NS 1000000 /* PTX: "the maximum sleep duration is 1 millisecond" */
-#define ASSERT_TEXT_MOST 1024 /* bytes of the line about a failed assertion */
+#define SLEEP_MOST_NS 1000000    /* PTX: "the maximum sleep duration is 1 millisecond" */
+#define DEVICE_NOT_SUPPORTED 801 /* cudaErrorNotSupported */
+#define ASSERT_TEXT_MOST 1024    /* bytes of the line about a failed assertion */
+
+/* Code that waits may wait for what the host does for it. */
+static void
+tell_host(struct hed_strand *s)
+{
+    const struct hed_job *job = s->block->grid->job;
+
+    if (s->spun >= HED_WAITING_AFTER && job->host && job->host->waiting)
+        job->host->waiting(job->owner, s->block->grid);
+}
 
 void
 hed_rt_yield(struct hed_ptx_strand *a)
@@ -21,7 +33,7 @@ hed_rt_yield(struct hed_ptx_strand *a)
 
     a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
     s->spun++;
-    hed_children_hurry(s);
+    tell_host(s);
     if (s->block->grid->direct) {
         hed_strand_look(a);
         return;
@@ -62,8 +74,9 @@ hed_rt_refuse(struct hed_ptx_strand *a, const char *text, uint32_t line)
     struct hed_grid *g = s->block->grid;
 
     a->line = line;
-    if (hed_grid_fail(g, CUDA_ERROR_ILLEGAL_INSTRUCTION, s, "%s", text))
-        hed_refused_in_kernel("%s: kernel %s", text, g->job->name);
+    if (hed_grid_fail(g, CUDA_ERROR_ILLEGAL_INSTRUCTION, s, "%s", text) && g->job->host &&
+        g->job->host->refused)
+        g->job->host->refused(g->job->owner, text, g->job->name);
     hed_strand_abandon(s);
 }
 
@@ -76,7 +89,7 @@ hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
     if (s->block->grid->direct) {
         hed_strand_look(a);
         s->spun++;
-        hed_children_hurry(s);
+        tell_host(s);
         hed_sleep_ns(most);
         return;
     }
@@ -140,15 +153,31 @@ void
 hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
 {
     struct hed_strand *s = hed_strand_of(a);
-    const struct hed_near *n = s->block->grid->job->near;
+    const struct hed_job *job = s->block->grid->job;
 
     hed_strand_look(a);
-    if (!n || !hed_near_condition_set(n, handle, value))
+    if (!job->host || !job->host->set_condition ||
+        !job->host->set_condition(job->owner, handle, value))
         hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
 }
 
 uint64_t
-hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
+hed_rt_device_call(struct hed_ptx_strand *a, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
+                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
+{
+    const uint64_t args[HED_DEVICE_WORDS] = {a0, a1, a2, a3, a4, a5, a6, a7};
+    struct hed_strand *s = hed_strand_of(a);
+    const struct hed_job *job = s->block->grid->job;
+
+    hed_strand_look(a);
+    s->spun = 0;
+    if (job->host && job->host->device_call)
+        return job->host->device_call(job->owner, a, which, args);
+    return which == HED_DEVICE_GET_PARAMETER_BUFFER ? 0 : DEVICE_NOT_SUPPORTED;
+}
+
+uint64_t
+hed_engine_object(struct hed_ptx_strand *a, uint64_t object)
 {
     const struct hed_numbers *objects;
     uint64_t at;
@@ -160,12 +189,40 @@ hed_cpu_object(struct hed_ptx_strand *a, uint64_t object)
     return at ? at : object;
 }
 
+/* ---- for hosts ------------------------------------------------------------------------------- */
+
+struct hed_grid *
+hed_grid_of(const struct hed_ptx_strand *s)
+{
+    return ((const struct hed_strand *)s)->block->grid;
+}
+
+const struct hed_job *
+hed_grid_job(const struct hed_grid *g)
+{
+    return g->job;
+}
+
+bool
+hed_grid_has_failed(const struct hed_grid *g)
+{
+    return atomic_load_explicit(&g->failed, memory_order_relaxed) != 0;
+}
+
+void
+hed_strand_leave_failed(struct hed_ptx_strand *s)
+{
+    hed_strand_look(s);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
 #define SYMBOL(name)                                  \
     {                                                 \
         "hed_rt_" #name, (const void *)&hed_rt_##name \
     }
 
-const struct hed_ptx_symbol hed_cpu_runtime[] = {
+const struct hed_ptx_symbol hed_engine_runtime[] = {
     SYMBOL(yield),          SYMBOL(trap),          SYMBOL(nanosleep),      SYMBOL(clock),
     SYMBOL(globaltimer),    SYMBOL(barrier),       SYMBOL(barrier_arrive), SYMBOL(barrier_reduce),
     SYMBOL(vprintf),        SYMBOL(assertfail),    SYMBOL(malloc),         SYMBOL(free),
@@ -173,7 +230,7 @@ const struct hed_ptx_symbol hed_cpu_runtime[] = {
     SYMBOL(surface_reduce), SYMBOL(texture_query), {NULL, NULL},
 };
 
-const struct hed_ptx_host hed_cpu_host = {
+const struct hed_ptx_host hed_engine_ptx_host = {
     .yield = hed_rt_yield,
     .trap = hed_rt_trap,
     .refuse = hed_rt_refuse,
@@ -193,4 +250,9 @@ const struct hed_ptx_host hed_cpu_host = {
     .surface = hed_rt_surface,
     .surface_reduce = hed_rt_surface_reduce,
     .texture_query = hed_rt_texture_query,
+};
+
+const struct hed_ptx_symbol *const hed_engine_symbols[HED_ENGINE_TABLES] = {
+    hed_engine_runtime,  hed_ptx_helpers,       hed_ptx_warp_helpers,
+    hed_engine_together, hed_ptx_group_helpers,
 };

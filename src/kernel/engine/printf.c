@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/engine.h"
-#include "backends/cpu/rt.h"
 #include "base/number.h"
+#include "kernel/engine/engine_parts.h"
+#include "kernel/engine/rt.h"
 
 #define SPEC_MOST 64                  /* bytes of one conversion: %-+ #0123.456lld */
 #define FIELD_MOST 65536              /* the largest width or precision */
