@@ -24,6 +24,7 @@ TABLE = {
     "core": "base gen",
     "front": "core base gen",
     # GPU code in, results on a CPU out. No driver and no chain.
+    "kernel": "base gen kernel/fatbin kernel/sass kernel/ptx kernel/engine",
     "kernel/foreman": "base",
     "kernel/fatbin": "base",
     "kernel/sass": "base gen kernel/fatbin",
@@ -67,8 +68,8 @@ TABLE = {
     "backends/gpu": "core base gen locate",
     "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
-    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass kernel/engine"
-                    " driver",
+    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver"
+                    " kernel/engine",
     "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
            " share/sched share/meet move/file move/talk",
 }

@@ -205,18 +205,6 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, const uint32_t *
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-static uint64_t
-relocated_address(const struct hed_cpu_code *code, const struct hed_ptx_reloc *r,
-                  const uint64_t *addresses)
-{
-    if (r->func)
-        return hed_ptx_func_address(&code->module, r->func);
-
-    const uint32_t index = r->var ? hed_ptx_var_index(&code->module, r->var) : UINT32_MAX;
-
-    return index < code->pub.var_count ? addresses[index] : 0;
-}
-
 void
 hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses, const uint64_t *where)
 {
@@ -235,15 +223,8 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses, cons
         if (v->init_size)
             memcpy(at, v->init, v->init_size);
         memset(at + v->init_size, 0, v->size - v->init_size);
-        for (const struct hed_ptx_reloc *r = code->vars ? code->vars[i]->relocs : NULL; r;
-             r = r->next) {
-            uint64_t value = relocated_address(code, r, addresses) + (uint64_t)r->addend;
-
-            if (r->mask)
-                value = (value & r->mask) >> __builtin_ctzll(r->mask);
-            if (r->at <= v->size && r->bytes <= v->size - r->at && r->bytes <= sizeof value)
-                memcpy(at + r->at, &value, r->bytes);
-        }
+        if (code->vars)
+            hed_ptx_relocate_var(&code->module, code->vars[i], at, addresses, pub->var_count);
     }
     if (code->sass)
         hed_code_fill_pointers(code, addresses, where);

@@ -2,8 +2,8 @@
  *
  *   struct hed_job ──> hed_engine_run() ──> CUDA_SUCCESS, or why the grid failed
  *
- * It knows kernels as kernel/ptx/run/abi.h describes them, and neither a driver nor a device: what a
- * kernel asks for that is not the engine's goes to the job's host. engine_parts.h is the inside.
+ * It knows kernels as kernel/ptx/run/abi.h describes them, and neither a driver nor a device: what
+ * a kernel asks for that is not the engine's goes to the job's host. engine_parts.h is the inside.
  */
 #pragma once
 

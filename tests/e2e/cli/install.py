@@ -30,6 +30,15 @@ main(void)
 }
 """
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+TWO_KERNELS = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry runs(.param .u32 n) { ret; }
+.visible .entry multiplies() { wgmma.fence.sync.aligned; ret; }
+"""
+
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -93,10 +102,18 @@ class Components(Case):
         with open(os.path.join(self.prefix, unit), encoding="utf-8") as f:
             self.assertIn(f"ExecStart={os.path.join(self.prefix, program)} ", f.read())
 
+    def test_the_kernel_library_where_the_loader_looks(self):
+        self.install("libheddle-kernel")
+        self.assertEqual({os.path.basename(path) for path in self.files()},
+                         {"libheddle-kernel.so.0"})
+        self.assertNotEqual(os.path.basename(os.path.dirname(self.file("libheddle-kernel.so.0"))),
+                            "heddle")
+
     def test_the_developers_files(self):
         self.install("libheddle-dev")
         self.assertEqual({os.path.basename(path) for path in self.files()},
-                         {"heddle.h", "heddle.pc", "libheddle.so"})
+                         {"heddle.h", "heddle.pc", "libheddle.so", "kernel.h",
+                          "heddle-kernel.pc", "libheddle-kernel.so"})
         self.assertEqual(os.readlink(self.file("libheddle.so")), "heddle/libheddle.so.0")
 
 
@@ -119,6 +136,29 @@ class Development(Case):
         self.assertEqual(r.stdout.strip(), subprocess.run(
             ["pkg-config", "--modversion", "heddle"], check=True, capture_output=True, text=True,
             env=dict(os.environ, PKG_CONFIG_PATH=folder), timeout=PATIENCE).stdout.strip())
+
+    @unittest.skipUnless(shutil.which("make"), "no make")
+    def test_the_example_runs_ptx_with_the_kernel_library_alone(self):
+        self.install("libheddle-kernel")
+        self.install("libheddle-dev")
+        folder = os.path.join(self.prefix, "ptxrun")
+        shutil.copytree(EXAMPLES / "ptxrun", folder)
+        pc = os.path.dirname(self.file("heddle-kernel.pc"))
+        subprocess.run(["make", "-C", folder, f"CC={CC}"], check=True, capture_output=True,
+                       timeout=PATIENCE, env=dict(os.environ, PKG_CONFIG_PATH=pc))
+        program = os.path.join(folder, "ptxrun")
+        r = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("10000 sums on the processor, 0 of them wrong", r.stdout)
+        text = os.path.join(folder, "two.ptx")
+        with open(text, "w", encoding="utf-8") as f:
+            f.write(TWO_KERNELS)
+        r = subprocess.run([program, text], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertIn("runs: 1 parameters, 0 bytes of shared memory\n", r.stdout)
+        self.assertIn("multiplies: 0 parameters, 0 bytes of shared memory; refused: ", r.stdout)
+        r = subprocess.run([program, text, "runs"], capture_output=True, text=True,
+                           timeout=PATIENCE)
+        self.assertIn("instructions ", r.stdout)
 
 
 if __name__ == "__main__":

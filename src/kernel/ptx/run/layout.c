@@ -111,6 +111,32 @@ hed_ptx_func_address(const struct hed_ptx_module *m, const struct hed_ptx_func *
     return HED_PTX_FUNC_STRIDE * (UINT64_C(1) + hed_ptx_func_index(m, hed_ptx_func_real(f)));
 }
 
+static uint64_t
+relocated_address(const struct hed_ptx_module *m, const struct hed_ptx_reloc *r,
+                  const uint64_t *addresses, uint32_t count)
+{
+    if (r->func)
+        return hed_ptx_func_address(m, r->func);
+
+    const uint32_t index = r->var ? hed_ptx_var_index(m, r->var) : UINT32_MAX;
+
+    return index < count ? addresses[index] : 0;
+}
+
+void
+hed_ptx_relocate_var(const struct hed_ptx_module *m, const struct hed_ptx_var *v, void *at,
+                     const uint64_t *addresses, uint32_t count)
+{
+    for (const struct hed_ptx_reloc *r = v->relocs; r; r = r->next) {
+        uint64_t value = relocated_address(m, r, addresses, count) + (uint64_t)r->addend;
+
+        if (r->mask)
+            value = (value & r->mask) >> __builtin_ctzll(r->mask);
+        if (r->at <= v->size && r->bytes <= v->size - r->at && r->bytes <= sizeof value)
+            memcpy((unsigned char *)at + r->at, &value, r->bytes);
+    }
+}
+
 /* ---- reach ----------------------------------------------------------------------------------- */
 
 struct reach {

@@ -33,6 +33,11 @@ uint32_t hed_ptx_func_index(const struct hed_ptx_module *m, const struct hed_ptx
 /* The address that a function pointer holds: HED_PTX_FUNC_STRIDE * (1 + index). */
 uint64_t hed_ptx_func_address(const struct hed_ptx_module *m, const struct hed_ptx_func *f);
 
+/* Writes the addresses in the initial value of a variable, which lies at `at`. addresses has those
+ * of the `count` variables of the module, by index. */
+void hed_ptx_relocate_var(const struct hed_ptx_module *m, const struct hed_ptx_var *v, void *at,
+                          const uint64_t *addresses, uint32_t count);
+
 struct hed_ptx_placed {
     const struct hed_ptx_var *var;
     uint32_t offset;
