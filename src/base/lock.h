@@ -39,6 +39,7 @@ enum hed_rank {
     HED_RANK_HOST,       /* host functions that a remote machine must run */
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
     HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
+    HED_RANK_SHARES,     /* a server's worker: events that it shares with other workers */
     HED_RANK_DESK,       /* a server's worker: its question to the listener */
     HED_RANK_FLUSH,      /* a remote machine's channels being flushed */
     HED_RANK_CHANNELS,   /* a remote machine's channels */

@@ -4,6 +4,8 @@
 
 #include "core/array_format.h"
 #include "driver/driver.h"
+#include "driver/ipc/imported.h"
+#include "driver/memory/physical.h"
 
 /* ---- properties ------------------------------------------------------------------------------ */
 
@@ -47,13 +49,13 @@ find_device_attribute(const struct hed_device *dev, unsigned id, int *out)
         *out = dev->info.pci_domain;
         return true;
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
-        *out = dev->driver->machine->memory.physical_export != NULL;
+        *out = hed_physical_can_export(dev->driver);
         return true;
     case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
-        *out = dev->driver->machine->memory.share != NULL;
+        *out = hed_ipc_can(dev->driver);
         return true;
     case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
-        *out = dev->driver->machine->memory.share ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
+        *out = hed_ipc_can(dev->driver) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
         return true;
     default:
         break;

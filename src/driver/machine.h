@@ -177,6 +177,28 @@ struct hed_machine_memory {
     void (*fill)(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
 };
 
+#define HED_MACHINE_KEY 16 /* bytes */
+
+/* Memory and events of other programs that use the same machine, on machines where these programs
+ * find them by a key. A key is random and comes from the machine. All return 0 or
+ *   HED_ESTATE     it is this program's own
+ *   HED_ENOTFOUND  the key opens nothing
+ *   HED_ENOTSUP, HED_ENOMEM, HED_EIO */
+struct hed_machine_keys {
+    /* Can it be done with the present machine? */
+    bool (*possible)(void *m);
+    /* A key for memory that `map` has mapped. It opens the memory until that is unmapped. `owner`
+     * is as for physical_export. */
+    int (*offer)(void *m, uint64_t at, uint64_t size, const uint8_t *owner,
+                 uint8_t key[HED_MACHINE_KEY]);
+    /* The memory of a key, as physical memory that can only be mapped as a whole. */
+    int (*open)(void *m, const uint8_t key[HED_MACHINE_KEY], uint8_t *owner,
+                struct hed_physical_memory **out);
+    /* The same for events with CU_EVENT_INTERPROCESS. open: `e` has just been made. */
+    int (*event_offer)(void *m, struct hed_event *e, uint8_t key[HED_MACHINE_KEY]);
+    int (*event_open)(void *m, struct hed_event *e, const uint8_t key[HED_MACHINE_KEY]);
+};
+
 /* Where work runs. Unless an entry says otherwise, any thread may call it, several threads at once,
  * with no lock held, and it is not NULL. Entries never call back into the driver's API calls.
  *
@@ -187,6 +209,7 @@ struct hed_machine_memory {
  */
 struct hed_machine {
     struct hed_machine_memory memory;
+    const struct hed_machine_keys *keys; /* NULL: programs share files (driver/ipc/name.h) */
 
     bool clusters;   /* launches with clusters are possible; otherwise they are refused */
     bool registered; /* kernels can reach memory that the program registered (cuMemHostRegister) */

@@ -4,12 +4,13 @@
 #include "driver/ipc/name.h"
 #include "driver/memory/memory.h"
 
+struct hed_memory_block;
 struct hed_pool;
 
 /* hed_allocation.extra of HED_MEMORY_IMPORTED. */
 struct hed_imported {
     struct hed_imported *next, **link;  /* those of cuIpcOpenMemHandle; link is NULL for others */
-    struct hed_physical_memory *memory; /* owned, unless it is the pool's */
+    struct hed_physical_memory *memory; /* owned, unless it is the pool's file */
     struct hed_pool *pool;              /* a reference: cuMemPoolImportPointer; or NULL */
     struct hed_context *ctx;            /* for comparing only */
     struct hed_space *space;
@@ -25,6 +26,13 @@ struct hed_imported {
 CUresult hed_imported_map(struct hed_context *c, struct hed_device *dev, struct hed_imported *i,
                           uint64_t *at);
 
+/* The memory of a name with a key. HED_EINVAL, or as struct hed_machine_keys. */
+int hed_imported_open(struct hed_driver *d, enum hed_ipc_kind kind, const struct hed_ipc_name *n,
+                      uint8_t owner[HED_PHYSICAL_OWNER], struct hed_physical_memory **out);
+
+/* Lets other processes map a block, of which the caller has a part or a pin. */
+int hed_block_share(struct hed_driver *d, struct hed_device *dev, struct hed_memory_block *k);
+
 /* The program's error, which for most reasons is `refused`, and a line in the log if it is a name
  * of ours. The errors are those of NVIDIA's driver 580 on an H200. */
 CUresult hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what, CUresult refused);
@@ -32,7 +40,8 @@ CUresult hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what
 /* The visible device with this number; NULL if there is none. */
 struct hed_device *hed_ipc_device(struct hed_driver *d, const uint8_t uuid[16]);
 
-/* Can this driver share anything? If not, the call is counted as not supported. */
+/* Can this driver share anything? If not, is_possible counts the call as not supported. */
+bool hed_ipc_can(const struct hed_driver *d);
 bool hed_ipc_is_possible(struct hed_driver *d, enum hed_cuda_call id);
 
 static inline bool

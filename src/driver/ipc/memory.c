@@ -17,13 +17,21 @@
 #include "driver/ipc/imported.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
+#include "driver/memory/pool.h"
 
 #define MAP_ALIGN (2ull << 20) /* bytes; as blocks are aligned */
 
 bool
+hed_ipc_can(const struct hed_driver *d)
+{
+    return d->machine->keys ? d->machine->keys->possible(d->machine_state)
+                            : d->machine->memory.share != NULL;
+}
+
+bool
 hed_ipc_is_possible(struct hed_driver *d, enum hed_cuda_call id)
 {
-    if (d->machine->memory.share)
+    if (hed_ipc_can(d))
         return true;
     hed_stats_unsupported(HED_API_CUDA, id, "sharing with other processes");
     return false;
@@ -48,6 +56,17 @@ hed_ipc_refused(const struct hed_ipc_name *n, int err, const char *what, CUresul
         return CUDA_ERROR_INVALID_CONTEXT; /* in the same process */
     case HED_ENOMEM:
         return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        break;
+    }
+    if (n->kind >= HED_IPC_KEY_MEMORY) {
+        hed_warn(DRIVER,
+                 "%s of another program cannot be opened: it is gone, or it is not on this server, "
+                 "or belongs to another user or certificate",
+                 what);
+        return refused;
+    }
+    switch (err) {
     case HED_ENOTFOUND:
         hed_warn(DRIVER, "%s of process %d cannot be opened: the process has ended or freed it",
                  what, (int)n->pid);
@@ -104,6 +123,55 @@ share_block_locked(struct hed_driver *d, struct hed_device *dev, struct hed_memo
     return err;
 }
 
+/* The same on a machine with keys. The machine gives one key to one block, however often it is
+ * asked. */
+static int
+offer_shared_block(struct hed_driver *d, struct hed_device *dev, struct hed_memory_block *k)
+{
+    uint8_t owner[HED_PHYSICAL_OWNER] = {0};
+    struct hed_share *s = calloc(1, sizeof *s);
+    int err = s ? 0 : HED_ENOMEM;
+
+    if (err)
+        return err;
+    s->fd = -1;
+    memcpy(owner, dev->info.uuid, 16);
+    owner[16] = 1; /* not memory of cuMemCreate */
+    err = d->machine->keys->offer(d->machine_state, k->at, k->size, owner, s->secret);
+    hed_lock(&d->memory->share_lock);
+    if (!err && !k->share) {
+        k->share = s;
+        s = NULL;
+    }
+    hed_unlock(&d->memory->share_lock);
+    free(s);
+    return err;
+}
+
+int
+hed_block_share(struct hed_driver *d, struct hed_device *dev, struct hed_memory_block *k)
+{
+    hed_lock(&d->memory->share_lock);
+
+    const bool known = k->share != NULL;
+    const int err = known || d->machine->keys ? 0 : share_block_locked(d, dev, k);
+
+    hed_unlock(&d->memory->share_lock);
+    return known || !d->machine->keys ? err : offer_shared_block(d, dev, k);
+}
+
+/* The name of an allocation whose block is shared. */
+static int
+name_memory(const struct hed_driver *d, const struct hed_allocation *m, struct hed_ipc_name *out)
+{
+    const struct hed_share *s = m->block->share;
+
+    if (!d->machine->keys)
+        return hed_ipc_name(HED_IPC_MEMORY, s->fd, s->secret, m->at - m->block->at, m->size, out);
+    hed_ipc_key_name(HED_IPC_KEY_MEMORY, s->secret, NULL, m->at - m->block->at, m->size, out);
+    return 0;
+}
+
 /* The allocation of cuMemAlloc that contains an address. Its block is pinned. */
 static bool
 pin_allocation(struct hed_driver *d, uint64_t address, struct hed_allocation *out)
@@ -136,14 +204,11 @@ soft_cuIpcGetMemHandle(struct hed_layer *self, struct hed_cuIpcGetMemHandle *a)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!a->pHandle || !pin_allocation(d, a->dptr, &m))
         return CUDA_ERROR_INVALID_VALUE;
-    hed_lock(&d->memory->share_lock);
 
-    int err = share_block_locked(d, m.device, m.block);
+    int err = hed_block_share(d, m.device, m.block);
 
-    hed_unlock(&d->memory->share_lock);
     if (!err)
-        err = hed_ipc_name(HED_IPC_MEMORY, m.block->share->fd, m.block->share->secret,
-                           m.at - m.block->at, m.size, &name);
+        err = name_memory(d, &m, &name);
     hed_blocks_unpin(m.block);
     if (err) {
         hed_warn(DRIVER, "memory cannot be shared with other processes: %s", hed_err_text(err));
@@ -158,10 +223,10 @@ soft_cuIpcGetMemHandle(struct hed_layer *self, struct hed_cuIpcGetMemHandle *a)
 static void
 free_imported(struct hed_driver *d, struct hed_imported *i)
 {
+    if (i->memory && (!i->pool || i->memory != i->pool->blocks.file))
+        d->machine->memory.physical_free(d->machine_state, i->memory);
     if (i->pool)
         hed_pool_unref(i->pool);
-    else if (i->memory)
-        d->machine->memory.physical_free(d->machine_state, i->memory);
     free(i);
 }
 
@@ -200,11 +265,13 @@ hed_imported_map(struct hed_context *c, struct hed_device *dev, struct hed_impor
 {
     struct hed_driver *d = c->device->driver;
     const struct hed_ipc_name *n = &i->name;
-    const uint64_t first = n->at - n->at % HED_MACHINE_PAGE;
+    const bool whole = d->machine->keys != NULL;
+    const uint64_t first = whole ? 0 : n->at - n->at % HED_MACHINE_PAGE;
     int err = HED_ERANGE;
 
     if (hed_range_fits(n->at, n->size, i->memory->size)) {
-        i->bytes = hed_align_up(n->at + n->size, HED_MACHINE_PAGE) - first;
+        i->bytes =
+            whole ? i->memory->size : hed_align_up(n->at + n->size, HED_MACHINE_PAGE) - first;
         i->space = c->device->space;
         hed_lock(&d->memory_lock);
         err = hed_space_take(i->space, i->bytes, MAP_ALIGN, &i->base);
@@ -224,6 +291,8 @@ hed_imported_map(struct hed_context *c, struct hed_device *dev, struct hed_impor
     hed_memory_mark(&a, c);
     a.device = dev;
     err = d->machine->memory.physical_map(d->machine_state, i->memory, first, i->base, i->bytes);
+    if (!err && whole)
+        err = d->machine->memory.protect(d->machine_state, i->base, i->bytes, true, true);
 
     const CUresult r = err ? hed_memory_refused(err) : hed_memory_add(d, &a);
 
@@ -255,15 +324,26 @@ open_imported_again(struct hed_driver *d, const struct hed_context *c, const str
     return i != NULL;
 }
 
+int
+hed_imported_open(struct hed_driver *d, enum hed_ipc_kind kind, const struct hed_ipc_name *n,
+                  uint8_t owner[HED_PHYSICAL_OWNER], struct hed_physical_memory **out)
+{
+    const int err = hed_ipc_check(n, kind);
+
+    return err ? err : d->machine->keys->open(d->machine_state, n->key, owner, out);
+}
+
 /* Opens the file of a name, which must have the name's secret. */
 static int
 open_memory(struct hed_driver *d, const struct hed_ipc_name *n, uint8_t owner[HED_PHYSICAL_OWNER],
             struct hed_physical_memory **out)
 {
     const struct hed_machine_memory *memory = &d->machine->memory;
-    int fd;
-    int err = hed_ipc_open(n, HED_IPC_MEMORY, &fd);
+    int fd, err;
 
+    if (d->machine->keys)
+        return hed_imported_open(d, HED_IPC_KEY_MEMORY, n, owner, out);
+    err = hed_ipc_open(n, HED_IPC_MEMORY, &fd);
     if (err)
         return err;
     err = memory->physical_import(d->machine_state, fd, owner, out);

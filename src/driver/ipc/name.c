@@ -45,12 +45,36 @@ hed_ipc_name(enum hed_ipc_kind kind, int fd, const uint8_t secret[HED_IPC_SECRET
     return 0;
 }
 
+void
+hed_ipc_key_name(enum hed_ipc_kind kind, const uint8_t key[HED_IPC_KEY], const uint8_t *secret,
+                 uint64_t at, uint64_t size, struct hed_ipc_name *out)
+{
+    *out = (struct hed_ipc_name){.version = VERSION, .kind = (uint8_t)kind, .at = at, .size = size};
+    memcpy(out->magic, magic, sizeof out->magic);
+    memcpy(out->key, key, sizeof out->key);
+    if (secret)
+        memcpy(out->secret, secret, sizeof out->secret);
+}
+
+/* Is what a kind does not use zero? Names are compared as a whole. */
+static bool
+is_rest_zero(const struct hed_ipc_name *n)
+{
+    static const uint8_t none[HED_IPC_SECRET] = {0};
+
+    if (n->kind == HED_IPC_KEY_EVENT && (n->at != 0 || n->size != 1))
+        return false;
+    return (n->kind != HED_IPC_KEY_MEMORY && n->kind != HED_IPC_KEY_EVENT) ||
+           memcmp(n->secret, none, sizeof none) == 0;
+}
+
 int
 hed_ipc_check(const struct hed_ipc_name *n, enum hed_ipc_kind kind)
 {
     return memcmp(n->magic, magic, sizeof magic) == 0 && n->version == VERSION && n->zero == 0 &&
-                   n->more == 0 && n->kind == kind && n->pid > 0 && n->fd >= 0 && n->size > 0 &&
-                   n->size <= INT64_MAX && n->at <= INT64_MAX
+                   n->more == 0 && n->kind == kind &&
+                   (kind >= HED_IPC_KEY_MEMORY || (n->pid > 0 && n->fd >= 0)) && n->size > 0 &&
+                   n->size <= INT64_MAX && n->at <= INT64_MAX && is_rest_zero(n)
                ? 0
                : HED_EINVAL;
 }

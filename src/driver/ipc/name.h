@@ -19,14 +19,31 @@
 #define HED_IPC_SECRET 16 /* bytes */
 #define HED_IPC_FILE "heddle-memory"
 
-enum hed_ipc_kind { HED_IPC_MEMORY = 1, HED_IPC_EVENT, HED_IPC_POOL };
+#define HED_IPC_KEY 16 /* bytes */
+
+/* The kinds with a key are those of a machine that knows keys (struct hed_machine_keys): the name
+ * has the key instead of the way to a file. A key alone opens nothing but what the machine lets
+ * this program have. */
+enum hed_ipc_kind {
+    HED_IPC_MEMORY = 1,
+    HED_IPC_EVENT,
+    HED_IPC_POOL,
+    HED_IPC_KEY_MEMORY,
+    HED_IPC_KEY_EVENT,
+    HED_IPC_KEY_POOL
+};
 
 struct hed_ipc_name {
     char magic[4];
     uint8_t version, kind; /* enum hed_ipc_kind */
     uint16_t zero;
-    int32_t pid, fd;
-    uint64_t start; /* of the process, in the kernel's units */
+    union {
+        struct {
+            int32_t pid, fd;
+            uint64_t start; /* of the process, in the kernel's units */
+        };
+        uint8_t key[HED_IPC_KEY];
+    };
     uint8_t secret[HED_IPC_SECRET];
     uint64_t at, size; /* the part of the file that is meant; bytes */
     uint64_t more;     /* zero */
@@ -40,6 +57,10 @@ int hed_ipc_secret(uint8_t out[HED_IPC_SECRET]);
 /* The name of a part of a file of this process. HED_ENOTSUP: /proc cannot be read here. */
 int hed_ipc_name(enum hed_ipc_kind kind, int fd, const uint8_t secret[HED_IPC_SECRET], uint64_t at,
                  uint64_t size, struct hed_ipc_name *out);
+
+/* A name with a key. The secret is that of a pool, or NULL. */
+void hed_ipc_key_name(enum hed_ipc_kind kind, const uint8_t key[HED_IPC_KEY], const uint8_t *secret,
+                      uint64_t at, uint64_t size, struct hed_ipc_name *out);
 
 /* Is it a name of this kind? */
 int hed_ipc_check(const struct hed_ipc_name *n, enum hed_ipc_kind kind);

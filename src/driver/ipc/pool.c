@@ -3,11 +3,20 @@
  * that it gets later, and the data of a pointer is a part of the file.
  *
  * The program passes the descriptor on, over a socket. Whoever has it may use the pool.
+ *
+ * On a machine with keys (struct hed_machine_keys) blocks are shared one by one, as in memory.c,
+ * and the data of a pointer has the key of its block. The descriptor is a small file with the
+ * secret of the pool, which the data must have, too.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/err.h"
 #include "core/stats.h"
 #include "driver/ipc/imported.h"
 #include "driver/memory/memory_calls.h"
@@ -22,11 +31,64 @@ hed_pool_make_shareable(struct hed_pool *p)
     struct hed_driver *d = p->driver;
     const int err = hed_ipc_secret(p->secret);
 
-    if (err)
+    if (err || d->machine->keys)
         return err;
     p->blocks.file_base = d->space_base;
     return d->machine->memory.physical_create(d->machine_state, p->device->ordinal, d->space_size,
                                               &p->blocks.file);
+}
+
+/* ---- the descriptor of a pool on a machine with keys ----------------------------------------- */
+
+/* What the file has. It may be anything that a program was given. */
+struct pool_file {
+    struct hed_ipc_name name; /* HED_IPC_KEY_POOL; the key is that of nothing */
+    uint8_t owner[HED_PHYSICAL_OWNER];
+};
+
+#define POOL_FILE "heddle-pool"
+
+static int
+write_pool_file(const uint8_t owner[HED_PHYSICAL_OWNER], int *out)
+{
+    static const uint8_t none[HED_IPC_KEY] = {0};
+    const int fd = memfd_create(POOL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct pool_file f;
+
+    if (fd < 0)
+        return HED_ENOMEM;
+    hed_ipc_key_name(HED_IPC_KEY_POOL, none, owner + 16, 0, 1, &f.name);
+    memcpy(f.owner, owner, sizeof f.owner);
+    if (write(fd, &f, sizeof f) == (ssize_t)sizeof f &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0) {
+        *out = fd;
+        return 0;
+    }
+    (void)close(fd);
+    return HED_ENOMEM;
+}
+
+static int
+read_pool_file(int fd, uint8_t owner[HED_PHYSICAL_OWNER])
+{
+    struct pool_file f;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof f ||
+        pread(fd, &f, sizeof f, 0) != (ssize_t)sizeof f ||
+        hed_ipc_check(&f.name, HED_IPC_KEY_POOL) != 0 ||
+        memcmp(f.name.secret, f.owner + 16, sizeof f.name.secret) != 0)
+        return HED_EINVAL;
+    memcpy(owner, f.owner, HED_PHYSICAL_OWNER);
+    return 0;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+static bool
+is_shareable(const struct hed_pool *p)
+{
+    return p && p->props.handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
 static CUresult
@@ -39,13 +101,15 @@ soft_cuMemPoolExportToShareableHandle(struct hed_layer *self,
     CUresult r = CUDA_ERROR_INVALID_VALUE;
     int fd;
 
-    if (p && !p->imported && a->handle_out && a->flags == 0 && p->blocks.file &&
+    if (p && !p->imported && a->handle_out && a->flags == 0 && is_shareable(p) &&
         a->handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         memcpy(owner, p->device->info.uuid, 16);
         memcpy(owner + 16, p->secret, sizeof p->secret);
 
         const int err =
-            d->machine->memory.physical_export(d->machine_state, p->blocks.file, owner, &fd);
+            d->machine->keys
+                ? write_pool_file(owner, &fd)
+                : d->machine->memory.physical_export(d->machine_state, p->blocks.file, owner, &fd);
 
         r = err ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
         if (!err)
@@ -55,7 +119,7 @@ soft_cuMemPoolExportToShareableHandle(struct hed_layer *self,
     return r;
 }
 
-/* Makes a pool of a file, which it takes. */
+/* Makes a pool of a file, which it takes; NULL on a machine with keys. */
 static CUresult
 import_pool(struct hed_driver *d, struct hed_physical_memory *file,
             const uint8_t owner[HED_PHYSICAL_OWNER], CUmemoryPool *out)
@@ -80,7 +144,8 @@ import_pool(struct hed_driver *d, struct hed_physical_memory *file,
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (r != CUDA_SUCCESS) {
-        d->machine->memory.physical_free(d->machine_state, file);
+        if (file)
+            d->machine->memory.physical_free(d->machine_state, file);
         return r;
     }
     p->imported = true;
@@ -95,7 +160,7 @@ soft_cuMemPoolImportFromShareableHandle(struct hed_layer *self,
                                         struct hed_cuMemPoolImportFromShareableHandle *a)
 {
     struct hed_driver *d = hed_driver_of(self);
-    struct hed_physical_memory *file;
+    struct hed_physical_memory *file = NULL;
     uint8_t owner[HED_PHYSICAL_OWNER];
     const CUresult r = hed_memory_initialized(self);
 
@@ -107,40 +172,92 @@ soft_cuMemPoolImportFromShareableHandle(struct hed_layer *self,
         a->handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const int err = d->machine->memory.physical_import(d->machine_state, (int)(uintptr_t)a->handle,
-                                                       owner, &file);
+    const int fd = (int)(uintptr_t)a->handle;
+    const int err = d->machine->keys
+                        ? read_pool_file(fd, owner)
+                        : d->machine->memory.physical_import(d->machine_state, fd, owner, &file);
 
     if (err)
         return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     return import_pool(d, file, owner, a->pool_out);
 }
 
+/* The memory of a pool that can be shared, which contains an address. Its block is pinned. */
+static bool
+pin_pool_memory(struct hed_driver *d, uint64_t address, struct hed_allocation *out)
+{
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *m = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, address);
+    const bool fits = m && m->kind == HED_MEMORY_POOL && !m->freeing && is_shareable(m->pool);
+
+    if (fits) {
+        *out = *m;
+        hed_blocks_pin_locked(m->block);
+    }
+    hed_unlock(&d->memory_lock);
+    return fits;
+}
+
+static int
+name_pool_memory(struct hed_driver *d, const struct hed_allocation *m, struct hed_ipc_name *out)
+{
+    int err;
+
+    if (!d->machine->keys)
+        return hed_ipc_name(HED_IPC_POOL, 0, m->pool->secret, m->at - m->pool->blocks.file_base,
+                            m->size, out);
+    err = hed_block_share(d, m->pool->device, m->block);
+    if (!err)
+        hed_ipc_key_name(HED_IPC_KEY_POOL, m->block->share->secret, m->pool->secret,
+                         m->at - m->block->at, m->size, out);
+    return err;
+}
+
 static CUresult
 soft_cuMemPoolExportPointer(struct hed_layer *self, struct hed_cuMemPoolExportPointer *a)
 {
     struct hed_driver *d = hed_driver_of(self);
+    struct hed_allocation m;
     struct hed_ipc_name n;
-    CUresult r = hed_memory_initialized(self);
+    const CUresult r = hed_memory_initialized(self);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!a->shareData_out)
+    if (!a->shareData_out || !pin_pool_memory(d, a->ptr, &m))
         return CUDA_ERROR_INVALID_VALUE;
-    r = CUDA_ERROR_INVALID_VALUE;
-    hed_lock(&d->memory_lock);
 
-    const struct hed_allocation *m = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, a->ptr);
+    const int err = name_pool_memory(d, &m, &n);
 
-    if (m && m->kind == HED_MEMORY_POOL && !m->freeing && m->pool->blocks.file) {
-        const int err = hed_ipc_name(HED_IPC_POOL, 0, m->pool->secret,
-                                     m->at - m->pool->blocks.file_base, m->size, &n);
+    hed_blocks_unpin(m.block);
+    if (err)
+        return err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
+    memcpy(a->shareData_out, &n, sizeof n);
+    return CUDA_SUCCESS;
+}
 
-        r = err ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-    }
-    hed_unlock(&d->memory_lock);
-    if (r == CUDA_SUCCESS)
-        memcpy(a->shareData_out, &n, sizeof n);
-    return r;
+/* Is it a pointer of this pool? */
+static bool
+is_pool_name(const struct hed_pool *p, const struct hed_ipc_name *n, enum hed_ipc_kind kind)
+{
+    return hed_ipc_check(n, kind) == 0 && memcmp(n->secret, p->secret, sizeof p->secret) == 0;
+}
+
+/* The part of a pool that is meant: in its file, or memory of its own. */
+static CUresult
+open_pool_memory(struct hed_driver *d, struct hed_pool *p, struct hed_imported *i)
+{
+    uint8_t owner[HED_PHYSICAL_OWNER];
+    int err;
+
+    if (!is_pool_name(p, &i->name, d->machine->keys ? HED_IPC_KEY_POOL : HED_IPC_POOL))
+        return CUDA_ERROR_INVALID_VALUE;
+    i->memory = p->blocks.file;
+    if (!d->machine->keys)
+        return CUDA_SUCCESS;
+    err = hed_imported_open(d, HED_IPC_KEY_POOL, &i->name, owner, &i->memory);
+    return err ? hed_ipc_refused(&i->name, err, "memory of a pool", CUDA_ERROR_INVALID_VALUE)
+               : CUDA_SUCCESS;
 }
 
 static CUresult
@@ -150,28 +267,23 @@ soft_cuMemPoolImportPointer(struct hed_layer *self, struct hed_cuMemPoolImportPo
     struct hed_pool *p = hed_pool_find(d, a->pool);
     struct hed_imported *i = NULL;
     struct hed_context *c;
+    uint64_t at;
     CUresult r = hed_current(self, &c);
 
     if (r == CUDA_SUCCESS && (!p || !p->imported || !a->ptr_out || !a->shareData))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS && !(i = calloc(1, sizeof *i)))
         r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r == CUDA_SUCCESS) {
+        memcpy(&i->name, a->shareData, sizeof i->name);
+        r = open_pool_memory(d, p, i);
+    }
     if (r != CUDA_SUCCESS) {
+        free(i);
         hed_pool_unref(p);
         return r;
     }
-    memcpy(&i->name, a->shareData, sizeof i->name);
-    i->memory = p->blocks.file;
     i->pool = p; /* with our reference */
-    if (hed_ipc_check(&i->name, HED_IPC_POOL) != 0 ||
-        memcmp(i->name.secret, p->secret, sizeof p->secret) != 0) {
-        free(i);
-        hed_pool_unref(p);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-
-    uint64_t at;
-
     r = hed_imported_map(c, p->device, i, &at);
     if (r == CUDA_SUCCESS)
         *a->ptr_out = at;

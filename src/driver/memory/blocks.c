@@ -183,8 +183,10 @@ free_block(struct hed_memory_block *k)
     if (k->share) {
         struct hed_driver *d = k->owner->driver;
 
-        d->machine->memory.physical_free(d->machine_state, k->share->memory);
-        close(k->share->fd);
+        if (k->share->memory)
+            d->machine->memory.physical_free(d->machine_state, k->share->memory);
+        if (k->share->fd >= 0)
+            close(k->share->fd);
         free(k->share);
     }
     hed_space_free(k->pieces);

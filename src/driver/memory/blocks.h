@@ -27,11 +27,11 @@
 #include "driver/driver.h"
 #include "driver/ipc/name.h"
 
-/* Memory of this process that others may map: a file. */
+/* Memory of this process that others may map: a file, or a key of the machine. */
 struct hed_share {
-    struct hed_physical_memory *memory;
-    int fd; /* open for others as long as the memory is shared; -1: given out by calls */
-    uint8_t secret[HED_IPC_SECRET];
+    struct hed_physical_memory *memory; /* NULL: there is a key */
+    int fd; /* open for others as long as the memory is shared; -1: there is a key */
+    uint8_t secret[HED_IPC_SECRET]; /* of the file; or the key */
 };
 
 struct hed_memory_block {

@@ -64,12 +64,21 @@ hed_physical_lose(struct hed_physical *p, uint32_t *count)
     }
 }
 
-/* Can memory be exported in all of these ways? */
-static bool
-can_export(const struct hed_driver *d, CUmemAllocationHandleType types)
+bool
+hed_physical_can_export(const struct hed_driver *d)
 {
-    return types == CU_MEM_HANDLE_TYPE_NONE || (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
-                                                d->machine->memory.physical_export != NULL);
+    return d->machine->memory.physical_export &&
+           (!d->machine->keys || d->machine->keys->possible(d->machine_state));
+}
+
+/* Can memory be exported in all of these ways? A machine with keys has none for the host's. */
+static bool
+can_export(const struct hed_driver *d, const CUmemAllocationProp_v1 *p)
+{
+    return p->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+           (p->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+            hed_physical_can_export(d) &&
+            (!d->machine->keys || p->location.type == CU_MEM_LOCATION_TYPE_DEVICE));
 }
 
 static CUresult
@@ -79,7 +88,7 @@ check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_
     *dev = NULL;
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
-    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED || !can_export(d, p->requestedHandleTypes)) {
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED || !can_export(d, p)) {
         hed_stats_unsupported(HED_API_CUDA, id, "managed or shared physical memory");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -263,7 +272,7 @@ hed_soft_cuMemImportFromShareableHandle(struct hed_layer *self,
     if (r != CUDA_SUCCESS)
         return r;
     if (a->shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-        !d->machine->memory.physical_import) {
+        !hed_physical_can_export(d)) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemImportFromShareableHandle,
                               "a handle of this type");
         return CUDA_ERROR_NOT_SUPPORTED;

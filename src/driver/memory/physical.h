@@ -24,6 +24,9 @@ struct hed_physical {
     uint32_t mappings; /* each also has a reference */
 };
 
+/* Can memory be exported as a descriptor? */
+bool hed_physical_can_export(const struct hed_driver *d);
+
 /* The memory of a handle that has not been released, with a reference that the caller gives back by
  * hed_object_put(); NULL if there is none. */
 struct hed_physical *hed_physical_find(struct hed_driver *d, CUmemGenericAllocationHandle handle);

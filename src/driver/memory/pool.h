@@ -36,7 +36,7 @@ struct hed_pool {
     CUmemPoolProps_v1 props;
     bool is_default;                /* cannot be destroyed */
     bool imported;                  /* another process's: nothing can be allocated from it */
-    uint8_t secret[HED_IPC_SECRET]; /* of a pool that can be shared: blocks.file is not NULL */
+    uint8_t secret[HED_IPC_SECRET]; /* of a pool that can be shared: props.handleTypes */
 
     /* Guarded by driver->memory_lock. */
     struct hed_blocks blocks;
@@ -49,7 +49,8 @@ struct hed_pool {
 /* Makes a pool with a handle; dev is NULL for the host. HED_ENOMEM, HED_ELIMIT. pool_calls.c */
 int hed_pool_create(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
                     struct hed_pool **out);
-/* A new pool's memory will be in a file. HED_ENOMEM, HED_EIO. ipc/pool.c */
+/* A new pool's memory can be shared, for which it will be in a file, unless the machine has keys.
+ * HED_ENOMEM, HED_EIO. ipc/pool.c */
 int hed_pool_make_shareable(struct hed_pool *p);
 
 /* The pool of a handle, with a reference that the caller gives back by hed_pool_unref(); NULL if

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "core/stats.h"
+#include "driver/ipc/imported.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 #include "driver/memory/pool.h"
@@ -121,7 +122,7 @@ can_share_pool(const struct hed_driver *d, const struct hed_device *dev,
                CUmemAllocationHandleType types)
 {
     return types == CU_MEM_HANDLE_TYPE_NONE ||
-           (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && dev && d->machine->memory.share);
+           (types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && dev && hed_ipc_can(d));
 }
 
 static CUresult

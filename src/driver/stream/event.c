@@ -66,7 +66,8 @@ soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
             return CUDA_ERROR_INVALID_VALUE;
         if (!hed_ipc_is_possible(c->device->driver, HED_cuEventCreate))
             return CUDA_ERROR_NOT_SUPPORTED;
-        if (hed_shared_event_create(c->device->info.uuid, &shared) != 0)
+        if (!c->device->driver->machine->keys &&
+            hed_shared_event_create(c->device->info.uuid, &shared) != 0)
             return CUDA_ERROR_OUT_OF_MEMORY;
     }
     r = hed_event_create(c, a->Flags, shared, a->phEvent);
@@ -122,10 +123,9 @@ tell_gone(struct hed_event *e)
 
 /* The handle is removed at once, and the event goes when no stream has it in its queue any more.
  * This also happens if its context has failed or gone, but then that is the result. */
-static CUresult
-destroy_event(struct hed_layer *self, CUevent handle)
+CUresult
+hed_event_drop(struct hed_driver *d, CUevent handle)
 {
-    struct hed_driver *d = hed_driver_of(self);
     struct hed_event *e = hed_event_find(d, handle);
 
     if (!e)
@@ -148,13 +148,13 @@ destroy_event(struct hed_layer *self, CUevent handle)
 static CUresult
 soft_cuEventDestroy(struct hed_layer *self, struct hed_cuEventDestroy *a)
 {
-    return destroy_event(self, a->hEvent);
+    return hed_event_drop(hed_driver_of(self), a->hEvent);
 }
 
 static CUresult
 soft_cuEventDestroy_v2(struct hed_layer *self, struct hed_cuEventDestroy_v2 *a)
 {
-    return destroy_event(self, a->hEvent);
+    return hed_event_drop(hed_driver_of(self), a->hEvent);
 }
 
 /* ---- recording and waiting on streams -------------------------------------------------------- */

@@ -109,6 +109,9 @@ void hed_stream_put(struct hed_stream *s);
 CUresult hed_event_create(struct hed_context *c, unsigned flags, struct hed_shared_event *shared,
                           CUevent *out);
 
+/* As cuEventDestroy. */
+CUresult hed_event_drop(struct hed_driver *d, CUevent handle);
+
 /* The event of a handle, with a reference that the caller gives back by hed_object_put(); NULL if
  * there is none. */
 struct hed_event *hed_event_find(struct hed_driver *d, CUevent handle);

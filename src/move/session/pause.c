@@ -92,6 +92,10 @@ check_movable(struct hed_remote *r, struct hed_why *why)
                         (int)hed_context_error(c));
             return HED_ENOTSUP;
         }
+    if (hed_remote_is_sharing(r)) {
+        hed_why_set(why, "it shares memory or events with other programs (CUDA IPC)");
+        return HED_ENOTSUP;
+    }
     if (r->in_window) {
         hed_why_set(why, "its pinned memory is in the window of a QEMU guest");
         return HED_ENOTSUP;

@@ -8,6 +8,8 @@
  * creation and destruction are sent under events_lock, and `mirrored` is set when the creation has
  * its ticket.
  */
+#include <string.h>
+
 #include "base/err.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
@@ -17,6 +19,61 @@ event_name(const struct hed_event *e)
 {
     return (CUevent)(uintptr_t)e->object.handle;
 }
+
+/* ---- events that other programs have (share.c) ----------------------------------------------- */
+
+CUresult
+hed_remote_send_share(struct hed_remote *r, uint64_t context, uint64_t stream,
+                      const struct hed_share_body *what, bool waits,
+                      struct hed_share_answer *answer)
+{
+    struct hed_remote_channel *channel;
+    struct hed_share_body *b =
+        hed_remote_begin(r, HED_MSG_SHARE, sizeof *b, context, stream, 0, &channel);
+
+    if (!b)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    b->op = what->op;
+    b->at = what->at;
+    b->size = what->size;
+    b->name = what->name;
+    memcpy(b->key, what->key, sizeof b->key);
+    memcpy(b->owner, what->owner, sizeof b->owner);
+    b->head.flags = (answer ? HED_MSG_WANTS_ANSWER : 0) | (waits ? HED_MSG_BLOCKS : 0);
+    if (hed_remote_end(channel, &b->head, sizeof *b) != 0)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (!answer)
+        return CUDA_SUCCESS;
+
+    const struct hed_answer *a = hed_remote_answer(channel);
+
+    if (!a)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (a->head.size < sizeof *answer) {
+        hed_remote_lose(r, "the worker sent an invalid answer about shared memory");
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    }
+    memcpy(answer, a, sizeof *answer);
+    return (CUresult)a->result;
+}
+
+static void
+send_shared_made(struct hed_remote *r, const struct hed_event *e)
+{
+    const struct hed_share_body what = {.op = HED_SHARE_EVENT_MADE, .name = e->object.handle};
+
+    (void)hed_remote_send_share(r, e->ctx->object.handle, 0, &what, false, NULL);
+}
+
+static void
+send_shared_gone(struct hed_remote *r, const struct hed_event *e)
+{
+    const struct hed_share_body what = {.op = HED_SHARE_EVENT_GONE, .name = e->object.handle};
+
+    (void)hed_remote_send_share(r, 0, 0, &what, false, NULL);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void
 hed_remote_event_made(void *m, struct hed_event *e)
@@ -36,8 +93,11 @@ hed_remote_need_event(struct hed_remote *r, struct hed_event *e)
     /* Relaxed, both: under the lock. An event that has been destroyed is not made any more. */
     if (!atomic_load_explicit(&e->mirrored, memory_order_relaxed) &&
         !atomic_load_explicit(&e->gone, memory_order_relaxed)) {
-        hed_remote_send(r, e->ctx->object.handle, 0, 0, cuEventCreate, .phEvent = &name,
-                        .Flags = e->flags);
+        if (hed_remote_event_is_shared(e))
+            send_shared_made(r, e);
+        else
+            hed_remote_send(r, e->ctx->object.handle, 0, 0, cuEventCreate, .phEvent = &name,
+                            .Flags = e->flags);
         atomic_store_explicit(&e->mirrored, true, memory_order_release);
     }
     hed_unlock(&r->events_lock);
@@ -50,6 +110,12 @@ hed_remote_event_gone(void *m, struct hed_event *e)
     const struct hed_context *c = e->ctx;
 
     hed_lock(&r->events_lock);
+    if (hed_remote_event_is_shared(e)) {
+        if (atomic_load_explicit(&e->mirrored, memory_order_relaxed)) /* under the lock */
+            send_shared_gone(r, e);
+        hed_unlock(&r->events_lock);
+        return;
+    }
     /* Acquire: pairs with the release in close_contents(). The contents of a created context have
      * gone with it; the worker keeps those of a primary context, unless it was reset. */
     if (atomic_load_explicit(&e->mirrored, memory_order_relaxed) && /* under the lock */
@@ -78,6 +144,57 @@ hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work
     return CUDA_SUCCESS;
 }
 
+static CUresult
+ask_shared_event(struct hed_remote *r, struct hed_event *e, struct hed_stream *s,
+                 enum hed_share_op op)
+{
+    const struct hed_share_body what = {.op = op, .name = e->object.handle};
+    const struct hed_context *c = s ? s->ctx : e->ctx;
+    struct hed_share_answer a;
+
+    hed_remote_need_event(r, e);
+    return hed_remote_send_share(r, c->object.handle, s ? hed_stream_name(s) : 0, &what,
+                                 op == HED_SHARE_EVENT_SYNC, &a);
+}
+
+CUresult
+hed_remote_put_shared(void *m, struct hed_stream *s, struct hed_event *e, bool record)
+{
+    return ask_shared_event(hed_remote_of(m), e, s,
+                            record ? HED_SHARE_EVENT_RECORD : HED_SHARE_EVENT_WAIT);
+}
+
+/* What an answer to a wait for the device means for the program's memory. */
+static CUresult
+waited_for(struct hed_remote *r, struct hed_event *e, CUresult result)
+{
+    hed_remote_host_drain(r);
+    hed_remote_sync_in(r);
+    return hed_remote_waited(e->ctx, result);
+}
+
+CUresult
+hed_remote_await_shared(void *m, struct hed_event *e)
+{
+    struct hed_remote *r = hed_remote_of(m);
+
+    return waited_for(r, e, ask_shared_event(r, e, NULL, HED_SHARE_EVENT_SYNC));
+}
+
+CUresult
+hed_remote_ask_shared(void *m, struct hed_event *e)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const CUresult result =
+        hed_remote_waited(e->ctx, ask_shared_event(r, e, NULL, HED_SHARE_EVENT_QUERY));
+
+    if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
+        return CUDA_ERROR_NOT_READY;
+    if (result == CUDA_SUCCESS)
+        hed_remote_sync_in(r);
+    return result;
+}
+
 CUresult
 hed_remote_await_event(void *m, struct hed_event *e)
 {
@@ -85,9 +202,7 @@ hed_remote_await_event(void *m, struct hed_event *e)
     const CUresult result = hed_remote_ask_waiting(r, e->ctx->object.handle, 0, cuEventSynchronize,
                                                    .hEvent = event_name(e));
 
-    hed_remote_host_drain(r);
-    hed_remote_sync_in(r);
-    return hed_remote_waited(e->ctx, result);
+    return waited_for(r, e, result);
 }
 
 /* Has the slot reached the point? *ask: the slot cannot tell, so the worker must be asked. */

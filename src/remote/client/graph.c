@@ -111,7 +111,7 @@ can_tell_work(struct hed_remote *r, const struct hed_work *w)
         return can_tell_values(r, &w->memops);
     case HED_WORK_EVENT_RECORD:
     case HED_WORK_EVENT_WAIT:
-        return true;
+        return !hed_remote_event_is_shared(w->event.event);
     default:
         return false;
     }

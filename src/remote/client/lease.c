@@ -129,6 +129,13 @@ hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size)
         give_lease(r, device, has - step);
 }
 
+void
+hed_remote_lease_taken(struct hed_remote *r, int device, uint64_t size)
+{
+    /* Relaxed: only the number counts. */
+    atomic_fetch_sub_explicit(&r->memory->granted[device], size, memory_order_relaxed);
+}
+
 /* Relaxed, all: only the numbers count. If they are the same as at the last look, the program has
  * not needed memory in between, or as much as it has freed. */
 void

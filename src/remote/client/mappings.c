@@ -44,8 +44,9 @@ hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *wh
     return 0;
 }
 
-bool
-hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+/* Takes an entry out of the table; NULL if there is none. */
+static struct hed_remote_mapping *
+take_mapping(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
 {
     if (kind == HED_MAP_PHYSICAL)
         key *= 65536;
@@ -59,8 +60,42 @@ hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t
     if (m)
         *link = m->next;
     hed_unlock(&r->memory->lock);
+    return m;
+}
+
+bool
+hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+{
+    struct hed_remote_mapping *m = take_mapping(r, kind, key);
+
     free(m);
     return m != NULL;
+}
+
+bool
+hed_remote_mapping_remove_offered(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+{
+    struct hed_remote_mapping *m = take_mapping(r, kind, key);
+    const bool offered = m && m->offered;
+
+    free(m);
+    return offered;
+}
+
+void
+hed_remote_mapping_offered(struct hed_remote *r, enum hed_map_kind kind, uint64_t key)
+{
+    if (kind == HED_MAP_PHYSICAL)
+        key *= 65536;
+    hed_lock(&r->memory->lock);
+
+    struct hed_remote_mapping *m = r->memory->mappings[mapping_bucket(kind, key)];
+
+    while (m && (m->kind != kind || mapping_key(m) != key))
+        m = m->next;
+    if (m)
+        m->offered = true;
+    hed_unlock(&r->memory->lock);
 }
 
 static const struct hed_remote_mapping *

@@ -14,13 +14,15 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
 
 struct remote_physical {
     struct hed_physical_memory pub; /* must come first */
     uint64_t name;
-    int device; /* -1 for the host */
+    int device;  /* -1 for the host */
+    bool opened; /* it is another program's, and in no lease (share.c) */
 };
 
 int
@@ -212,6 +214,21 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
     return err ? err : hed_remote_mapping_add(r, &what);
 }
 
+/* The message goes first: any use of the returned lease comes behind it. If other programs can have
+ * the memory, the worker says how much of it they keep. */
+static void
+unmap_leased(struct hed_remote *r, const struct hed_map *what, int device, bool offered)
+{
+    uint64_t taken = 0;
+
+    if (send_map(r, HED_MSG_UNMAP, what, offered, offered ? &taken : NULL) != 0)
+        return;
+    taken = hed_min(taken, what->size); /* the worker is not trusted */
+    if (taken)
+        hed_remote_lease_taken(r, device, taken);
+    hed_remote_lease_return(r, device, what->size - taken);
+}
+
 void
 hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
 {
@@ -235,14 +252,48 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
     }
     what.device = r->devices[device].ordinal;
     hed_lock(&r->unmap_lock);
-    (void)hed_remote_mapping_remove(r, HED_MAP_DEVICE, at);
+
+    const bool offered = hed_remote_mapping_remove_offered(r, HED_MAP_DEVICE, at);
+
     hed_unlock(&r->unmap_lock);
-    /* The message goes first: any use of the returned lease comes behind it. */
-    if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0)
-        hed_remote_lease_return(r, device, size);
+    unmap_leased(r, &what, device, offered);
 }
 
 /* ---- physical memory that the program creates ------------------------------------------------ */
+
+uint64_t
+hed_remote_physical_number(struct hed_remote *r)
+{
+    /* Relaxed: the names only have to differ. */
+    return 1 + atomic_fetch_add_explicit(&r->memory->names, 1, memory_order_relaxed);
+}
+
+int
+hed_remote_physical_adopt(struct hed_remote *r, uint64_t name, int device, uint64_t size,
+                          struct hed_physical_memory **out)
+{
+    struct remote_physical *p = malloc(sizeof *p);
+    const struct hed_map what = {.kind = HED_MAP_PHYSICAL, .size = size, .physical = name};
+
+    if (!p || size == 0 || size % r->map_unit) {
+        (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
+        free(p);
+        return HED_ENOMEM;
+    }
+    *p = (struct remote_physical){.pub.size = size, .name = name, .device = device, .opened = true};
+    /* Relaxed: a program that is held has no call under way. */
+    atomic_fetch_add_explicit(&r->memory->opened, 1, memory_order_relaxed);
+    atomic_store_explicit(&r->memory->shared, true, memory_order_relaxed);
+    *out = &p->pub;
+    return 0;
+}
+
+bool
+hed_remote_has_shared(void *m)
+{
+    /* Relaxed: as where it is written. */
+    return atomic_load_explicit(&hed_remote_of(m)->memory->shared, memory_order_relaxed);
+}
 
 int
 hed_remote_physical_create(void *machine, int device, uint64_t size,
@@ -254,10 +305,7 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
     if (!p)
         return HED_ENOMEM;
     *p = (struct remote_physical){
-        /* Relaxed: the names only have to differ. */
-        .name = 1 + atomic_fetch_add_explicit(&r->memory->names, 1, memory_order_relaxed),
-        .pub.size = size,
-        .device = device};
+        .name = hed_remote_physical_number(r), .pub.size = size, .device = device};
 
     int err = device < 0 || hed_remote_lease_take(r, device, size) ? 0 : hed_remote_lease_none(r);
 
@@ -291,9 +339,14 @@ hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
                                  .size = p->pub.size,
                                  .physical = p->name};
 
-    (void)hed_remote_mapping_remove(r, HED_MAP_PHYSICAL, p->name);
-    if (send_map(r, HED_MSG_UNMAP, &what, false, NULL) == 0 && p->device >= 0)
-        hed_remote_lease_return(r, p->device, p->pub.size);
+    const bool offered = hed_remote_mapping_remove_offered(r, HED_MAP_PHYSICAL, p->name);
+
+    if (p->device >= 0 && !p->opened)
+        unmap_leased(r, &what, p->device, offered);
+    else
+        (void)send_map(r, HED_MSG_UNMAP, &what, false, NULL);
+    if (p->opened) /* relaxed: as where it is counted */
+        atomic_fetch_sub_explicit(&r->memory->opened, 1, memory_order_relaxed);
     free(p);
 }
 

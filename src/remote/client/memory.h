@@ -15,6 +15,7 @@ struct hed_remote_mapping {
     uint64_t serial;   /* no other mapping has had it; a twin's is that of the program's */
     unsigned access;   /* of HED_MAP_VIEW, if it has been set */
     bool has_access;
+    bool offered; /* other programs may have it: share.c */
 };
 
 #define HED_MAPPING_BUCKETS 4096u
@@ -34,8 +35,10 @@ struct hed_remote_memory {
     struct hed_lock alike; /* rank HED_RANK_MIRRORS; held while a range is made equal: mirror.c */
     /* Bytes of each device that the worker has granted and not got back. */
     _Atomic uint64_t granted[HED_PROFILE_DEVICES_MAX];
-    _Atomic uint64_t names; /* names of physical memory; the last one given */
-    uint64_t serials;       /* of mappings; the last one given */
+    _Atomic uint64_t names;  /* names of physical memory; the last one given */
+    uint64_t serials;        /* of mappings; the last one given */
+    _Atomic uint32_t opened; /* memory of other programs */
+    _Atomic bool shared;     /* there has been some, or they have had ours */
 };
 
 /* A piece of a copy to memory of this process whose bytes have yet to arrive: deferred.c. */
@@ -76,6 +79,9 @@ hed_remote_host_base(const struct hed_remote *r)
  * in a range. each calls fn for all of a kind, without a lock, and stops when it fails. */
 int hed_remote_mapping_add(struct hed_remote *r, const struct hed_remote_mapping *what);
 bool hed_remote_mapping_remove(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
+/* Notes that other programs may open it. remove_offered removes it, and says whether they may. */
+void hed_remote_mapping_offered(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
+bool hed_remote_mapping_remove_offered(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
 bool hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key,
                             uint64_t size);
 /* Has a twin the same pinned memory? */
@@ -98,6 +104,8 @@ int hed_remote_heap_enter(struct hed_remote *r);
 bool hed_remote_lease_take(struct hed_remote *r, int device, uint64_t size);
 int hed_remote_lease_none(const struct hed_remote *r);
 void hed_remote_lease_return(struct hed_remote *r, int device, uint64_t size);
+/* Other programs still have memory that was the lease's; it is not any more. */
+void hed_remote_lease_taken(struct hed_remote *r, int device, uint64_t size);
 /* Gives back what the program has not used since the last look: others may need it. */
 struct hed_remote_rest {
     uint64_t granted, unused; /* bytes of a device at the last look */

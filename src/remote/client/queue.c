@@ -88,11 +88,46 @@ put_record(void *m, struct hed_stream *s, struct hed_work *w)
     return r;
 }
 
+/* An event that other programs have. The worker answers, because they may be told next that it has
+ * been recorded, or that it may be recorded again. */
+static CUresult
+put_shared(void *m, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_event *e = w->event.event;
+    const bool record = w->kind == HED_WORK_EVENT_RECORD;
+    struct hed_stream *before = NULL;
+    const CUresult r =
+        is_stream_over(s) ? CUDA_ERROR_INVALID_HANDLE : hed_remote_put_shared(m, s, e, record);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    w->number = hed_remote_sent(s, false);
+    if (!record)
+        return CUDA_SUCCESS;
+    hed_lock(&e->lock);
+    before = e->point.stream;
+    hed_object_ref(&s->object);
+    e->point = (struct hed_point){s, w->number};
+    e->records++;
+    e->recorded = true;
+    hed_unlock(&e->lock);
+    if (before)
+        hed_stream_put(before);
+    return CUDA_SUCCESS;
+}
+
+static bool
+is_of_shared_event(const struct hed_work *w)
+{
+    return (w->kind == HED_WORK_EVENT_RECORD || w->kind == HED_WORK_EVENT_WAIT) &&
+           w->event.event->flags & CU_EVENT_INTERPROCESS;
+}
+
 /* Is it a wait for an event that has been reached already? */
 static bool
 is_needless(const struct hed_work *w)
 {
-    bool all = w->kind == HED_WORK_EVENT_WAIT;
+    bool all = w->kind == HED_WORK_EVENT_WAIT && !is_of_shared_event(w);
 
     for (unsigned i = 0; i < w->after.count && all; i++)
         all = hed_remote_is_known_done(w->after.at[i].stream, w->after.at[i].number, false);
@@ -125,7 +160,10 @@ hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
         hed_work_free(w);
         return r;
     }
-    r = w->kind == HED_WORK_EVENT_RECORD ? put_record(m, s, w) : put_work(m, s, w);
+    if (is_of_shared_event(w))
+        r = put_shared(m, s, w);
+    else
+        r = w->kind == HED_WORK_EVENT_RECORD ? put_record(m, s, w) : put_work(m, s, w);
 
     const uint64_t number = w->number;
 
@@ -380,9 +418,12 @@ hed_remote_event_query(void *m, struct hed_event *e)
     const struct hed_point p = hed_event_point(e);
     CUresult r = CUDA_SUCCESS;
 
+    if (e->flags & CU_EVENT_INTERPROCESS)
+        r = sticky_or(e->ctx, hed_remote_ask_shared(m, e));
     if (!p.stream)
-        return CUDA_SUCCESS;
-    if (!hed_remote_is_known_done(p.stream, p.number, false)) {
+        return r;
+    if (!(e->flags & CU_EVENT_INTERPROCESS) &&
+        !hed_remote_is_known_done(p.stream, p.number, false)) {
         r = hed_remote_ask_event(m, e);
         if (r == CUDA_SUCCESS)
             r = hed_context_error(e->ctx);
@@ -397,9 +438,12 @@ hed_remote_event_wait(void *m, struct hed_event *e)
     const struct hed_point p = hed_event_point(e);
     CUresult r = CUDA_SUCCESS;
 
+    if (e->flags & CU_EVENT_INTERPROCESS)
+        r = hed_remote_await_shared(m, e);
     if (!p.stream)
-        return CUDA_SUCCESS;
-    if (!hed_remote_is_known_done(p.stream, p.number, true)) {
+        return sticky_or(e->ctx, r);
+    if (!(e->flags & CU_EVENT_INTERPROCESS) &&
+        !hed_remote_is_known_done(p.stream, p.number, true)) {
         r = hed_remote_await_event(m, e);
         if (r == CUDA_SUCCESS && hed_remote_is_last(e, p))
             hed_remote_answered(p.stream, p.number);

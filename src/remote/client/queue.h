@@ -114,6 +114,13 @@ hed_remote_settle(void *m, struct hed_stream *s)
         hed_remote_settle_now(m, s);
 }
 
+/* Has the program asked for an event that other programs can have? */
+static inline bool
+hed_remote_event_is_shared(const struct hed_event *e)
+{
+    return e->flags & CU_EVENT_INTERPROCESS;
+}
+
 /* ---- route.c: copies ------------------------------------------------------------------------- */
 
 CUresult hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
@@ -166,6 +173,13 @@ CUresult hed_remote_await_event(void *m, struct hed_event *e);
 /* SUCCESS, NOT_READY, or the failure. They may set s->done. */
 CUresult hed_remote_ask_stream(void *m, struct hed_stream *s);
 CUresult hed_remote_ask_event(void *m, struct hed_event *e);
+/* The same for events that other programs have (share.c); put_shared records one on a stream, or
+ * makes the stream wait for it. s->lock is not held. */
+CUresult hed_remote_await_shared(void *m, struct hed_event *e);
+CUresult hed_remote_ask_shared(void *m, struct hed_event *e);
+CUresult hed_remote_put_shared(void *m, struct hed_stream *s, struct hed_event *e, bool record);
+/* Has the program ever shared memory with another? */
+bool hed_remote_has_shared(void *m);
 /* Takes note of the stream's progress without waiting; asks the worker only now and then. */
 void hed_remote_look_at_stream(void *m, struct hed_stream *s);
 

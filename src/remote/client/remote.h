@@ -52,8 +52,9 @@ struct hed_remote_moving;
 #define HED_SLOTS_MAX 8192
 
 /* What this client can do, whatever the program's limits are. A mover can do more. */
-#define HED_REMOTE_CAN \
-    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE | HED_CAN_REFUSALS)
+#define HED_REMOTE_CAN                                                                      \
+    (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT | HED_CAN_BASE | HED_CAN_REFUSALS | \
+     HED_CAN_SHARE)
 
 /* A thread's connection to the worker. */
 struct hed_remote_channel {
@@ -335,6 +336,10 @@ void hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s);
 bool hed_remote_is_late_locked(struct hed_stream *s);
 
 void hed_remote_event_made(void *m, struct hed_event *e); /* event.c */
+/* Sends a HED_MSG_SHARE; with `answer`, waits for it. */
+CUresult hed_remote_send_share(struct hed_remote *r, uint64_t context, uint64_t stream,
+                               const struct hed_share_body *what, bool waits,
+                               struct hed_share_answer *answer);
 /* Makes sure that the worker has the event. Called before a message that names it. */
 void hed_remote_need_event(struct hed_remote *r, struct hed_event *e);
 void hed_remote_event_gone(void *m, struct hed_event *e);
@@ -376,6 +381,10 @@ int hed_remote_physical_create(void *m, int device, uint64_t size,
                                struct hed_physical_memory **out);
 void hed_remote_physical_free(void *m, struct hed_physical_memory *p);
 uint64_t hed_remote_physical_name(const struct hed_physical_memory *p); /* on the wire */
+/* A new name; and memory of another program, which the worker has under this name. */
+uint64_t hed_remote_physical_number(struct hed_remote *r);
+int hed_remote_physical_adopt(struct hed_remote *r, uint64_t name, int device, uint64_t size,
+                              struct hed_physical_memory **out);
 int hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                             uint64_t size);
 void hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
@@ -424,6 +433,14 @@ CUresult hed_remote_function_load(void *m, struct hed_function *f, const uint32_
 
 /* graph.c */
 CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+
+/* share.c: memory and events of other programs */
+extern const struct hed_machine_keys hed_remote_keys;
+int hed_remote_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner,
+                               int *fd);
+int hed_remote_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out);
+/* Has the program memory or events of others, or they of it? For who holds the program. */
+bool hed_remote_is_sharing(struct hed_remote *r);
 
 /* rest.c */
 CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);

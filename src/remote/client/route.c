@@ -54,8 +54,12 @@ hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool wa
         r = hed_stream_synchronize(s);
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_remote_copy_host(m, s, c, false, waits && !c->from.pageable);
-    if (r == CUDA_SUCCESS && waits && c->from.pageable)
+
+    /* Another program may be told of the bytes next. */
+    const bool wait = waits && (!c->from.pageable || hed_remote_has_shared(m));
+
+    r = hed_remote_copy_host(m, s, c, false, wait);
+    if (r == CUDA_SUCCESS && waits && !wait)
         hed_remote_copied(s);
     return r;
 }

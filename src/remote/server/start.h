@@ -43,6 +43,7 @@ struct hed_worker_start {
     bool warm;         /* begin as a spare does: addresses are then the same in all workers */
     bool group;        /* other workers of this client, other users, share these folders */
     int desk;          /* socket for leases of device memory; 0: all is granted */
+    bool offers;       /* it may share memory and events with other workers of its owner */
     int notice;        /* remote/server/notice.h; 0: there is none */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */
     const char *peer;                 /* the client in the log: its address, or "local" */
@@ -80,6 +81,7 @@ struct hed_worker_client {
     struct hed_hello hello;
     char peer[64];
     uint32_t client_pid, client_uid;
+    bool offers;
 };
 
 /* Starts the backend, retains the primary context of the first device, says in its status that it

@@ -322,9 +322,10 @@ collect_fds(struct msghdr *m, int *fds, int most)
     return n;
 }
 
-/* Takes what is there now. Returns 0, HED_ETIME if there is nothing, HED_EIO or HED_EFORMAT. */
+/* Takes a message with `least` to `count` descriptors; *n is how many. Returns 0, HED_ETIME if
+ * there is nothing, HED_EIO or HED_EFORMAT. */
 static int
-take_fds(int socket, int *fds, int count, void *p, size_t size)
+take_some_fds(int socket, int *fds, int least, int count, int *n, void *p, size_t size, int flags)
 {
     union fds_room room;
     int kept[HED_CONN_FDS];
@@ -336,20 +337,28 @@ take_fds(int socket, int *fds, int count, void *p, size_t size)
     ssize_t got;
 
     do
-        got = hed_socket_recvmsg(socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        got = hed_socket_recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
     if (got <= 0)
         return got < 0 && errno == EAGAIN ? HED_ETIME : HED_EIO;
-
-    const int n = collect_fds(&m, kept, count);
-
-    if (n == count && got == (ssize_t)size && !(m.msg_flags & (MSG_CTRUNC | MSG_TRUNC))) {
-        memcpy(fds, kept, (size_t)count * sizeof *fds);
+    *n = collect_fds(&m, kept, count);
+    if (*n >= least && *n <= count && got == (ssize_t)size &&
+        !(m.msg_flags & (MSG_CTRUNC | MSG_TRUNC))) {
+        memcpy(fds, kept, (size_t)*n * sizeof *fds);
         return 0;
     }
-    for (int i = 0; i < n && i < count; i++)
+    for (int i = 0; i < *n && i < count; i++)
         close(kept[i]);
     return HED_EFORMAT;
+}
+
+/* The same, of what is there now, with exactly `count`. */
+static int
+take_fds(int socket, int *fds, int count, void *p, size_t size)
+{
+    int n;
+
+    return take_some_fds(socket, fds, count, count, &n, p, size, MSG_DONTWAIT);
 }
 
 int
@@ -380,6 +389,17 @@ hed_fd_take(int socket, int *fds, int count, void *p, size_t n)
 {
     return count < 1 || count > HED_CONN_FDS || n == 0 ? HED_EINVAL
                                                        : take_fds(socket, fds, count, p, n);
+}
+
+int
+hed_fd_take_maybe(int socket, int *fd, void *p, size_t n, bool wait)
+{
+    int count = 0;
+    const int err = take_some_fds(socket, fd, 0, 1, &count, p, n, wait ? 0 : MSG_DONTWAIT);
+
+    if (err || count == 0)
+        *fd = -1;
+    return err;
 }
 
 /* ---- the connection itself ------------------------------------------------------------------- */

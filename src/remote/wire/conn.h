@@ -133,6 +133,8 @@ int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
  * HED_EFORMAT if something else arrived, whose descriptors were closed. */
 int hed_fd_send(int socket, const int *fds, int count, const void *p, size_t n);
 int hed_fd_take(int socket, int *fds, int count, void *p, size_t n);
+/* Takes a message with one descriptor or none, which is -1; with `wait`, when it comes. */
+int hed_fd_take_maybe(int socket, int *fd, void *p, size_t n, bool wait);
 
 /* The user and process at the other end of a bare unix socket. */
 int hed_fd_peer(int socket, uid_t *uid, gid_t *gid, pid_t *pid);

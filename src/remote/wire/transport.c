@@ -9,7 +9,7 @@
 #include "remote/wire/channel/ops.h"
 #include "remote/wire/link/link.h"
 
-#define EVERYWHERE (HED_CAN_PARK | HED_CAN_BASE | HED_CAN_REFUSALS)
+#define EVERYWHERE (HED_CAN_PARK | HED_CAN_BASE | HED_CAN_REFUSALS | HED_CAN_SHARE)
 #define IN_MEMORY (EVERYWHERE | HED_CAN_SLOTS | HED_CAN_SHARED_HEAP | HED_CAN_BEAT)
 
 /* A transport is one line here. */

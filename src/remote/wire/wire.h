@@ -23,7 +23,7 @@
 #include "base/copy.h"
 
 #define HED_WIRE_MAJOR 2 /* changes when old and new versions cannot talk to each other */
-#define HED_WIRE_MINOR 3 /* changes when something is added that the other side may lack */
+#define HED_WIRE_MINOR 4 /* changes when something is added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, including its head, without bulk */
@@ -77,6 +77,9 @@ enum hed_msg_kind {
 
     /* From the worker, before an answer, since 2.3. */
     HED_MSG_REFUSED, /* what a kernel was refused while it ran: a line for people, without an end */
+
+    /* From the client, since 2.4. */
+    HED_MSG_SHARE, /* memory and events between clients of one server: struct hed_share_body */
     HED_MSG_KINDS
 };
 
@@ -186,6 +189,8 @@ enum hed_capabilities {
     HED_LOOKS_FOR_ROOM = 128,
     /* Since 2.3. */
     HED_CAN_REFUSALS = 256, /* HED_MSG_REFUSED */
+    /* Since 2.4. */
+    HED_CAN_SHARE = 512, /* HED_MSG_SHARE */
 };
 
 #define HED_WELCOME_TEXT 256
@@ -357,6 +362,53 @@ struct hed_map { /* HED_MSG_MAP, HED_MSG_UNMAP */
     uint32_t reserved;
 };
 
+/* ---- between clients ------------------------------------------------------------------------- */
+
+/* HED_MSG_SHARE with HED_CAN_SHARE: other clients of this server that belong to the same user, or
+ * have the same certificate or the token, can use memory and events of this one (CUDA IPC). They
+ * open them by a key, 16 random bytes that the server makes. The client passes the key on however
+ * it likes.
+ *
+ * What was offered can be opened until it is unmapped, released or destroyed, or until its client
+ * ends. Those who have opened memory keep it. An UNMAP of memory that was offered may ask for an
+ * answer: 64 bits follow it, how many bytes of the lease others have now.
+ *
+ * All are answered by struct hed_share_answer but HED_SHARE_EVENT_MADE and _GONE, which are not
+ * answered. The result of an _OPEN is INVALID_CONTEXT for what is the client's own, and
+ * INVALID_HANDLE for a key that opens nothing. */
+#define HED_SHARE_KEY 16   /* bytes */
+#define HED_SHARE_OWNER 32 /* bytes that the offering client adds, for those who open it */
+#define HED_SHARE_EVENTS_MAX 4096u
+enum hed_share_op {
+    HED_SHARE_OFFER = 1,  /* a block (`at`, `size`) or, if `name` is not 0, physical memory: key */
+    HED_SHARE_OPEN,       /* the memory of a key becomes the client's physical memory `name` */
+    HED_SHARE_EVENT_MADE, /* `name` is an event that can be offered */
+    HED_SHARE_EVENT_OFFER,
+    HED_SHARE_EVENT_OPEN, /* the event of a key becomes `name` */
+    HED_SHARE_EVENT_GONE,
+    HED_SHARE_EVENT_RECORD, /* on the stream in the head, like the next */
+    HED_SHARE_EVENT_WAIT,   /* for the last record of any client */
+    HED_SHARE_EVENT_QUERY,  /* SUCCESS, NOT_READY */
+    HED_SHARE_EVENT_SYNC,   /* answered when the last record has been reached */
+};
+struct hed_share_body {
+    struct hed_msg head;
+    uint32_t op; /* enum hed_share_op */
+    uint32_t reserved;
+    uint64_t at, size;
+    uint64_t name; /* of physical memory, or of an event: the client's */
+    uint8_t key[HED_SHARE_KEY];
+    uint8_t owner[HED_SHARE_OWNER];
+};
+struct hed_share_answer {
+    struct hed_answer head;
+    uint64_t size;  /* of HED_SHARE_OPEN: bytes */
+    int32_t device; /* of HED_SHARE_OPEN: ordinal; -1 for the host */
+    uint32_t reserved;
+    uint8_t key[HED_SHARE_KEY];     /* of an _OFFER */
+    uint8_t owner[HED_SHARE_OWNER]; /* of HED_SHARE_OPEN */
+};
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 struct hed_launch_body {
@@ -484,5 +536,7 @@ struct hed_run {         /* worker to client, on the callback channel; answered 
 
 _Static_assert(sizeof(struct hed_msg) == 64, "the head is one cache line");
 _Static_assert(sizeof(struct hed_preface) == 32, "the preface has no padding");
+_Static_assert(sizeof(struct hed_share_body) == 144, "a share has no padding");
+_Static_assert(sizeof(struct hed_share_answer) == 144, "its answer has none either");
 _Static_assert(sizeof(struct hed_order) == 336, "an order has no padding");
 _Static_assert(sizeof(struct hed_order_report) == 688, "a report has no padding");

@@ -15,6 +15,7 @@ exchange(uint32_t own, uint32_t others)
     CUdeviceptr behind = words_of(own + 200);
     CUdeviceptr start;
     size_t size;
+    uint32_t first;
     CUipcMemHandle_v1 handle;
 
     /* An address inside it stands for the allocation. */
@@ -32,8 +33,15 @@ exchange(uint32_t own, uint32_t others)
     CHECK_IS(CU(cuIpcCloseMemHandle)(p), CUDA_ERROR_INVALID_VALUE);
     meet();
     OK(CU(cuMemsetD32_v2)(theirs, own + 1, WORDS));
+    OK(CU(cuCtxSynchronize)());
     meet();
     all_are(p, others + 1);
+    meet();
+    OK(CU(cuMemcpyHtoD_v2)(theirs, &own, sizeof own));
+    meet();
+    OK(CU(cuMemcpyDtoH_v2)(&first, p, sizeof first));
+    CHECK_IS(first, others);
+    OK(CU(cuMemsetD32_v2)(p, others + 1, 1));
     all_are(before, own + 100);
     all_are(behind, own + 200);
     meet();
@@ -309,6 +317,7 @@ pools_are_shared(void)
         }
         OK(CU(cuMemAlloc_v2)(&none, 4));
         CHECK_IS(CU(cuMemPoolExportPointer)(&data[0], none), CUDA_ERROR_INVALID_VALUE);
+        OK(CU(cuCtxSynchronize)());
         tell(data, sizeof data);
         meet();
         for (int i = 0; i < 2; i++) {

@@ -116,6 +116,7 @@ words_of(uint32_t value)
 
     OK(CU(cuMemAlloc_v2)(&p, WORDS * sizeof(uint32_t)));
     OK(CU(cuMemsetD32_v2)(p, value, WORDS));
+    OK(CU(cuCtxSynchronize)()); /* another process does not wait for this one's streams */
     return p;
 }
 

@@ -156,10 +156,106 @@ other_users_are_refused(void)
     return child ? end_of(child) : 0;
 }
 
+/* A client that the server cannot tell from others: all of it is refused, and asked about, as not
+ * supported. */
+static int
+strangers_are_told(void)
+{
+    CUmemPoolProps_v1 props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUipcMemHandle_v1 handle = {{0}};
+    CUmemoryPool pool;
+    CUdeviceptr p;
+    CUevent e;
+    int can = 1;
+
+    begin();
+    p = words_of(1);
+    CHECK_IS(CU(cuIpcGetMemHandle)(&handle, p), CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_IS(CU(cuIpcOpenMemHandle_v2)(&p, handle, LAZY), CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_IS(CU(cuEventCreate)(&e, INTERPROCESS), CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_IS(CU(cuMemPoolCreate)(&pool, &props), CUDA_ERROR_NOT_SUPPORTED);
+    OK(CU(cuDeviceGetAttribute)(&can, CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 0));
+    CHECK_IS(can, 0);
+    OK(CU(cuDeviceGetAttribute)(
+        &can, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0));
+    CHECK_IS(can, 0);
+    return 0;
+}
+
+/* ---- saving a program that shares ------------------------------------------------------------ */
+
+/* Asks this program for something, as `heddle snap` does; HED_ASK names the program that asks. */
+static void
+ask_self(const char *request, char *answer, size_t size)
+{
+    char line[512];
+
+    (void)snprintf(line, sizeof line, "%s %d %s 2>&1", getenv("HED_ASK"), (int)getpid(), request);
+
+    FILE *f = popen(line, "r");
+
+    CHECK(f, "%s", line);
+    answer[fread(answer, 1, size - 1, f)] = '\0';
+    (void)pclose(f);
+}
+
+static void
+is_paused(bool can)
+{
+    char answer[1000];
+
+    ask_self("pause", answer, sizeof answer);
+    CHECK((strstr(answer, "CUDA IPC") == NULL) == can, "pause: %s", answer);
+    if (can) {
+        CHECK(strstr(answer, "error") == NULL, "pause: %s", answer);
+        ask_self("resume", answer, sizeof answer);
+        CHECK(strstr(answer, "error") == NULL, "resume: %s", answer);
+    }
+}
+
+/* It is refused, with the reason, for as long as it shares anything. */
+static int
+who_shares_is_not_saved(void)
+{
+    const pid_t child = two();
+    CUipcMemHandle_v1 handle;
+    CUdeviceptr p;
+    CUevent e;
+
+    begin();
+    if (!child) {
+        p = words_of(1);
+        tell_memory(p);
+        meet();
+        OK(CU(cuMemFree_v2)(p));
+        return 0;
+    }
+    is_paused(true);
+    p = words_of(2);
+    OK(CU(cuIpcGetMemHandle)(&handle, p));
+    is_paused(false);
+    OK(CU(cuMemFree_v2)(p));
+    is_paused(true);
+    p = open_heard();
+    is_paused(false);
+    OK(CU(cuIpcCloseMemHandle)(p));
+    is_paused(true);
+    OK(CU(cuEventCreate)(&e, INTERPROCESS));
+    is_paused(false);
+    OK(CU(cuEventDestroy_v2)(e));
+    is_paused(true);
+    meet();
+    return end_of(child);
+}
+
 static const struct process_case cases[] = {
     {"an_exporter_is_killed", an_exporter_is_killed},
     {"hostile_names_are_refused", hostile_names_are_refused},
     {"other_users_are_refused", other_users_are_refused},
+    {"strangers_are_told", strangers_are_told},
+    {"who_shares_is_not_saved", who_shares_is_not_saved},
 };
 
 int

@@ -42,6 +42,58 @@ hed_remote_ask_event(void *m, struct hed_event *e)
     return peer->event_query(m, e);
 }
 
+/* No test here shares anything with other programs: tests/e2e does. */
+CUresult
+hed_remote_await_shared(void *m, struct hed_event *e)
+{
+    (void)m, (void)e;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_ask_shared(void *m, struct hed_event *e)
+{
+    (void)m, (void)e;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_put_shared(void *m, struct hed_stream *s, struct hed_event *e, bool record)
+{
+    (void)m, (void)s, (void)e, (void)record;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+bool
+hed_remote_has_shared(void *m)
+{
+    (void)m;
+    return false;
+}
+
+static bool
+is_never_possible(void *m)
+{
+    (void)m;
+    return false;
+}
+
+const struct hed_machine_keys hed_remote_keys = {.possible = is_never_possible};
+
+int
+hed_remote_physical_export(void *m, struct hed_physical_memory *p, const uint8_t *owner, int *fd)
+{
+    (void)m, (void)p, (void)owner, (void)fd;
+    return HED_ENOTSUP;
+}
+
+int
+hed_remote_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out)
+{
+    (void)m, (void)fd, (void)owner, (void)out;
+    return HED_ENOTSUP;
+}
+
 void
 hed_remote_look_at_stream(void *m, struct hed_stream *s)
 {

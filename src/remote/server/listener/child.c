@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "remote/server/handed.h"
 #include "remote/server/listener/listener.h"
+#include "remote/server/listener/offers.h"
 #include "remote/server/start.h"
 #include "remote/server/status.h"
 #include "remote/wire/link/link.h"
@@ -166,6 +167,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     if (p)
         add_client(&start, p, c, state);
     start.warm = p && hed_spare_fits(s, p);
+    start.offers = p && hed_offers_may(p);
     /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != (first ? 0 : listener))
         _exit(1);
@@ -295,6 +297,7 @@ hed_child_meet(struct hed_server *s, const struct hed_peer *p, struct hed_child 
     c->started_ns = hed_now_ns();
     c->started_wall_ns = hed_wall_ns();
     (void)hed_str_copy(c->peer, sizeof c->peer, p->name);
+    hed_confine_owner(p, c->client, sizeof c->client);
 }
 
 /* A worker of its own for this client. */
@@ -428,6 +431,7 @@ reap_child(struct hed_server *s, struct hed_child *c, int how)
         hed_warn(SERVER, "worker %d took more memory than its control group allows", (int)c->pid);
     (void)close(c->control);
     hed_desk_close(s, c);
+    hed_offers_forget(s, c);
     hed_ledger_clear(&s->ledger, place);
     hed_guest_forget(c->guest, place);
     hed_status_free(c->status);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "remote/server/desk.h"
 #include "remote/server/listener/listener.h"
+#include "remote/server/listener/offers.h"
 #include "remote/server/start.h"
 
 #define ASKS_MAX 16 /* of one worker in one round, so that others have their turn */
@@ -28,6 +29,7 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
 {
     const uint64_t limit =
         ask->device == HED_DESK_HOST ? s->options->host_memory : s->options->memory;
+    struct hed_child *c = &s->children[worker];
 
     switch (ask->kind) {
     case HED_DESK_TAKE:
@@ -40,13 +42,35 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
     case HED_DESK_OTHERS:
         return hed_ledger_others(&s->ledger, worker, ask->device);
     case HED_DESK_PIECE_TAKE:
-        return hed_guest_take_piece(s->children[worker].guest, worker, ask->bytes);
+        return hed_guest_take_piece(c->guest, worker, ask->bytes);
     case HED_DESK_PIECE_GIVE:
-        hed_guest_give_piece(s->children[worker].guest, worker, ask->offset, ask->bytes);
+        hed_guest_give_piece(c->guest, worker, ask->offset, ask->bytes);
+        return 0;
+    case HED_DESK_WITHDRAW:
+        return hed_offer_withdraw(s, c, ask->key);
+    case HED_DESK_CLOSE:
+        hed_offer_close(s, c, ask->key);
         return 0;
     default:
         return 0;
     }
+}
+
+/* `fd` came along, or is -1; *out goes along, unless it is -1, and stays ours. */
+static void
+answer_any(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask, int fd,
+           struct hed_desk_answer *answer, int *out)
+{
+    if (ask->kind == HED_DESK_OFFER) {
+        answer->error = hed_offer_make(s, c, ask, fd, answer);
+        return;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (ask->kind == HED_DESK_OPEN)
+        answer->error = hed_offer_open(s, c, ask, answer, out);
+    else
+        answer->bytes = answer_ask(s, (uint32_t)(c - s->children), ask);
 }
 
 void
@@ -61,10 +85,12 @@ hed_desk_close(struct hed_server *s, struct hed_child *c)
 
 /* An honest worker reads its answer before it asks again, so there is room for this one. */
 static bool
-send_answer(int desk, const struct hed_desk_answer *answer)
+send_answer(int desk, const struct hed_desk_answer *answer, int fd)
 {
     ssize_t n;
 
+    if (fd >= 0)
+        return hed_fd_send(desk, &fd, 1, answer, sizeof *answer) == 0;
     do
         n = send(desk, answer, sizeof *answer, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
@@ -75,17 +101,16 @@ void
 hed_desk_ready(struct hed_server *s, struct hed_child *c)
 {
     for (int i = 0; i < ASKS_MAX && c->desk >= 0; i++) {
-        struct hed_desk_ask ask;
-        const ssize_t n = recv(c->desk, &ask, sizeof ask, MSG_DONTWAIT);
-
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-
         struct hed_desk_answer answer = {0};
+        struct hed_desk_ask ask;
+        int came, goes = -1;
+        const int err = hed_fd_take_maybe(c->desk, &came, &ask, sizeof ask, false);
 
-        if (n == (ssize_t)sizeof ask) {
-            answer.bytes = answer_ask(s, (uint32_t)(c - s->children), &ask);
-            if (send_answer(c->desk, &answer))
+        if (err == HED_ETIME)
+            return;
+        if (!err) {
+            answer_any(s, c, &ask, came, &answer, &goes);
+            if (send_answer(c->desk, &answer, goes))
                 continue;
         }
         hed_desk_close(s, c);

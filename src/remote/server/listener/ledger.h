@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "remote/server/desk.h"
@@ -26,7 +27,10 @@ struct hed_ledger {
     uint64_t
         kept[HED_DESK_PLACES]; /* bytes of those that are not leased: spare workers take them */
     uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_PLACES];
-    struct hed_notice *notice; /* NULL: nobody is told of changes */
+    /* Memory of other workers that a worker has opened: it counts for its own limit. */
+    uint64_t opened[HED_LEDGER_WORKERS][HED_DESK_PLACES];
+    uint64_t orphaned[HED_DESK_PLACES]; /* bytes that nobody has leased, but somebody has opened */
+    struct hed_notice *notice;          /* NULL: nobody is told of changes */
 };
 
 /* Leases at least `least` bytes of a device, and up to `want` if that is little compared with what
@@ -46,6 +50,15 @@ uint64_t hed_ledger_obtainable(const struct hed_ledger *l, uint32_t worker, int 
 uint64_t hed_ledger_leased(const struct hed_ledger *l, int device);
 /* What all workers but this one have of a device. */
 uint64_t hed_ledger_others(const struct hed_ledger *l, uint32_t worker, int device);
+
+/* A worker opens memory of another, if its limit allows that; or closes it. */
+bool hed_ledger_open(struct hed_ledger *l, uint32_t worker, int device, uint64_t bytes,
+                     uint64_t limit);
+void hed_ledger_close(struct hed_ledger *l, uint32_t worker, int device, uint64_t bytes);
+/* A worker gives up memory that others have opened: it leaves its lease, and is still taken.
+ * Returns how many bytes that is. bury: the last of the others has closed it. */
+uint64_t hed_ledger_orphan(struct hed_ledger *l, uint32_t worker, int device, uint64_t bytes);
+void hed_ledger_bury(struct hed_ledger *l, int device, uint64_t bytes);
 
 /* What answers depend on has changed otherwise: a total, or a limit. */
 void hed_ledger_changed(struct hed_ledger *l);

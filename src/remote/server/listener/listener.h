@@ -39,6 +39,7 @@
 #include "remote/wire/wire.h"
 
 struct hed_buf;
+struct hed_offer;
 struct hed_why;
 struct hed_worker_status;
 
@@ -267,7 +268,8 @@ struct hed_child { /* a worker */
     struct hed_peer_user user;
     struct hed_origin origin;
     struct hed_conn_who who;
-    char peer[64]; /* address, or "local" */
+    char client[HED_OWNER_NAME]; /* who that is: as hed_confine_owner() says */
+    char peer[64];               /* address, or "local" */
     uint8_t session[16];
     uint64_t started_ns, started_wall_ns;
     struct hed_worker_status *status;
@@ -307,8 +309,9 @@ struct hed_server {
     struct hed_sandbox sandbox;  /* of all workers; no steps: they have none */
     char groups[HED_GROUP_PATH]; /* the folder of workers' control groups; "" for none */
     struct hed_ledger ledger;
-    int notice; /* the descriptor of the ledger's notice; -1 for none */
-    int probe;  /* -1 when it is known what there is to lease */
+    struct hed_offer *offers; /* offers.h; owned */
+    int notice;               /* the descriptor of the ledger's notice; -1 for none */
+    int probe;                /* -1 when it is known what there is to lease */
     struct hed_source probe_source;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count, spare_count; /* those that have a client, and those that have none */

@@ -25,6 +25,7 @@
 #include "base/str.h"
 #include "remote/server/hello.h"
 #include "remote/server/listener/listener.h"
+#include "remote/server/listener/offers.h"
 #include "remote/server/status.h"
 #include "remote/wire/link/link.h"
 
@@ -239,6 +240,7 @@ pass_client(const struct hed_child *c, const struct hed_peer *p)
     (void)hed_str_copy(client.peer, sizeof client.peer, p->name);
     client.client_pid = (uint32_t)p->user.pid;
     client.client_uid = (uint32_t)p->user.uid;
+    client.offers = hed_offers_may(p);
 
     const int err = hed_fd_send(c->control, &p->fd, 1, &client, sizeof client);
 

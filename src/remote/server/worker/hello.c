@@ -309,6 +309,8 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         a.capabilities = w->transport->capabilities & h->capabilities;
         if (!w->start->park_ms)
             a.capabilities &= ~(uint64_t)HED_CAN_PARK;
+        if (!hed_share_is_possible(w))
+            a.capabilities &= ~(uint64_t)HED_CAN_SHARE;
         w->capabilities = a.capabilities;
         hed_worker_refusals_init(w);
         memcpy(a.session, w->start->session, sizeof a.session);

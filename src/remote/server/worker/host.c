@@ -368,22 +368,48 @@ register_words(struct hed_worker *w, const struct hed_words *words)
 }
 
 /* If the context of the registration is gone, the words are registered once more. */
-CUresult
-hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
-                uint64_t number)
+static CUresult
+use_word(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i, uint64_t number,
+         bool waits)
 {
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
 
     for (int round = 0; round < 2 && r != CUDA_SUCCESS; round++) {
         if (!words->at || round > 0)
             words->at = register_words(w, words);
-        if (words->at)
+        if (words->at && waits)
+            r = hed_worker_do(w, cuStreamWaitValue64_v2, .stream = stream,
+                              .addr = words->at + i * sizeof *words->first, .value = number,
+                              .flags = CU_STREAM_WAIT_VALUE_GEQ);
+        else if (words->at)
             r = hed_worker_do(w, cuStreamWriteValue64_v2, .stream = stream,
                               .addr = words->at + i * sizeof *words->first, .value = number);
         if (r != CUDA_ERROR_INVALID_VALUE)
             break;
     }
     return r;
+}
+
+CUresult
+hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
+                uint64_t number)
+{
+    return use_word(w, words, stream, i, number, false);
+}
+
+CUresult
+hed_words_await(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
+                uint64_t number)
+{
+    return use_word(w, words, stream, i, number, true);
+}
+
+void
+hed_words_forget(struct hed_worker *w, struct hed_words *words)
+{
+    if (words->at)
+        (void)hed_worker_do(w, cuMemHostUnregister, .p = (void *)(uintptr_t)words->first);
+    words->at = 0;
 }
 
 int
@@ -434,9 +460,7 @@ slots_leave_window(struct hed_worker *w)
 
     if (!copy)
         hed_worker_exit(w, HED_ENOMEM);
-    if (words->at)
-        (void)hed_worker_do(w, cuMemHostUnregister, .p = (void *)(uintptr_t)words->first);
-    words->at = 0;
+    hed_words_forget(w, words);
     memcpy((void *)copy, (const void *)w->slots, size);
     w->slots = copy;
 }

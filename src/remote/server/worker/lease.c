@@ -26,6 +26,18 @@ ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t
         w, &(struct hed_desk_ask){.kind = kind, .device = device, .bytes = bytes, .least = least});
 }
 
+int
+hed_lease_exchange(struct hed_worker *w, const struct hed_desk_ask *ask, int fd,
+                   struct hed_desk_answer *answer, int *got)
+{
+    hed_lock(&w->desk_lock);
+
+    const int err = hed_desk_exchange(w->start->desk, ask, fd, answer, got);
+
+    hed_unlock(&w->desk_lock);
+    return err;
+}
+
 static bool
 has_desk(const struct hed_worker *w)
 {

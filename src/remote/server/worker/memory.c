@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "remote/server/desk.h"
 
 #define PHYSICALS_MAX (1u << 20)
@@ -110,13 +111,20 @@ static CUresult
 create_backend_memory(struct hed_worker *w, int device, uint64_t size, uint64_t *real)
 {
     CUmemGenericAllocationHandle handle = 0;
-    const CUmemAllocationProp_v1 prop = {
+    CUmemAllocationProp_v1 prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        /* Any of it may be shared with another client later. */
+        .requestedHandleTypes = device >= 0 && w->capabilities & HED_CAN_SHARE
+                                    ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                    : CU_MEM_HANDLE_TYPE_NONE,
         .location = {.type = device < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
                      .id = device < 0 ? 0 : device}};
-    const CUresult r =
-        hed_worker_do(w, cuMemCreate, .handle = &handle, .size = size, .prop = &prop);
+    CUresult r = hed_worker_do(w, cuMemCreate, .handle = &handle, .size = size, .prop = &prop);
 
+    if (r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY && prop.requestedHandleTypes) {
+        prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+        r = hed_worker_do(w, cuMemCreate, .handle = &handle, .size = size, .prop = &prop);
+    }
     *real = handle;
     return r;
 }
@@ -171,6 +179,15 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     return 0;
 }
 
+/* Memory of a device is not the client's any more. Other clients may still have what was offered
+ * (`key`). */
+static void
+return_to_lease(struct hed_worker *w, int device, uint64_t size, const uint8_t *key)
+{
+    w->memory->taken = key ? hed_min(hed_share_withdraw(w, key), size) : 0;
+    w->memory->left[device] += size - w->memory->taken;
+}
+
 static int
 unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
@@ -180,7 +197,7 @@ unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return HED_EFORMAT;
     if (!w->no_memory && !p.missing)
         *r = unmap_backend_memory(w, m->at, m->size);
-    w->memory->left[p.device] += p.size;
+    return_to_lease(w, p.device, p.size, p.offered ? p.key : NULL);
     return 0;
 }
 
@@ -202,8 +219,8 @@ index_of_physical(const struct hed_worker_memory *m, uint64_t name)
     return low;
 }
 
-static struct hed_physical_made *
-find_physical(struct hed_worker_memory *m, uint64_t name)
+struct hed_physical_made *
+hed_physical_by_name(struct hed_worker_memory *m, uint64_t name)
 {
     const size_t i = index_of_physical(m, name);
 
@@ -238,12 +255,27 @@ drop_physical(struct hed_worker *w, struct hed_physical_made *p)
 
     if (p->views || !p->released)
         return;
-    if (p->device >= 0)
-        m->left[p->device] += p->size;
+    if (p->opened)
+        hed_share_close(w, p->key);
+    else if (p->device >= 0)
+        return_to_lease(w, p->device, p->size, p->offered ? p->key : NULL);
     else
         hed_memory_give_host(w, p->size);
     m->made_count--;
     memmove(&m->made[i], &m->made[i + 1], (m->made_count - i) * sizeof *p);
+}
+
+int
+hed_physical_enter(struct hed_worker_memory *m, const struct hed_physical_made *p)
+{
+    const size_t i = index_of_physical(m, p->name);
+
+    if (!hed_table_grow((void **)&m->made, m->made_count, &m->made_room, PHYSICALS_MAX, sizeof *p))
+        return HED_ELIMIT;
+    memmove(&m->made[i + 1], &m->made[i], (m->made_count - i) * sizeof *p);
+    m->made[i] = *p;
+    m->made_count++;
+    return 0;
 }
 
 static int
@@ -251,11 +283,10 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
     struct hed_worker_memory *mem = w->memory;
     struct hed_physical_made p = {.name = m->physical, .size = m->size, .device = m->device};
-    const size_t i = index_of_physical(mem, m->physical);
 
     if ((m->device != -1 && !is_client_device(w, m->device)) || m->size == 0 ||
         m->size % w->map_unit || (m->device >= 0 && m->size > mem->left[m->device]) ||
-        find_physical(mem, m->physical))
+        hed_physical_by_name(mem, m->physical))
         return HED_EFORMAT;
     if (!hed_table_grow((void **)&mem->made, mem->made_count, &mem->made_room, PHYSICALS_MAX,
                         sizeof p))
@@ -273,10 +304,7 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     }
     if (m->device >= 0)
         mem->left[m->device] -= m->size;
-    memmove(&mem->made[i + 1], &mem->made[i], (mem->made_count - i) * sizeof p);
-    mem->made[i] = p;
-    mem->made_count++;
-    return 0;
+    return hed_physical_enter(mem, &p); /* there is room */
 }
 
 int
@@ -289,7 +317,7 @@ hed_memory_missing(const struct hed_worker *w)
 static int
 release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
-    struct hed_physical_made *p = find_physical(w->memory, m->physical);
+    struct hed_physical_made *p = hed_physical_by_name(w->memory, m->physical);
 
     if (!p || p->released)
         return hed_memory_missing(w);
@@ -303,7 +331,7 @@ release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 static int
 map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
-    struct hed_physical_made *p = find_physical(w->memory, m->physical);
+    struct hed_physical_made *p = hed_physical_by_name(w->memory, m->physical);
     const struct hed_mapping new = {.at = m->at,
                                     .size = m->size,
                                     .kind = HED_MAPPING_VIEW,
@@ -336,7 +364,7 @@ unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return hed_memory_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
-    p = find_physical(w->memory, old.physical);
+    p = hed_physical_by_name(w->memory, old.physical);
     if (p) {
         p->views--;
         drop_physical(w, p);
@@ -390,8 +418,11 @@ hed_memory_restore(struct hed_worker *w, uint64_t context)
 static int
 answer_mapping(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r)
 {
+    const uint64_t taken = ch->worker->memory->taken;
     const uint64_t offset = hed_pinned_offset(ch->worker, ((const struct hed_map *)m)->at);
 
+    if (m->flags & HED_MSG_WANTS_ANSWER && m->kind == HED_MSG_UNMAP)
+        return hed_worker_answer(ch, m, (int)r, &taken, sizeof taken);
     if (m->flags & HED_MSG_WANTS_ANSWER) /* of memory in a window, where it is */
         return hed_worker_answer(ch, m, (int)r, &offset, offset ? sizeof offset : 0);
     hed_worker_failed(ch->worker, m->context, r);
@@ -419,6 +450,7 @@ change_mapping(struct hed_worker_channel *ch, const struct hed_msg *msg, const m
 
     if (!ch->worker->memory || m->kind >= kinds)
         return HED_EFORMAT;
+    ch->worker->memory->taken = 0;
 
     const int err = by_kind[m->kind](ch->worker, m, &r);
 

@@ -18,6 +18,8 @@ struct hed_mapping {
     uint64_t window;   /* of host memory: where its piece of the window begins; 0: in none */
     uint8_t *shadow;   /* mirror.c: the client's last known contents; NULL if not yet compared */
     bool missing;      /* the backend had no memory for it, and the client does not know that yet */
+    bool offered;      /* other clients may have it: share.c */
+    uint8_t key[HED_SHARE_KEY]; /* by which they open it */
 };
 
 struct hed_physical_made {
@@ -25,8 +27,11 @@ struct hed_physical_made {
     uint64_t real;
     uint64_t size;
     int device;
-    uint32_t views; /* mappings of this memory */
-    bool released;  /* the client has released it; it is freed with its last view */
+    uint32_t views;             /* mappings of this memory */
+    bool released;              /* the client has released it; it is freed with its last view */
+    bool offered;               /* other clients may have it: share.c */
+    bool opened;                /* it is another client's; not in the lease */
+    uint8_t key[HED_SHARE_KEY]; /* of either */
 };
 
 struct hed_worker_memory {
@@ -34,8 +39,9 @@ struct hed_worker_memory {
     size_t count, room;
     struct hed_physical_made *made; /* sorted by name */
     size_t made_count, made_room;
-    uint64_t left[64];                    /* unused bytes of each device's lease */
-    uint64_t host;                        /* bytes of pinned memory */
+    uint64_t left[64]; /* unused bytes of each device's lease */
+    uint64_t host;     /* bytes of pinned memory */
+    uint64_t taken;    /* bytes of the lease that others have of what was unmapped last */
     struct hed_deferred_copies *deferred; /* copy.c */
 };
 
@@ -71,6 +77,10 @@ hed_memory_op_bytes(CUstreamBatchMemOpType operation)
     }
 }
 
+/* Physical memory by the client's number; NULL. enter adds it: HED_ELIMIT; its name must be new. */
+struct hed_physical_made *hed_physical_by_name(struct hed_worker_memory *m, uint64_t name);
+int hed_physical_enter(struct hed_worker_memory *m, const struct hed_physical_made *p);
+
 /* guard.c. Does the memory belong to the client, as a mapping or a variable? */
 bool hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size);
 
@@ -97,6 +107,11 @@ int hed_pinned_unmap(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 CUresult hed_pinned_register(struct hed_worker *w, uint64_t at, uint64_t size);
 /* Where the memory that was mapped at this address begins in the window; 0: in none. */
 uint64_t hed_pinned_offset(struct hed_worker *w, uint64_t at);
+
+/* share.c. The memory of a key is not offered any more; returns how many bytes of the lease others
+ * have of it. close: the client has opened it, and does not have it any more. */
+uint64_t hed_share_withdraw(struct hed_worker *w, const uint8_t key[HED_SHARE_KEY]);
+void hed_share_close(struct hed_worker *w, const uint8_t key[HED_SHARE_KEY]);
 
 /* deferred.c. */
 struct hed_deferred_copies;

@@ -126,6 +126,7 @@ await_client(struct hed_worker_start *start)
     start->peer = client.peer;
     start->client_pid = client.client_pid;
     start->client_uid = client.client_uid;
+    start->offers = client.offers;
     return err;
 }
 

@@ -30,6 +30,7 @@
 #include "remote/server/handed.h"
 #include "remote/server/notice.h"
 #include "remote/server/status.h"
+#include "remote/server/worker/share.h"
 #include "remote/server/worker/worker.h"
 #include "remote/wire/link/link.h"
 
@@ -71,6 +72,7 @@ static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_FETCH] = {.handler = hed_do_fetch, .least = sizeof(struct hed_msg), .no_ticket = true},
     [HED_MSG_WAIT] = {.handler = hed_do_wait, .least = sizeof(struct hed_msg)},
     [HED_MSG_PARK] = {.handler = hed_do_park, .least = sizeof(struct hed_msg)},
+    [HED_MSG_SHARE] = {.handler = hed_do_share, .least = sizeof(struct hed_share_body)},
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -442,6 +444,7 @@ control_thread(void *arg)
             hed_worker_orders_accept(w, fd, &h);
         send_signs_of_life(w, &sign);
         hed_print_trim(w);
+        hed_shared_events_look(w);
         hed_worker_check_limits(w, &limits);
     }
     hed_info(SERVER, "the listener is gone, so this session ends");

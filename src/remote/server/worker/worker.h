@@ -15,7 +15,8 @@
  *   print.c   what kernels print             arena.c   addresses that both sides have
  *   limits.c  sessions that take too much    progress.c  kernels that take too long
  *   park.c    clients that go away and return   spare.c  workers that are ready before the client
- *   orders.c  what operators tell the client
+ *   orders.c  what operators tell the client    share.c  memory of other clients
+ *   shared_event.c  events of other clients
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
@@ -130,6 +131,7 @@ struct hed_worker {
     struct hed_worker_print *print;
     struct hed_worker_refusals *refusals; /* NULL if the client does not want to know */
     struct hed_worker_progress *progress; /* NULL: kernels may take any time */
+    struct hed_shared_events *shared;     /* shared_event.c; NULL if there are none yet */
     struct hed_worker_arrays *arrays;     /* array.c; NULL if there are none yet */
     struct hed_kept_graph *kept_graphs;   /* condition.c; NULL if there are none */
     _Atomic int nvml;                     /* nvml.c: 1 when NVML has been initialised */
@@ -167,7 +169,8 @@ int hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m); /* array.c */
 int hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m); /* graph.c */
 bool hed_worker_has_draft(const struct hed_worker_channel *ch);
-int hed_do_park(struct hed_worker_channel *ch, struct hed_msg *m); /* park.c */
+int hed_do_park(struct hed_worker_channel *ch, struct hed_msg *m);  /* park.c */
+int hed_do_share(struct hed_worker_channel *ch, struct hed_msg *m); /* share.c */
 
 /* Called once, when cuInit has succeeded and the devices are known, before any work. */
 int hed_worker_memory_init(struct hed_worker *w, struct hed_why *why);
@@ -270,6 +273,9 @@ void hed_lease_give(struct hed_worker *w, int device, uint64_t bytes);
 uint64_t hed_lease_obtainable(struct hed_worker *w, int device);
 /* What the other workers of the server have leased. */
 uint64_t hed_lease_others(struct hed_worker *w, int device);
+/* Asks it something else (server/desk.h): hed_desk_exchange(). */
+int hed_lease_exchange(struct hed_worker *w, const struct hed_desk_ask *ask, int fd,
+                       struct hed_desk_answer *answer, int *got);
 
 /* count.c: counts a message; adds what was counted to the status. */
 void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);
@@ -368,6 +374,9 @@ int hed_refusals_deliver(struct hed_worker_channel *ch); /* every answer does */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
 void hed_print_trim(struct hed_worker *w);
 
+/* share.c. Can the client share memory and events with others? */
+bool hed_share_is_possible(struct hed_worker *w);
+
 /* host.c: words of this process that devices write in the order of streams. */
 struct hed_words {
     _Atomic uint64_t *first;
@@ -377,6 +386,11 @@ struct hed_words {
 /* Makes the device write a number into word i when the stream comes to it. NOT_SUPPORTED. */
 CUresult hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
                          uint64_t number);
+/* Makes the stream wait until word i is at least the number. NOT_SUPPORTED. */
+CUresult hed_words_await(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
+                         uint64_t number);
+/* Devices do not use them any more. */
+void hed_words_forget(struct hed_worker *w, struct hed_words *words);
 
 /* ---- progress.c: --kernel-time with NVIDIA's driver ------------------------------------------ */
 

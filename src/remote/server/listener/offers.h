@@ -1,0 +1,48 @@
+/* Offers: what workers let other workers of the same owner open (CUDA IPC between clients).
+ *
+ *   exporter's worker ── OFFER, descriptor ──> listener: a key        (server/desk.h)
+ *       the key goes from client to client, however they like
+ *   importer's worker ── OPEN, key ──────────> listener ── the descriptor ──> importer's worker
+ *
+ * The listener neither reads nor maps the descriptors. It only passes them on, and only between
+ * workers whose clients are the same user, or have the same certificate, or the server's token, or
+ * are in the same guest. Clients that are known by their address alone have no offers.
+ *
+ * Invariants:
+ * 1. An offer that its worker has (`place`) can be opened. One that it has withdrawn, or that has
+ *    outlived its worker, has no descriptor here, and is in the list only while it is open.
+ * 2. Leased bytes of an offer are in the ledger once: in its worker's lease while it has the offer,
+ *    then as orphaned bytes until the last one closes it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "remote/server/desk.h"
+
+struct hed_child;
+struct hed_peer;
+struct hed_server;
+
+#define HED_OFFERS_WORKER 1024u /* offers of one worker, and what one worker has opened */
+#define HED_OFFERS_OWNER 4096u  /* offers of all workers of one owner */
+#define HED_OFFERS_PART 4       /* all offers take at most this part of our descriptors */
+
+struct hed_offer;
+
+/* May this client's worker share with others at all? */
+bool hed_offers_may(const struct hed_peer *p);
+
+/* The asks of server/desk.h. offer takes the descriptor, which may be -1. open: *fd stays here. */
+int hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
+                   int fd, struct hed_desk_answer *answer);
+uint64_t hed_offer_withdraw(struct hed_server *s, const struct hed_child *c,
+                            const uint8_t key[HED_DESK_KEY]);
+int hed_offer_open(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
+                   struct hed_desk_answer *answer, int *fd);
+void hed_offer_close(struct hed_server *s, const struct hed_child *c,
+                     const uint8_t key[HED_DESK_KEY]);
+
+/* A worker is gone. Called before its leases are cleared. */
+void hed_offers_forget(struct hed_server *s, const struct hed_child *c);

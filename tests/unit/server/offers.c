@@ -1,0 +1,305 @@
+/* What workers share through the listener: only those of one client, only by the right key, and
+ * never more than there is. */
+#include "harness/unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "remote/server/desk.h"
+#include "remote/server/listener/listener.h"
+#include "remote/server/listener/offers.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define WORKERS 4 /* the last belongs to another client */
+
+static struct hed_server_options options;
+
+struct bench {
+    struct hed_server server;
+    int desks[WORKERS];
+};
+
+static struct hed_child *
+worker(struct bench *b, int i)
+{
+    return &b->server.children[i];
+}
+
+static int
+setup(void **state)
+{
+    struct bench *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return -1;
+    options.memory = 0;
+    b->server.options = &options;
+    b->server.ledger.total[0] = 100 * MIB;
+    b->server.probe = -1;
+    b->server.epoll = -1;
+    for (int i = 0; i < WORKERS; i++) {
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
+            return -1;
+        worker(b, i)->pid = 1234 + i;
+        worker(b, i)->desk = pair[0];
+        b->desks[i] = pair[1];
+        (void)hed_str_copy(worker(b, i)->client, sizeof worker(b, i)->client,
+                           i == WORKERS - 1 ? "uid-2" : "uid-1");
+    }
+    *state = b;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct bench *b = *state;
+
+    for (int i = 0; i < WORKERS; i++) {
+        hed_offers_forget(&b->server, worker(b, i));
+        (void)close(worker(b, i)->desk);
+        (void)close(b->desks[i]);
+    }
+    assert_null(b->server.offers);
+    free(b);
+    return 0;
+}
+
+/* Says something at a worker's desk, and takes the answer. */
+static int
+say(struct bench *b, int i, const struct hed_desk_ask *ask, int fd, struct hed_desk_answer *answer,
+    int *got)
+{
+    int came;
+
+    if (fd >= 0)
+        assert_int_equal(hed_fd_send(b->desks[i], &fd, 1, ask, sizeof *ask), 0);
+    else
+        assert_int_equal(send(b->desks[i], ask, sizeof *ask, 0), sizeof *ask);
+    hed_desk_ready(&b->server, worker(b, i));
+    assert_int_equal(hed_fd_take_maybe(b->desks[i], &came, answer, sizeof *answer, false), 0);
+    if (got)
+        *got = came;
+    else if (came >= 0)
+        (void)close(came);
+    return answer->error;
+}
+
+/* Worker i offers memory of which it has leased as much. */
+static void
+offer(struct bench *b, int i, uint64_t bytes, uint8_t key[HED_DESK_KEY])
+{
+    struct hed_desk_ask ask = {
+        .kind = HED_DESK_OFFER, .thing = HED_DESK_MEMORY, .bytes = bytes, .owner = {7}};
+    const int fd = memfd_create("offered", MFD_CLOEXEC);
+    struct hed_desk_answer answer;
+
+    assert_true(fd >= 0);
+    assert_int_equal(hed_ledger_take(&b->server.ledger, (uint32_t)i, 0, bytes, bytes, 0), bytes);
+    assert_int_equal(write(fd, "shared", 6), 6);
+    assert_int_equal(say(b, i, &ask, fd, &answer, NULL), 0);
+    (void)close(fd);
+    memcpy(key, answer.key, HED_DESK_KEY);
+}
+
+static struct hed_desk_ask
+about(enum hed_desk_kind kind, const uint8_t key[HED_DESK_KEY])
+{
+    struct hed_desk_ask ask = {.kind = kind, .thing = HED_DESK_MEMORY};
+
+    memcpy(ask.key, key, sizeof ask.key);
+    return ask;
+}
+
+static int
+open_as(struct bench *b, int i, const uint8_t key[HED_DESK_KEY])
+{
+    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+    struct hed_desk_answer answer;
+
+    return say(b, i, &ask, -1, &answer, NULL);
+}
+
+static void
+the_descriptor_goes_to_who_has_the_key(void **state)
+{
+    struct bench *b = *state;
+    uint8_t key[HED_DESK_KEY];
+    struct hed_desk_answer answer;
+    char text[6];
+    int fd;
+
+    offer(b, 0, 4 * MIB, key);
+
+    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+
+    assert_int_equal(say(b, 1, &ask, -1, &answer, &fd), 0);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, text, sizeof text, 0), 6);
+    assert_memory_equal(text, "shared", 6);
+    (void)close(fd);
+    assert_int_equal(answer.bytes, 4 * MIB);
+    assert_int_equal(answer.device, 0);
+    assert_int_equal(answer.owner[0], 7);
+    assert_int_equal(open_as(b, 0, key), HED_ESTATE); /* its own */
+}
+
+static void
+others_and_wrong_keys_open_nothing(void **state)
+{
+    struct bench *b = *state;
+    uint8_t key[HED_DESK_KEY];
+
+    offer(b, 0, 4 * MIB, key);
+    assert_int_equal(open_as(b, WORKERS - 1, key), HED_ENOTFOUND);
+    for (int i = 0; i < HED_DESK_KEY; i++) {
+        key[i] ^= 1;
+        assert_int_equal(open_as(b, 1, key), HED_ENOTFOUND);
+        key[i] ^= 1;
+    }
+
+    struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+    struct hed_desk_answer answer;
+
+    ask.thing = HED_DESK_EVENT;
+    assert_int_equal(say(b, 1, &ask, -1, &answer, NULL), HED_ENOTFOUND);
+    /* Another cannot take it away, either. */
+    ask = about(HED_DESK_WITHDRAW, key);
+    assert_int_equal(say(b, 1, &ask, -1, &answer, NULL), 0);
+    assert_int_equal(open_as(b, 1, key), 0);
+    /* Another certificate of a folder with the same name is another client. */
+    worker(b, 2)->who.certified = true;
+    assert_int_equal(open_as(b, 2, key), HED_ENOTFOUND);
+    worker(b, 2)->who.certified = false;
+    /* Who is known by an address is nobody. */
+    (void)hed_str_copy(worker(b, 2)->client, sizeof worker(b, 2)->client, "net-7f000001");
+    assert_int_equal(open_as(b, 2, key), HED_ENOTFOUND);
+}
+
+static void
+nonsense_is_not_offered(void **state)
+{
+    struct bench *b = *state;
+    struct hed_desk_ask ask = {.kind = HED_DESK_OFFER, .thing = HED_DESK_MEMORY};
+    struct hed_desk_answer answer;
+
+    assert_int_equal(say(b, 0, &ask, -1, &answer, NULL), HED_EINVAL); /* without a descriptor */
+    ask.thing = 9;
+    assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
+    ask.thing = HED_DESK_MEMORY;
+    ask.device = HED_DESK_PLACES;
+    assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
+    ask.device = -7;
+    assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
+    (void)hed_str_copy(worker(b, 0)->client, sizeof worker(b, 0)->client, "net-7f000001");
+    ask.device = 0;
+    assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EACCESS);
+    assert_null(b->server.offers);
+    /* A descriptor that nobody has asked for is closed, and the question is answered. */
+    ask = (struct hed_desk_ask){.kind = HED_DESK_OBTAINABLE};
+    assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), 0);
+    assert_int_equal(answer.bytes, 100 * MIB);
+}
+
+static void
+a_worker_offers_so_much_and_no_more(void **state)
+{
+    struct bench *b = *state;
+    struct hed_desk_ask ask = {
+        .kind = HED_DESK_OFFER, .thing = HED_DESK_EVENT, .device = HED_DESK_NO_DEVICE};
+    struct hed_desk_answer answer;
+    uint32_t n = 0;
+
+    while (n <= HED_OFFERS_WORKER && say(b, 0, &ask, 0, &answer, NULL) == 0)
+        n++;
+    assert_int_equal(answer.error, HED_ELIMIT);
+    assert_in_range(n, 1, HED_OFFERS_WORKER);
+}
+
+/* Memory that its worker gives up while another has it stays in the book, once. */
+static void
+orphaned_memory_is_counted_until_it_is_closed(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+    struct hed_desk_answer answer;
+    uint8_t key[HED_DESK_KEY];
+
+    offer(b, 0, 60 * MIB, key);
+    assert_int_equal(open_as(b, 1, key), 0);
+    assert_int_equal(open_as(b, 1, key), 0); /* once more */
+    assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
+
+    struct hed_desk_ask ask = about(HED_DESK_WITHDRAW, key);
+
+    (void)say(b, 0, &ask, -1, &answer, NULL);
+    assert_int_equal(answer.bytes, 60 * MIB); /* of its lease are gone */
+    assert_int_equal(l->leased[0][0], 0);
+    assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 60 * MIB, 60 * MIB, 0), 0);
+    assert_int_equal(open_as(b, 2, key), HED_ENOTFOUND);
+    ask = about(HED_DESK_CLOSE, key);
+    (void)say(b, 1, &ask, -1, &answer, NULL);
+    assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
+    (void)say(b, 1, &ask, -1, &answer, NULL);
+    assert_int_equal(hed_ledger_leased(l, 0), 0);
+    assert_null(b->server.offers);
+    (void)say(b, 1, &ask, -1, &answer, NULL); /* too often */
+}
+
+static void
+workers_that_die_leave_nothing(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+    uint8_t key[HED_DESK_KEY];
+
+    offer(b, 0, 60 * MIB, key);
+    assert_int_equal(open_as(b, 1, key), 0);
+    hed_offers_forget(&b->server, worker(b, 0));
+    hed_ledger_clear(l, 0);
+    assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
+    assert_int_equal(open_as(b, 2, key), HED_ENOTFOUND);
+    hed_offers_forget(&b->server, worker(b, 1));
+    hed_ledger_clear(l, 1);
+    assert_int_equal(hed_ledger_leased(l, 0), 0);
+    assert_null(b->server.offers);
+}
+
+/* What a worker has opened counts for its limit, before and after. */
+static void
+opened_memory_counts_for_the_limit(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+    uint8_t keys[2][HED_DESK_KEY];
+
+    offer(b, 0, 20 * MIB, keys[0]);
+    offer(b, 0, 20 * MIB, keys[1]);
+    options.memory = 30 * MIB;
+    assert_int_equal(open_as(b, 1, keys[0]), 0);
+    assert_int_equal(open_as(b, 1, keys[1]), HED_ENOMEM);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 20 * MIB, 20 * MIB, options.memory), 0);
+    assert_int_equal(hed_ledger_take(l, 1, 0, 10 * MIB, 10 * MIB, options.memory), 10 * MIB);
+    hed_ledger_clear(l, 1);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(the_descriptor_goes_to_who_has_the_key, setup, teardown),
+    cmocka_unit_test_setup_teardown(others_and_wrong_keys_open_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(nonsense_is_not_offered, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_worker_offers_so_much_and_no_more, setup, teardown),
+    cmocka_unit_test_setup_teardown(orphaned_memory_is_counted_until_it_is_closed, setup, teardown),
+    cmocka_unit_test_setup_teardown(workers_that_die_leave_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(opened_memory_counts_for_the_limit, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)
