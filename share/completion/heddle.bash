@@ -276,7 +276,7 @@ _heddle_cpu() {
     elif [[ $prev == --block ]]; then
         COMPREPLY=()
     elif [[ $cur == -* ]]; then
-        _heddle_words "--block --lines --compile --no-compile --json --help" "$cur"
+        _heddle_words "--block --lines --passes --compile --no-compile --json --help" "$cur"
     else
         _heddle_files "$cur"
     fi

@@ -22,6 +22,18 @@ struct hed_cpu_source;
 int hed_cli_cpu(int argc, char **argv);
 int hed_cli_cpu_explain(int argc, char **argv);
 
+/* A pass of the compiler: struct hed_ptx_pass_report. */
+struct hed_cpu_pass {
+    const char *name, *does;
+    uint32_t made;
+    unsigned depth;
+    uint64_t ns;
+    int err;
+    char did[64];
+};
+
+#define HED_CPU_PASSES_MAX 48 /* more than the lists of lower/passes.c have, for both shapes */
+
 /* What became of a kernel. */
 struct hed_cpu_made {
     bool is_known;
@@ -30,6 +42,8 @@ struct hed_cpu_made {
     bool is_cached;           /* the code came from the cache */
     size_t bytes;             /* of the object file; 0 if unknown */
     struct hed_why why;       /* why it was not made, or why not in a better shape; may be "" */
+    struct hed_cpu_pass passes[HED_CPU_PASSES_MAX]; /* in the order in which they ended */
+    unsigned npasses;
 };
 
 /* A kernel to explain. */
@@ -50,6 +64,7 @@ struct hed_cpu_asked {
     const char *kernel; /* NULL: all */
     uint32_t block[3];  /* --block; x is 0: not given */
     bool json, lines;
+    bool passes;   /* --passes: of the compiler */
     bool is_quiet; /* kernels are only counted */
     bool *is_said; /* set if a file cannot be read, which was said nevertheless */
     bool compiles, compiles_not;
@@ -69,10 +84,10 @@ void hed_cpu_make(struct hed_cpu_subject *s);
 
 /* ---- page.c, json.c -------------------------------------------------------------------------- */
 
-void hed_cpu_print_page(const struct hed_cpu_subject *s, bool lines);
+void hed_cpu_print_page(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked);
 void hed_cpu_print_head(void);
 void hed_cpu_print_row(const struct hed_cpu_subject *s);
-void hed_cpu_print_json(const struct hed_cpu_subject *s, bool lines);
+void hed_cpu_print_json(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked);
 
 /* The instruction as the text has it: without the numbers of values. */
 const char *hed_cpu_inst_text(const struct hed_ptx_inst *i, char *out, size_t size);

@@ -21,6 +21,8 @@ static const char usage[] =
     "\n"
     "  --block X[,Y[,Z]]   threads of a block; code depends on how they lie in warps\n"
     "  --lines             also list all instructions\n"
+    "  --passes            compile, and also list the compiler's passes: what each\n"
+    "                      found or made, and its time\n"
     "  --compile           compile every kernel, to see shape and compile time\n"
     "  --no-compile        compile none; by default, a single kernel of a file is\n"
     "  --json              print one JSON object per kernel, one per line\n"
@@ -30,11 +32,11 @@ static const char usage[] =
     "option is wrong.\n";
 
 static const struct hed_cli_opt options[] = {
-    {"block", true}, {"lines", false}, {"compile", false}, {"no-compile", false},
-    {"json", false}, {"help", false},  {NULL, false},
+    {"block", true}, {"lines", false},  {"compile", false}, {"no-compile", false},
+    {"json", false}, {"passes", false}, {"help", false},    {NULL, false},
 };
 
-enum option { OPT_BLOCK, OPT_LINES, OPT_COMPILE, OPT_NO_COMPILE, OPT_JSON, OPT_HELP };
+enum option { OPT_BLOCK, OPT_LINES, OPT_COMPILE, OPT_NO_COMPILE, OPT_JSON, OPT_PASSES, OPT_HELP };
 
 /* "32,8" */
 static bool
@@ -91,7 +93,8 @@ read_explain_words(int argc, char **argv, struct hed_cpu_asked *asked)
             return HED_EXIT_USAGE;
         asked->lines |= word == OPT_LINES;
         asked->json |= word == OPT_JSON;
-        asked->compiles |= word == OPT_COMPILE;
+        asked->passes |= word == OPT_PASSES;
+        asked->compiles |= word == OPT_COMPILE || word == OPT_PASSES;
         asked->compiles_not |= word == OPT_NO_COMPILE;
     }
     if (asked->target)
@@ -120,15 +123,15 @@ static void
 print_subject(const struct explaining *x, const struct hed_cpu_subject *s)
 {
     if (x->asked->json) {
-        hed_cpu_print_json(s, x->asked->lines);
-    } else if (x->count > 1 && !x->asked->kernel && !x->asked->lines) {
+        hed_cpu_print_json(s, x->asked);
+    } else if (x->count > 1 && !x->asked->kernel && !x->asked->lines && !x->asked->passes) {
         if (x->done == 0)
             hed_cpu_print_head();
         hed_cpu_print_row(s);
     } else {
         if (x->done)
             putchar('\n');
-        hed_cpu_print_page(s, x->asked->lines);
+        hed_cpu_print_page(s, x->asked);
     }
 }
 

@@ -163,8 +163,27 @@ add_lines(struct hed_buf *b, const struct hed_explain *e)
     hed_buf_addf(b, "]");
 }
 
+static void
+add_passes(struct hed_buf *b, const struct hed_cpu_made *m)
+{
+    hed_buf_addf(b, ",\"passes\":[");
+    for (unsigned i = 0; i < m->npasses; i++) {
+        const struct hed_cpu_pass *p = &m->passes[i];
+
+        hed_buf_addf(b, "%s{", i ? "," : "");
+        add_text(b, "shape", hed_cpu_shape_word(p->made));
+        hed_buf_addf(b, ",");
+        add_text(b, "name", p->name);
+        hed_buf_addf(b, ",\"depth\":%u,\"ns\":%" PRIu64 ",\"refused\":%s,", p->depth, p->ns,
+                     p->err ? "true" : "false");
+        add_text(b, "did", p->did);
+        hed_buf_addf(b, "}");
+    }
+    hed_buf_addf(b, "]");
+}
+
 void
-hed_cpu_print_json(const struct hed_cpu_subject *s, bool lines)
+hed_cpu_print_json(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked)
 {
     char name[HED_DEMANGLED_MAX];
     struct hed_buf b;
@@ -184,8 +203,10 @@ hed_cpu_print_json(const struct hed_cpu_subject *s, bool lines)
         add_counts(&b, &s->explained);
         add_findings(&b, &s->explained);
     }
-    if (lines && s->explained.nlines)
+    if (asked->lines && s->explained.nlines)
         add_lines(&b, &s->explained);
+    if (asked->passes)
+        add_passes(&b, &s->made);
     hed_buf_addf(&b, "}");
     puts(hed_buf_cstr(&b));
     hed_buf_fini(&b);

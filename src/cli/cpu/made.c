@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/str.h"
 #include "cli/cpu/cpu.h"
 #include "cli/install.h"
 #include "kernel/ptx/lower/compile.h"
@@ -46,6 +47,24 @@ struct making {
     struct hed_cpu_subject *subject;
 };
 
+static void
+keep_pass(void *arg, const struct hed_ptx_pass_report *r)
+{
+    struct hed_cpu_made *made = arg;
+    struct hed_cpu_pass *p;
+
+    if (made->npasses == HED_CPU_PASSES_MAX)
+        return;
+    p = &made->passes[made->npasses++];
+    *p = (struct hed_cpu_pass){.name = r->name,
+                               .does = r->does,
+                               .made = r->made,
+                               .depth = r->depth,
+                               .ns = r->ns,
+                               .err = r->err};
+    (void)hed_str_copy(p->did, sizeof p->did, r->did);
+}
+
 static void *
 make_on_thread(void *arg)
 {
@@ -58,6 +77,8 @@ make_on_thread(void *arg)
         .level = LEVEL,
         .check_alignment = true,
         .info = &made->info,
+        .on_pass = keep_pass,
+        .on_pass_arg = made,
     };
     char features[512];
     struct hed_buf object;

@@ -331,8 +331,27 @@ print_lines(const struct hed_explain *e)
     }
 }
 
+/* The parts of a pass come before it, indented. */
+static void
+print_passes(const struct hed_cpu_made *m)
+{
+    for (unsigned i = 0; i < m->npasses; i++) {
+        const struct hed_cpu_pass *p = &m->passes[i];
+
+        if (i == 0 || p->made != m->passes[i - 1].made)
+            printf("\npasses: %s\n", hed_cpu_shape_word(p->made));
+        printf("  %*s%-*s %9.3f ms  %s", 2 * (int)p->depth, "", 11 - 2 * (int)p->depth, p->name,
+               (double)p->ns / 1e6, p->does);
+        if (p->err)
+            printf(": refused");
+        else if (p->did[0])
+            printf(": %s", p->did);
+        putchar('\n');
+    }
+}
+
 void
-hed_cpu_print_page(const struct hed_cpu_subject *s, bool lines)
+hed_cpu_print_page(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked)
 {
     const struct hed_explain *e = &s->explained;
     char name[HED_DEMANGLED_MAX], where[TEXT_MAX];
@@ -351,8 +370,10 @@ hed_cpu_print_page(const struct hed_cpu_subject *s, bool lines)
         print_costs(e);
     print_gathers(e);
     print_barriers(e);
-    if (lines && e->nlines)
+    if (asked->lines && e->nlines)
         print_lines(e);
+    if (asked->passes)
+        print_passes(&s->made);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -49,6 +49,19 @@ st.global.u32 [%d1], %r1;
 END: ret;
 }
 """
+TABLE_OF_JUMPS = """.visible .entry jumps(.param .u64 p)
+{
+.reg .b32 %r<4>; .reg .b64 %d<4>;
+ld.param.u64 %d1, [p];
+mov.u32 %r1, %tid.x;
+and.b32 %r2, %r1, 1;
+TO: .branchtargets A, B;
+brx.idx %r2, TO;
+A: st.global.u32 [%d1], %r1;
+ret;
+B: ret;
+}
+"""
 LINE_OF_GATHER = 4 + GATHER.split("\n").index("ld.global.f32 %f1, [%d5];")
 LINE_OF_INDEX = 4 + GATHER.split("\n").index("ld.global.u32 %r2, [%d3];")
 
@@ -134,6 +147,29 @@ class Files(Case):
         self.assertEqual((one["shape"], one["cut"], one["cached"]), ("masks", True, False))
         self.assertGreater(one["compile_us"], 0)
         self.assertGreater(one["code_bytes"], 0)
+
+    def test_the_passes_are_listed_in_their_order(self):
+        path = self.write(HEAD + GATHER)
+        one, = self.objects(path, "--passes")
+        self.assertEqual([(p["name"], p["depth"]) for p in one["passes"]],
+                         [("flow", 1), ("ssa", 1), ("uniform", 1), ("masks", 1), ("nan", 1),
+                          ("solo", 1), ("guess", 1), ("frame", 1), ("blocks", 1), ("code", 0),
+                          ("verify", 0), ("optimise", 0), ("object", 0)])
+        self.assertFalse(any(p["refused"] for p in one["passes"]))
+        self.assertEqual(one["passes"][0]["did"], "1 blocks, 0 loops")
+        self.assertEqual({p["shape"] for p in one["passes"]}, {"masks"})
+        page = self.explain(path, "--passes")[0]
+        self.assertIn("passes: masks\n", page)
+        self.assertLessEqual(max(map(len, page.splitlines())), 100, page)
+        self.assertNotIn("passes", self.objects(path)[0])
+
+    def test_a_shape_ends_at_the_pass_that_refuses(self):
+        one, = self.objects(self.write(HEAD + TABLE_OF_JUMPS), "--passes")
+        shapes = [p["shape"] for p in one["passes"]]
+        self.assertEqual(sorted(set(shapes)), ["machine", "masks"])
+        last = [p for p in one["passes"] if p["shape"] == "masks"]
+        self.assertTrue(last[0]["refused"])
+        self.assertFalse(any(p["refused"] for p in one["passes"] if p["shape"] == "machine"))
 
     def test_several_kernels_are_a_table(self):
         path = self.write(HEAD + GATHER + FILL)

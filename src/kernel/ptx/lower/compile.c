@@ -1,7 +1,5 @@
-/* Compiles a kernel to an object file: sets LLVM up, has lower.c make the code, optimises and
- * emits.
- *
- *   model -> hed_lower_unit -> LLVM module -> LLVM's passes -> object file in memory
+/* Compiles a kernel to an object file: sets LLVM up and runs the passes of passes.c, some of which
+ * are here.
  *
  * Every compilation has its own LLVM context, so threads do not disturb each other. The object can
  * be loaded at any address: it is position independent, its undefined symbols are hidden (so calls
@@ -25,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "kernel/ptx/lower/lower.h"
+#include "kernel/ptx/lower/passes.h"
 #include "kernel/ptx/run/layout.h"
 
 #define STRING_(x) #x
@@ -113,7 +112,7 @@ make_machine(const struct hed_ptx_options *o, LLVMTargetMachineRef *machine, str
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static int
-optimise_module(struct hed_lower *l, LLVMTargetMachineRef machine)
+optimise_module(struct hed_lower *l)
 {
     static const char *const passes[] = {"function(sroa)", "default<O1>", "default<O2>",
                                          "default<O3>"};
@@ -123,7 +122,7 @@ optimise_module(struct hed_lower *l, LLVMTargetMachineRef machine)
 
     LLVMPassBuilderOptionsSetLoopVectorization(options, level > 2);
     LLVMPassBuilderOptionsSetSLPVectorization(options, level > 2);
-    err = LLVMRunPasses(l->module, passes[level], machine, options);
+    err = LLVMRunPasses(l->module, passes[level], l->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (err) {
         char *message = LLVMGetErrorMessage(err);
@@ -136,8 +135,8 @@ optimise_module(struct hed_lower *l, LLVMTargetMachineRef machine)
 }
 
 /* Finds our own mistakes, on which LLVM would crash later. */
-static int
-verify_module(struct hed_lower *l)
+int
+hed_pass_verify(struct hed_lower *l)
 {
     char *message = NULL;
     int err = 0;
@@ -164,17 +163,37 @@ dump_module(struct hed_lower *l, const char *when)
         LLVMDisposeMessage(message);
 }
 
-static int
-emit_object(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+int
+hed_pass_code(struct hed_lower *l)
+{
+    hed_lower_unit(l);
+    dump_module(l, "made");
+    hed_pass_did(l, "%u functions", l->unit->nfuncs);
+    return l->err;
+}
+
+int
+hed_pass_optimise(struct hed_lower *l)
+{
+    const int err = optimise_module(l);
+
+    dump_module(l, "optimised");
+    return err;
+}
+
+int
+hed_pass_object(struct hed_lower *l)
 {
     LLVMMemoryBufferRef memory = NULL;
     char *message = NULL;
 
-    if (LLVMTargetMachineEmitToMemoryBuffer(machine, l->module, LLVMObjectFile, &message, &memory))
+    if (LLVMTargetMachineEmitToMemoryBuffer(l->machine, l->module, LLVMObjectFile, &message,
+                                            &memory))
         return llvm_failure(l->why, "LLVM's code generator", message);
-    hed_buf_add(object, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
+    hed_buf_add(l->object, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
+    hed_pass_did(l, "%zu bytes", LLVMGetBufferSize(memory));
     LLVMDisposeMemoryBuffer(memory);
-    return l->err ? l->err : object->err;
+    return l->err ? l->err : l->object->err;
 }
 
 /* ---- a compilation --------------------------------------------------------------------------- */
@@ -196,34 +215,21 @@ make_types(struct hed_lower *l)
 }
 
 static int
-compile_module(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+compile_module(struct hed_lower *l)
 {
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-    char *triple = LLVMGetTargetMachineTriple(machine);
-    int err;
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->machine);
+    char *triple = LLVMGetTargetMachineTriple(l->machine);
 
     LLVMSetModuleDataLayout(l->module, layout);
     LLVMSetTarget(l->module, triple);
     LLVMDisposeTargetData(layout);
     LLVMDisposeMessage(triple);
-    hed_lower_unit(l);
-    dump_module(l, "made");
-    err = l->err;
-    if (err == 0)
-        err = verify_module(l);
-    if (err == 0 && l->options->confined)
-        err = hed_lower_check_pen(l);
-    if (err == 0)
-        err = optimise_module(l, machine);
-    if (err == 0 && l->options->confined)
-        hed_lower_close_ends(l);
-    dump_module(l, "optimised");
-    return err ? err : emit_object(l, machine, object);
+    return hed_lower_run_passes(l, hed_passes_of_module);
 }
 
 /* The same, but an LLVM that gives up becomes an error. */
 static int
-compile_module_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+compile_module_guarded(struct hed_lower *l)
 {
     sigjmp_buf back;
     int err;
@@ -234,7 +240,7 @@ compile_module_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct
         return HED_ENOTSUP;
     }
     gives_up = &back;
-    err = compile_module(l, machine, object);
+    err = compile_module(l);
     gives_up = NULL;
     return err;
 }
@@ -247,11 +253,11 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
 {
     struct hed_lower l = {
         .ptx = m, .kernel = kernel, .options = o, .shape = shape, .unit = unit, .why = why};
-    LLVMTargetMachineRef machine = NULL;
-    int err = make_machine(o, &machine, why);
+    int err = make_machine(o, &l.machine, why);
 
     if (err != 0)
         return err;
+    l.object = object;
     l.lanes = HED_PTX_LANES;
     l.context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(l.context, keep_diagnostic, &l);
@@ -259,7 +265,7 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     l.b = LLVMCreateBuilderInContext(l.context);
     make_types(&l);
     gave_up[0] = 0;
-    err = compile_module_guarded(&l, machine, object);
+    err = compile_module_guarded(&l);
     *is_hopeless = l.is_hopeless;
     if (err == 0 && o->info)
         *o->info = l.info;
@@ -268,7 +274,7 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     LLVMDisposeBuilder(l.b);
     LLVMDisposeModule(l.module);
     LLVMContextDispose(l.context);
-    LLVMDisposeTargetMachine(machine);
+    LLVMDisposeTargetMachine(l.machine);
     return err;
 }
 

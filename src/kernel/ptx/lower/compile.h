@@ -12,6 +12,16 @@ struct hed_ptx_info;
 struct hed_ptx_module;
 struct hed_why;
 
+/* A pass of the compiler that has run (lower/passes.c), with those inside of it before it. */
+struct hed_ptx_pass_report {
+    uint32_t made; /* enum hed_ptx_made: the shape that is tried */
+    const char *name, *does;
+    const char *did; /* what it has found or made; may be "" */
+    unsigned depth;  /* passes that it is a part of */
+    uint64_t ns;     /* with the passes inside of it */
+    int err;         /* 0, or why this shape ends here */
+};
+
 struct hed_ptx_options {
     enum hed_rows rows;        /* how the launch lays threads out in warps */
     int level;                 /* of optimisation: 0 to 3 */
@@ -21,6 +31,9 @@ struct hed_ptx_options {
     const char *features;      /* LLVM's: "+fp16,+lse"; NULL: none */
     const char *dump;          /* a folder for LLVM's text of the code, for people; or NULL */
     struct hed_ptx_info *info; /* takes what the object says of itself; or NULL */
+    /* Told of each pass, for people; or NULL. */
+    void (*on_pass)(void *arg, const struct hed_ptx_pass_report *r);
+    void *on_pass_arg;
 };
 
 /* Appends the ELF object file; kernel/ptx/run/abi.h describes its contents. Returns HED_ENOTSUP,

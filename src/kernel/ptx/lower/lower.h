@@ -20,6 +20,7 @@
 #pragma once
 
 #include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,6 +57,12 @@ struct hed_lower {
     int err; /* sticky: the first failure; `why` has the reason */
     struct hed_why *why;
     bool is_hopeless; /* no other shape can do what this one refuses */
+
+    /* compile.c, passes.c */
+    LLVMTargetMachineRef machine;
+    struct hed_buf *object; /* takes the result */
+    unsigned pass_depth;    /* passes that run now */
+    char did[96];           /* of the pass that runs: hed_pass_did() */
 };
 
 /* The function whose code is being made. */
@@ -306,10 +313,6 @@ LLVMValueRef hed_lower_in_pen(struct hed_lower *l, LLVMValueRef addresses);
 bool hed_lower_reaches(struct hed_lower *l, int64_t distance);
 /* Memory for a variable of the function, for as long as it runs: an alloca, or in the pen. */
 LLVMValueRef hed_lower_local(struct hed_lower *l, uint64_t bytes, unsigned align);
-/* Is each pointer in the module in its place? HED_ESTATE. */
-int hed_lower_check_pen(struct hed_lower *l);
-/* Makes ends that LLVM takes for impossible traps. */
-void hed_lower_close_ends(struct hed_lower *l);
 /* ptr + bytes. */
 LLVMValueRef hed_lower_at(struct hed_lower *l, LLVMValueRef ptr, int64_t bytes);
 /* Loads a field of grid, block or strand that does not change while the kernel runs; no lanes. */

@@ -8,7 +8,7 @@
  *
  * What is not in the pen has pointers that code does not make of addresses: LLVM's own stack, the
  * strand and what belongs to it. So the rule is that a number becomes a pointer here only, which
- * hed_lower_check_pen() tests.
+ * hed_pass_check_pen() tests.
  */
 #include <llvm-c/Core.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "kernel/ptx/lower/lower.h"
+#include "kernel/ptx/lower/passes.h"
 
 #define LOCAL_ALIGN 64                  /* bytes */
 #define LOCAL_MAX ((uint64_t)256 << 20) /* bytes of a strand's variables */
@@ -156,7 +157,7 @@ is_made_of_shared(LLVMValueRef pointer)
 }
 
 int
-hed_lower_check_pen(struct hed_lower *l)
+hed_pass_check_pen(struct hed_lower *l)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
@@ -170,8 +171,8 @@ hed_lower_check_pen(struct hed_lower *l)
 }
 
 /* Code behind something that LLVM takes for impossible would be whatever lies there. */
-void
-hed_lower_close_ends(struct hed_lower *l)
+int
+hed_pass_close_ends(struct hed_lower *l)
 {
     const unsigned id = LLVMLookupIntrinsicID("llvm.trap", 9);
     LLVMValueRef trap = LLVMGetIntrinsicDeclaration(l->module, id, NULL, 0);
@@ -186,4 +187,5 @@ hed_lower_close_ends(struct hed_lower *l)
             LLVMPositionBuilderBefore(l->b, end);
             LLVMBuildCall2(l->b, type, trap, NULL, 0, "");
         }
+    return 0;
 }

@@ -3,7 +3,7 @@
  * on other paths are bits in a mask. Values that are the same in all lanes, or step from lane to
  * lane, are plain numbers (pass/uniform.h).
  *
- *   flow -> ssa -> uniforms -> blocks in their order -> LLVM
+ * What it does to a kernel, pass by pass, is a list: lower/passes.c.
  *
  * It refuses what it cannot do, and the warp shape (lower/warp/) does it instead: loops with two
  * entries, jumps through tables, loops in which a lane may wait for another, barriers that only
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "kernel/ptx/pass/apart.h"
+#include "kernel/ptx/lower/passes.h"
 
 /* A block with this many accesses to rows and at most so many instructions is made twice. */
 #define TWICE_ROWS 2
@@ -130,7 +130,6 @@ hed_mask_make_block(struct hed_lower *l, uint32_t b)
     make_code(l, b);
 }
 
-/* Makes the code of all blocks; loops in the way, or the ways, that the passes chose. */
 static void
 make_blocks(struct hed_lower *l)
 {
@@ -176,45 +175,6 @@ mask_enter(struct hed_lower *l)
     hed_mask_take_arguments(l);
 }
 
-static int
-analyse(struct hed_lower *l)
-{
-    struct mask *m = hed_mask_state(l);
-    const char *why = "no reason given";
-    int err = hed_flow_init(&m->flow, l->function->ptx, &why);
-
-    if (err == 0)
-        err = hed_ssa_init(&m->ssa, &m->flow, &why);
-    if (err == HED_ENOTSUP)
-        l->is_hopeless = hed_apart_unknown(l->function->ptx);
-    if (err == 0)
-        err = hed_uniforms_init(&m->uniforms, &m->flow, &m->ssa, l->options->rows);
-    if (err == 0)
-        err = hed_masks_init(&m->masks, &m->flow, &m->uniforms, l->unit);
-    if (err == 0 && m->masks.why) {
-        why = m->masks.why;
-        l->is_hopeless = m->masks.is_apart;
-        err = HED_ENOTSUP;
-    }
-    if (err == 0) {
-        m->loose = hed_nan_init(&m->flow, &m->ssa);
-        m->stored = m->loose ? hed_nan_stored(&m->flow, &m->ssa, &m->uniforms, m->loose) : NULL;
-        m->late.pending = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(bool));
-        m->late.own = hed_flow_alloc(&m->flow, m->flow.nvalues, sizeof(LLVMValueRef));
-        err = m->stored && m->late.pending && m->late.own ? 0 : HED_ENOMEM;
-    }
-    if (err == 0) {
-        m->runs_solo = hed_solo_init(&m->flow, &m->uniforms);
-        m->guesses = hed_guess_init(&m->flow, &m->uniforms);
-        err = m->runs_solo && m->guesses ? 0 : HED_ENOMEM;
-    }
-    if (err == HED_ENOTSUP)
-        hed_lower_refuse(l, "mask shape: %s", why);
-    else if (err != 0)
-        l->err = err;
-    return l->err;
-}
-
 /* Rows of 32 fill their warps. */
 LLVMValueRef
 hed_mask_lanes_that_exist(struct hed_lower *l)
@@ -226,28 +186,38 @@ hed_mask_lanes_that_exist(struct hed_lower *l)
     return hed_lower_field(l, l->i32, l->function->strand, offsetof(struct hed_ptx_strand, lanes));
 }
 
-static void
-mask_body(struct hed_lower *l)
+int
+hed_pass_frame(struct hed_lower *l)
 {
-    struct hed_lower_function *f = l->function;
-    struct warp *w = f->state;
+    struct warp *w = l->function->state;
     struct mask *m = w->mask;
 
-    if (analyse(l) != 0)
-        return;
     if (m->masks.any_waits)
         l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
     m->is_cut = hed_mask_may_be_cut(l);
     hed_mask_place_variables(l);
     m->values = calloc((size_t)m->flow.nvalues + 1, sizeof(*m->values));
     w->bits = hed_lower_alloca(l, l->i32, 1, 0);
-    if (!m->values || hed_mask_make_gates(l) != 0) {
-        l->err = HED_ENOMEM;
-        return;
-    }
+    if (!m->values || hed_mask_make_gates(l) != 0)
+        return HED_ENOMEM;
     LLVMBuildStore(l->b, hed_mask_lanes_that_exist(l), m->waiting[0]);
     hed_mask_prepare_cuts(l);
+    hed_pass_did(l, "%s", m->is_cut ? "cut at barriers" : "not cut");
+    return l->err;
+}
+
+/* Makes the code of all blocks; loops in the way, or the ways, that the passes chose. */
+int
+hed_pass_blocks(struct hed_lower *l)
+{
     make_blocks(l);
+    return l->err;
+}
+
+static void
+mask_body(struct hed_lower *l)
+{
+    (void)hed_lower_run_passes(l, hed_passes_of_masks);
 }
 
 static void

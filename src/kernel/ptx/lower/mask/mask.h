@@ -1,5 +1,6 @@
 /* What the files of the mask shape share.
  *
+ *   analyse.c what the passes of ptx/pass/ find out
  *   mask.c    the body: blocks in their order, instructions, guards
  *   edge.c    from block to block: masks, phis
  *   value.c   the values of registers: one number, one per row, or one per lane
