@@ -53,7 +53,7 @@ append_line(const char *line, size_t size)
 }
 
 /* Formats a line: without control characters, and with a newline before its end. */
-static size_t
+__attribute__((format(printf, 2, 0))) static size_t
 format_line(char *line, const char *fmt, va_list ap)
 {
     const int n = vsnprintf(line, LINE_MAX_BYTES - 1, fmt, ap);

@@ -138,9 +138,7 @@ no_more_is_filled_than_the_program_has(void **state)
 static void
 what_is_no_image_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "hello", HEAD ".visible .entry a( { }",
-                                      "\x7f"
-                                      "ELF"};
+    static const char *const bad[] = {"", "hello", HEAD ".visible .entry a( { }", "\177ELF"};
     struct heddle_image *image = NULL;
     struct heddle_why why;
 
