@@ -24,12 +24,30 @@
 #define VARIABLE_ALIGN 256u
 #define KERNELS_MAX (1u << 20)
 
+/* The number with which a driver would report an error that is not a grid's. */
+static CUresult
+number_of_error(enum heddle_error error)
+{
+    switch (error) {
+    case HEDDLE_NO_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case HEDDLE_BAD_IMAGE:
+        return CUDA_ERROR_INVALID_IMAGE;
+    case HEDDLE_NOT_FOUND:
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case HEDDLE_REFUSED:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
 int
 hed_image_fail(struct heddle_why *why, enum heddle_error error, int cuda, const char *because)
 {
     if (why) {
         (void)snprintf(why->text, sizeof why->text, "%s", because ? because : "no reason given");
-        why->cuda = cuda;
+        why->cuda = cuda ? cuda : (int)number_of_error(error);
     }
     return error;
 }
@@ -321,8 +339,10 @@ heddle_image_open(const void *bytes, size_t size, struct heddle_image **out, str
     if (!err)
         err = load_bytes(image, bytes, size, &because);
     if (err) {
+        const bool is_bad_text = image->module.errors && !image->is_lifted;
+
         heddle_image_close(image);
-        return hed_image_fail(why, hed_image_error(err), 0,
+        return hed_image_fail(why, hed_image_error(err), is_bad_text ? CUDA_ERROR_INVALID_PTX : 0,
                               because.text[0] ? because.text : hed_err_text(err));
     }
     *out = image;

@@ -42,7 +42,8 @@ struct heddle_image {
     struct hed_lock lock;
 };
 
-/* The error for the caller, with its reason. `because` may be NULL. */
+/* The error for the caller, with its reason. `because` may be NULL, and `cuda` is 0 for the number
+ * that a driver has for such an error. */
 int hed_image_fail(struct heddle_why *why, enum heddle_error error, int cuda, const char *because);
 /* The nearest enum heddle_error of a HED_E. */
 enum heddle_error hed_image_error(int err);

@@ -50,7 +50,7 @@ enum heddle_error {
 /* The reason of a failure, in English. */
 struct heddle_why {
     char text[512];
-    int cuda; /* the CUresult with which a CUDA driver would report it; 0 if none would */
+    int cuda; /* the CUresult with which a CUDA driver would report it */
 };
 
 /* The version of the library, "0.2.0". */
@@ -115,7 +115,7 @@ void heddle_memory_free(void *p);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* A zero for a number that is not needed means the usual. */
+/* Blocks and threads are at least 1 in each dimension; another zero means the usual. */
 struct heddle_grid {
     size_t size; /* sizeof(struct heddle_grid) */
     uint32_t blocks[3], threads[3];

@@ -139,6 +139,7 @@ static void
 what_is_no_image_is_refused(void **state)
 {
     static const char *const bad[] = {"", "hello", HEAD ".visible .entry a( { }", "\177ELF"};
+    static const int numbers[] = {200, 200, 218, 200}; /* CUDA_ERROR_INVALID_IMAGE, _PTX */
     struct heddle_image *image = NULL;
     struct heddle_why why;
 
@@ -148,6 +149,7 @@ what_is_no_image_is_refused(void **state)
         assert_true(heddle_image_open(bad[i], strlen(bad[i]), &image, &why) < 0);
         assert_null(image);
         assert_true(why.text[0] != '\0');
+        assert_int_equal(why.cuda, numbers[i]);
     }
     assert_int_equal(heddle_image_open(NULL, 0, &image, NULL), HEDDLE_INVALID);
     heddle_image_close(NULL);
