@@ -137,6 +137,16 @@ open_terminal(void)
         target.terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
+/* A worker has the socket of its client. */
+static void
+open_connection(void)
+{
+    int ends[2] = {-1, -1};
+
+    (void)socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+    target.connected = ends[0];
+}
+
 static int
 listen_at(const void *address, size_t size)
 {
@@ -325,6 +335,7 @@ main(int argc, char **argv)
     make_sockets();
     open_own_folder();
     open_terminal();
+    open_connection();
     box.folders[0] = target.own;
     box.steps = hed_sandbox_wanted();
     if (hed_sandbox_probe(&box, missing) != 0)

@@ -18,6 +18,7 @@ struct target {
     char socket[128];  /* a unix socket that somebody listens at */
     char abstract[32]; /* the same, with an abstract name, without the leading 0 */
     int terminal;      /* one end of a terminal, or -1 */
+    int connected;     /* a socket that was there before the sandbox, or -1 */
     int port;          /* on 127.0.0.1: somebody listens there */
     pid_t listener;    /* a process of the server's user */
     pid_t worker;      /* a process in a sandbox of its own */

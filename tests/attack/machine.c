@@ -194,6 +194,16 @@ types_into_terminal(void)
     return target.terminal >= 0 && ioctl(target.terminal, TIOCSTI, "x") == 0;
 }
 
+/* The last one to close such a socket waits, and that may be the listener, if it is passed on. */
+static bool
+lets_a_socket_linger(void)
+{
+    const struct linger long_time = {.l_onoff = 1, .l_linger = 1 << 20};
+
+    return target.connected >= 0 &&
+           setsockopt(target.connected, SOL_SOCKET, SO_LINGER, &long_time, sizeof long_time) == 0;
+}
+
 static bool
 makes_terminal(void)
 {
@@ -228,6 +238,7 @@ const struct attack machine_attacks[] = {
     {"asks_file_for_flags", asks_file_for_flags, KERNEL, false},
     {"types_into_terminal", types_into_terminal, KERNEL, false},
     {"makes_terminal", makes_terminal, KERNEL, true},
+    {"lets_a_socket_linger", lets_a_socket_linger, ANYBODY, false},
     {"looks_into_other_gpu_programs", looks_into_other_gpu_programs, KERNEL, true},
     {0},
 };

@@ -162,6 +162,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     struct hed_why why = {""};
     struct hed_worker_start start = common_start(s, c);
 
+    hed_offers_wipe(s);
     start.control = control;
     start.desk = desk;
     if (p)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -110,6 +111,24 @@ is_sensible(const struct hed_desk_ask *ask)
             (ask->device >= 0 && ask->device < HED_DESK_PLACES));
 }
 
+void
+hed_offers_wipe(const struct hed_server *s)
+{
+    for (struct hed_offer *o = s->offers; o; o = o->next) {
+        explicit_bzero(o->key, sizeof o->key);
+        explicit_bzero(o->owner, sizeof o->owner);
+    }
+}
+
+/* A worker has its client's socket, and closing one can take as long as its options say. */
+static bool
+is_socket(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) != 0 || S_ISSOCK(st.st_mode);
+}
+
 int
 hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
                int fd, struct hed_desk_answer *answer)
@@ -117,7 +136,7 @@ hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed
     struct hed_offer *o = NULL;
     int err = 0;
 
-    if (fd < 0 || !is_sensible(ask))
+    if (fd < 0 || !is_sensible(ask) || is_socket(fd))
         err = HED_EINVAL;
     else if (!is_somebody(c->client))
         err = HED_EACCESS;

@@ -46,3 +46,5 @@ void hed_offer_close(struct hed_server *s, const struct hed_child *c,
 
 /* A worker is gone. Called before its leases are cleared. */
 void hed_offers_forget(struct hed_server *s, const struct hed_child *c);
+/* In a new worker: wipes the keys that it has inherited. */
+void hed_offers_wipe(const struct hed_server *s);

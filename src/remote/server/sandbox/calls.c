@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -21,6 +22,7 @@
 
 static const uint32_t zero[] = {0};
 static const uint32_t thread_flag[] = {CLONE_THREAD};
+static const uint32_t socket_options[] = SOCKET_OPTIONS;
 static const uint32_t prctl_options[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK,
                                          PR_GET_DUMPABLE};
 static const uint32_t fcntl_commands[] = {
@@ -52,7 +54,7 @@ static const struct hed_filter_row worker_calls[] = {
     ALWAYS(restart_syscall),
     ALWAYS(shutdown),
     ALWAYS(getsockopt),
-    ALWAYS(setsockopt),
+    AMONG(setsockopt, 2, socket_options, EPERM),
     ALWAYS(getsockname),
     ALWAYS(getpeername),
 

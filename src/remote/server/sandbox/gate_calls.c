@@ -6,13 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "remote/server/sandbox/rows.h"
 
 /* As the C library forks: no namespaces, no threads. */
 static const uint32_t fork_flags[] = {CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD};
+static const uint32_t socket_options[] = SOCKET_OPTIONS;
 static const uint32_t fcntl_commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL};
 static const uint32_t ioctl_requests[] = {FIONREAD, SIOCOUTQ};
 
@@ -28,7 +31,7 @@ static const struct hed_filter_row gate_calls[] = {
     ALWAYS(dup),
     ALWAYS(shutdown),
     ALWAYS(getsockopt),
-    ALWAYS(setsockopt),
+    AMONG(setsockopt, 2, socket_options, EPERM),
     AMONG(fcntl, 1, fcntl_commands, EINVAL),
     AMONG(ioctl, 1, ioctl_requests, ENOTTY),
 

@@ -14,6 +14,13 @@
         .number = SYS_##name, .test = HED_CALL_AMONG, .argument = (which), .values = (list), \
         .count = sizeof(list) / sizeof *(list), .error = (otherwise)                         \
     }
+/* Not SO_LINGER: the last close() of such a socket waits, and the last one to close it may be the
+ * listener, to which a worker can pass it. */
+#define SOCKET_OPTIONS                                                                           \
+    {                                                                                            \
+        SO_REUSEADDR, SO_SNDBUF, SO_RCVBUF, SO_KEEPALIVE, SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO, \
+            TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_USER_TIMEOUT              \
+    }
 #define ON_SELF(name)                                  \
     {                                                  \
         .number = SYS_##name, .test = HED_CALL_ON_SELF \

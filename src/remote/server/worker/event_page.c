@@ -115,8 +115,9 @@ is_recorder_dead(const struct hed_event_page *p, uint64_t who)
 {
     struct flock l = lock_byte_of(who);
 
-    /* The kernel does not tell a process of its own locks. */
-    return who != p->me && (who == 0 || (fcntl(p->fd, F_GETLK, &l) == 0 && l.l_type == F_UNLCK));
+    /* Nobody is 0, not even before this worker has a number. The kernel does not tell a process of
+     * its own locks. */
+    return who == 0 || (who != p->me && fcntl(p->fd, F_GETLK, &l) == 0 && l.l_type == F_UNLCK);
 }
 
 /* The records of a place up to this number count as reached. */
@@ -187,7 +188,10 @@ take_place(struct hed_event_page *p, uint64_t context, uint64_t stream, uint64_t
     for (int i = 0; i < HED_EVENT_PLACES; i++) {
         struct place *at = &p->words->places[i];
 
-        if (!is_place_pending(at, &was) && claim_place(at, was, claim)) {
+        /* Another worker may have taken a later number and been faster: numbers of a place only
+         * grow, or those who wait for the later one would miss it. */
+        if (!is_place_pending(at, &was) && was >> WHO_BITS < claim >> WHO_BITS &&
+            load_shared(&at->reached) < claim >> WHO_BITS && claim_place(at, was, claim)) {
             p->mine[i].context = context;
             p->mine[i].stream = stream;
             return i;
