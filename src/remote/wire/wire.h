@@ -416,7 +416,7 @@ struct hed_launch_body {
     uint64_t function; /* CUfunction or CUkernel, by the client's name */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared;
-    uint32_t attributes; /* CUlaunchAttribute that follow, each 72 bytes; events are names */
+    uint32_t attributes; /* CUlaunchAttribute that follow, each 72 bytes; without events */
     uint32_t params;     /* bytes of parameters after them, in the kernel's layout */
     uint32_t cooperative;
 };
