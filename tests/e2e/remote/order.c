@@ -376,7 +376,6 @@ attributes_are_ours(void)
     static const CUdevice_attribute none[] = {
         CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
         CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
-        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
         CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED,
     };
 
@@ -386,6 +385,15 @@ attributes_are_ours(void)
         OK(CU(cuDeviceGetAttribute)(&value, none[i], 0));
         CHECK_IS(value, 0);
     }
+
+    /* Clients share memory through their server, unless it cannot know who they are. */
+    const char *gpu = getenv("HEDDLE_GPU");
+    int shares = -1;
+
+    CHECK(gpu, "no HEDDLE_GPU");
+    OK(CU(cuDeviceGetAttribute)(
+        &shares, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0));
+    CHECK_IS(shares, strncmp(gpu, "tcp:", 4) != 0);
 }
 
 int
