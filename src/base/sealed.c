@@ -3,8 +3,12 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/err.h"
 
 bool
 hed_fd_has(int fd, uint64_t size)
@@ -23,4 +27,31 @@ hed_fd_is_sealed(int fd, uint64_t size)
 
     return seals >= 0 && seals & F_SEAL_SHRINK && fstatfs(fd, &kind) == 0 &&
            kind.f_type == TMPFS_MAGIC && hed_fd_has(fd, size);
+}
+
+int
+hed_fd_write_sealed(const char *name, const void *bytes, size_t size, int *fd)
+{
+    const int made = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (made < 0)
+        return HED_ENOMEM;
+    if (write(made, bytes, size) == (ssize_t)size &&
+        fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0) {
+        *fd = made;
+        return 0;
+    }
+    (void)close(made);
+    return HED_ENOMEM;
+}
+
+int
+hed_fd_read_whole(int fd, void *bytes, size_t size)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == (off_t)size &&
+                   pread(fd, bytes, size, 0) == (ssize_t)size
+               ? 0
+               : HED_EINVAL;
 }

@@ -8,15 +8,12 @@
  * and the data of a pointer has the key of its block. The descriptor is a small file with the
  * secret of the pool, which the data must have, too.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/sealed.h"
 #include "core/stats.h"
 #include "driver/ipc/imported.h"
 #include "driver/memory/memory_calls.h"
@@ -46,37 +43,23 @@ struct pool_file {
     uint8_t owner[HED_PHYSICAL_OWNER];
 };
 
-#define POOL_FILE "heddle-pool"
-
 static int
 write_pool_file(const uint8_t owner[HED_PHYSICAL_OWNER], int *out)
 {
     static const uint8_t none[HED_IPC_KEY] = {0};
-    const int fd = memfd_create(POOL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct pool_file f;
 
-    if (fd < 0)
-        return HED_ENOMEM;
     hed_ipc_key_name(HED_IPC_KEY_POOL, none, owner + 16, 0, 1, &f.name);
     memcpy(f.owner, owner, sizeof f.owner);
-    if (write(fd, &f, sizeof f) == (ssize_t)sizeof f &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0) {
-        *out = fd;
-        return 0;
-    }
-    (void)close(fd);
-    return HED_ENOMEM;
+    return hed_fd_write_sealed("heddle-pool", &f, sizeof f, out);
 }
 
 static int
 read_pool_file(int fd, uint8_t owner[HED_PHYSICAL_OWNER])
 {
     struct pool_file f;
-    struct stat st;
 
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof f ||
-        pread(fd, &f, sizeof f, 0) != (ssize_t)sizeof f ||
-        hed_ipc_check(&f.name, HED_IPC_KEY_POOL) != 0 ||
+    if (hed_fd_read_whole(fd, &f, sizeof f) != 0 || hed_ipc_check(&f.name, HED_IPC_KEY_POOL) != 0 ||
         memcmp(f.name.secret, f.owner + 16, sizeof f.name.secret) != 0)
         return HED_EINVAL;
     memcpy(owner, f.owner, HED_PHYSICAL_OWNER);

@@ -8,14 +8,11 @@
  * A program that has such memory or events cannot be taken to another worker; move/session/pause.c
  * asks.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/sealed.h"
 #include "driver/context/context.h"
 #include "remote/client/memory.h"
 #include "remote/client/queue.h"
@@ -48,16 +45,23 @@ share_is_possible(void *m)
     return hed_remote_of(m)->capabilities & HED_CAN_SHARE;
 }
 
+/* Asks the worker and waits for its answer. */
+static int
+ask_to_share(struct hed_remote *r, uint64_t context, const struct hed_share_body *what,
+             struct hed_share_answer *a)
+{
+    return share_is_possible(r)
+               ? error_of_share(hed_remote_send_share(r, context, 0, what, false, a))
+               : HED_ENOTSUP;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static int
 offer_at_worker(struct hed_remote *r, const struct hed_share_body *what, uint8_t key[HED_SHARE_KEY])
 {
     struct hed_share_answer a;
-    const int err =
-        share_is_possible(r)
-            ? error_of_share(hed_remote_send_share(r, hed_remote_current(r), 0, what, false, &a))
-            : HED_ENOTSUP;
+    const int err = ask_to_share(r, hed_remote_current(r), what, &a);
 
     if (!err) {
         memcpy(key, a.key, HED_SHARE_KEY);
@@ -97,12 +101,9 @@ open_by_key(void *m, const uint8_t key[HED_MACHINE_KEY], uint8_t *owner,
     struct hed_share_body what = {.op = HED_SHARE_OPEN, .name = hed_remote_physical_number(r)};
     struct hed_share_answer a;
 
-    if (!share_is_possible(r))
-        return HED_ENOTSUP;
     memcpy(what.key, key, sizeof what.key);
 
-    const int err =
-        error_of_share(hed_remote_send_share(r, hed_remote_current(r), 0, &what, false, &a));
+    const int err = ask_to_share(r, hed_remote_current(r), &what, &a);
 
     if (err)
         return err;
@@ -130,26 +131,15 @@ hed_remote_physical_export(void *m, struct hed_physical_memory *p, const uint8_t
     memcpy(what.owner, owner, sizeof what.owner);
     memcpy(f.magic, magic, sizeof f.magic);
     err = offer_at_worker(hed_remote_of(m), &what, f.key);
-    if (err)
-        return err;
-    *fd = memfd_create("heddle-key", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*fd >= 0 && write(*fd, &f, sizeof f) == (ssize_t)sizeof f &&
-        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
-        return 0;
-    if (*fd >= 0)
-        (void)close(*fd);
-    return HED_ENOMEM;
+    return err ? err : hed_fd_write_sealed("heddle-key", &f, sizeof f, fd);
 }
 
 int
 hed_remote_physical_import(void *m, int fd, uint8_t *owner, struct hed_physical_memory **out)
 {
     struct key_file f;
-    struct stat st;
 
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof f ||
-        pread(fd, &f, sizeof f, 0) != (ssize_t)sizeof f ||
-        memcmp(f.magic, magic, sizeof magic) != 0)
+    if (hed_fd_read_whole(fd, &f, sizeof f) != 0 || memcmp(f.magic, magic, sizeof magic) != 0)
         return HED_EINVAL;
     return open_by_key(m, f.key, owner, out);
 }
@@ -167,8 +157,7 @@ key_for_event(void *m, struct hed_event *e, uint8_t key[HED_MACHINE_KEY])
         return HED_ENOTSUP;
     hed_remote_need_event(r, e);
 
-    const int err =
-        error_of_share(hed_remote_send_share(r, e->ctx->object.handle, 0, &what, false, &a));
+    const int err = ask_to_share(r, e->ctx->object.handle, &what, &a);
 
     if (!err)
         memcpy(key, a.key, HED_MACHINE_KEY);
@@ -183,12 +172,9 @@ event_by_key(void *m, struct hed_event *e, const uint8_t key[HED_MACHINE_KEY])
     struct hed_share_body what = {.op = HED_SHARE_EVENT_OPEN, .name = e->object.handle};
     struct hed_share_answer a;
 
-    if (!share_is_possible(r))
-        return HED_ENOTSUP;
     memcpy(what.key, key, sizeof what.key);
 
-    const int err =
-        error_of_share(hed_remote_send_share(r, e->ctx->object.handle, 0, &what, false, &a));
+    const int err = ask_to_share(r, e->ctx->object.handle, &what, &a);
 
     /* Release: as in hed_remote_need_event(). */
     if (!err)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/sealed.h"
 
 static int
@@ -81,11 +82,28 @@ other_files_are_not_sealed(void **state)
     (void)close(ends[1]);
 }
 
+static void
+small_files_have_their_bytes_for_good(void **state)
+{
+    char read[6] = "";
+    int fd = -1;
+
+    (void)state;
+    assert_int_equal(hed_fd_write_sealed("small", "bytes", 6, &fd), 0);
+    assert_int_equal(hed_fd_read_whole(fd, read, 6), 0);
+    assert_string_equal(read, "bytes");
+    assert_int_equal(hed_fd_read_whole(fd, read, 5), HED_EINVAL);
+    assert_true(pwrite(fd, "B", 1, 0) < 0);
+    assert_true(ftruncate(fd, 3) < 0);
+    close(fd);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_grows_and_never_shrinks),
     cmocka_unit_test(memory_that_could_shrink_is_not_sealed),
     cmocka_unit_test(large_pages_are_not_sealed),
     cmocka_unit_test(other_files_are_not_sealed),
+    cmocka_unit_test(small_files_have_their_bytes_for_good),
 };
 
 HED_UNIT_MAIN(tests)
