@@ -117,6 +117,27 @@ function(heddle_shared_library target)
     endif()
 endfunction()
 
+# Makes NAME.pc of NAME.pc.in and installs it. Its paths are relative, so that a tree can be moved
+# and installed anywhere.
+function(heddle_pkg_config name)
+    if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+        set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+        set(pc_libdir ${CMAKE_INSTALL_LIBDIR})
+    else()
+        file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+        string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${up}")
+        set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+    endif()
+    if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+        set(pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
+    else()
+        set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+    endif()
+    configure_file(${name}.pc.in ${name}.pc @ONLY)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libheddle-dev)
+endfunction()
+
 function(heddle_summary label value)
     string(LENGTH "${label}" length)
     math(EXPR pad "16 - ${length}")

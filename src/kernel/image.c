@@ -113,13 +113,6 @@ list_image_kernels(struct heddle_image *image)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-static bool
-is_reference(const struct hed_ptx_var *v)
-{
-    return v->type == HED_PTX_TYPE_TEXREF || v->type == HED_PTX_TYPE_SURFREF ||
-           v->type == HED_PTX_TYPE_SAMPLERREF;
-}
-
 struct layout {
     struct heddle_image *image;
     uint64_t size; /* so far */
@@ -133,7 +126,7 @@ static void
 place_variable(void *arg, uint32_t index, const struct hed_ptx_var *v)
 {
     struct layout *l = arg;
-    const uint64_t size = is_reference(v) ? sizeof(union hed_reference_room) : v->size;
+    const uint64_t size = hed_ptx_var_is_reference(v) ? sizeof(union hed_reference_room) : v->size;
 
     l->image->vars[index] = l->size;
     l->size += hed_round_up(hed_min(size, IMAGE_MAX), VARIABLE_ALIGN);
@@ -145,7 +138,7 @@ fill_variable(void *arg, uint32_t index, const struct hed_ptx_var *v)
     const struct layout *l = arg;
     unsigned char *at = (unsigned char *)(uintptr_t)l->image->vars[index];
 
-    if (is_reference(v)) {
+    if (hed_ptx_var_is_reference(v)) {
         ((union hed_reference_room *)(void *)at)->magic = HED_UNBOUND_MAGIC;
         return;
     }
@@ -179,7 +172,7 @@ seek_variable(void *arg, uint32_t index, const struct hed_ptx_var *v)
 {
     struct layout *l = arg;
 
-    if (!l->found && !v->owner && !is_reference(v) && strcmp(v->name, l->name) == 0) {
+    if (!l->found && !v->owner && !hed_ptx_var_is_reference(v) && strcmp(v->name, l->name) == 0) {
         l->found = v;
         l->found_at = index;
     }

@@ -114,13 +114,6 @@ struct vars {
     uint64_t constant; /* bytes */
 };
 
-static bool
-is_texture(const struct hed_ptx_var *v)
-{
-    return v->type == HED_PTX_TYPE_TEXREF || v->type == HED_PTX_TYPE_SURFREF ||
-           v->type == HED_PTX_TYPE_SAMPLERREF;
-}
-
 static void
 describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
 {
@@ -130,14 +123,14 @@ describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
     a->code->vars[index] = v;
     *o = (struct hed_code_var){
         .name = v->name,
-        .size = is_texture(v) ? sizeof(union hed_reference_room) : v->size,
-        .align = is_texture(v) ? _Alignof(union hed_reference_room) : v->align,
+        .size = hed_ptx_var_is_reference(v) ? sizeof(union hed_reference_room) : v->size,
+        .align = hed_ptx_var_is_reference(v) ? _Alignof(union hed_reference_room) : v->align,
         .constant = v->space == HED_PTX_SPACE_CONST,
         .managed = v->managed,
         .visible = !v->owner,
         .init = v->init,
         .init_size = hed_min(v->init_size, v->size),
-        .texture = is_texture(v),
+        .texture = hed_ptx_var_is_reference(v),
         .surface = v->type == HED_PTX_TYPE_SURFREF,
     };
     if (o->constant)

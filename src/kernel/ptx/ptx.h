@@ -281,6 +281,14 @@ struct hed_ptx_refusal {
     uint32_t line;
 };
 
+/* A variable of the driver's, which names a texture, a surface or a sampler. */
+static inline bool
+hed_ptx_var_is_reference(const struct hed_ptx_var *v)
+{
+    return v->type == HED_PTX_TYPE_TEXREF || v->type == HED_PTX_TYPE_SURFREF ||
+           v->type == HED_PTX_TYPE_SAMPLERREF;
+}
+
 /* One edge of the call graph. */
 struct hed_ptx_call {
     struct hed_ptx_call *next;
