@@ -36,6 +36,7 @@ TABLE = {
     "share/meet": "base",
     "share/sched": "base share/meet",
     "share/record": "core base gen share/sched",
+    "share/quota": "core base gen share/meet",
     # A GPU elsewhere. The server is four programs; each may include what lies in server/ itself,
     # and the listener the headers of the gate and of the bridge (vm), by which they are started.
     "remote/wire": "base gen",
@@ -60,7 +61,7 @@ TABLE = {
     # Adapters between calls and the storeys.
     "layers/*": "core base gen",
     "layers/lift": "core base gen kernel/fatbin kernel/sass",
-    "layers/quota": "core base gen share/meet",
+    "layers/quota": "core base gen share/quota",
     "layers/sched": "core base gen share/sched move/talk",
     "layers/record": "core base gen share/record share/sched",
     "layers/trace": "core base gen see/trace",

@@ -136,7 +136,7 @@ start_stopped_member(int fd)
 
     if (pid == 0) {
         struct hed_layer *l = quota_over(100 * MIB, group);
-        const struct quota *q = l->state;
+        const struct hed_quota *q = l->state;
         CUdeviceptr p = 0;
         const bool good =
             CALL(l, cuMemAlloc_v2, &p, 20 * MIB) == CUDA_SUCCESS && hed_meet_lock(q->meet) == 0;
@@ -222,7 +222,7 @@ members_killed_in_the_middle_leak_nothing(void **state)
         }
         for (int i = 0; i < 8; i++)
             waitpid(pids[i], NULL, 0);
-        assert_int_equal(quota_used(quota_device(l, 0)), 0);
+        assert_int_equal(hed_quota_used(hed_quota_device(l, 0)), 0);
 
         const CUdeviceptr p = take(l, 100 * MIB, CUDA_SUCCESS);
 
@@ -256,7 +256,7 @@ a_living_member_keeps_its_memory(void **state)
             waitpid(pids[i], NULL, 0);
             (void)take(l, 62 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
         }
-        assert_int_equal(quota_used(quota_device(l, 0)), 40 * MIB);
+        assert_int_equal(hed_quota_used(hed_quota_device(l, 0)), 40 * MIB);
         give(l, take(l, 60 * MIB, CUDA_SUCCESS));
     }
     give(l, mine);

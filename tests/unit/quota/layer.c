@@ -455,7 +455,7 @@ random_sequences_agree_with_a_model(void **state)
             const uint64_t n = (next_random(&seed) % 5 ? next_random(&seed) % (8 * MIB)
                                                        : next_random(&seed) % 3000) +
                                1;
-            const uint64_t want = quota_round(n);
+            const uint64_t want = hed_quota_round(n);
             const CUresult expect =
                 model + want <= 100 * MIB ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 

@@ -542,7 +542,7 @@ quota_over(uint64_t limit, const char *group)
 void
 quota_discard(struct hed_layer *l)
 {
-    struct quota *q = l->state;
+    struct hed_quota *q = l->state;
 
     hed_layer_free(l); /* its state stays, for late calls */
     hed_meet_leave(q->meet);
@@ -576,7 +576,7 @@ give(struct hed_layer *l, CUdeviceptr p)
 uint64_t
 charged(struct hed_layer *l)
 {
-    struct quota_device *d = quota_device(l, 0);
+    struct quota_device *d = hed_quota_device(l, 0);
 
     return atomic_load(&d->own);
 }

@@ -14,7 +14,7 @@
 #include "core/config.h"
 #include "core/layer.h"
 #include "layers/layers.h"
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define SLOTS 4096

@@ -33,7 +33,7 @@ teardown(void **state)
 static uint64_t
 charged_on(struct hed_layer *l, CUdevice ordinal)
 {
-    return atomic_load(&quota_device(l, ordinal)->own);
+    return atomic_load(&hed_quota_device(l, ordinal)->own);
 }
 
 static void

@@ -1,10 +1,10 @@
-/* Memory that a context has for its kernels (layers/quota/quota.h): heap, stacks, print buffer.
+/* Memory that a context has for its kernels (share/quota/engine.h): heap, stacks, print buffer.
  *
  * What every context has of them is not charged, like the rest of a context. What the program asks
  * for above that is charged when it asks, whenever the driver takes it, until the context ends.
  * Stacks are charged for all threads that the device can run at once.
  */
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #define STACK_FIRST 1024ull
 #define PRINT_FIRST (1ull << 20)
@@ -71,9 +71,9 @@ settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint
     const uint64_t is = limit_bytes(self, limit, now);
 
     if (is > charged)
-        quota_force(d, is - charged);
+        hed_quota_force(d, is - charged);
     else if (is < charged)
-        quota_give(d, charged - is);
+        hed_quota_give(d, charged - is);
     return is;
 }
 
@@ -82,56 +82,56 @@ quota_do_context_limit(struct hed_layer *self, const struct quota_call *c)
 {
     const bool counts = c->limit == CU_LIMIT_STACK_SIZE || c->limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
                         c->limit == CU_LIMIT_MALLOC_HEAP_SIZE;
-    struct quota_device *d = counts ? quota_current(self) : NULL;
+    struct quota_device *d = counts ? hed_quota_current(self) : NULL;
 
     if (!d)
         return quota_next(self, c);
 
-    const CUcontext context = quota_context(self);
+    const CUcontext context = hed_quota_context(self);
     const uint64_t key = limit_key(context, (unsigned)c->limit);
     struct quota_charge now = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
     struct quota_charge old = {0};
     const uint64_t want = limit_bytes(self, c->limit, c->bytes);
-    const bool found = quota_take(self->state, QUOTA_LIMIT, key, &old);
+    const bool found = hed_quota_take(self->state, QUOTA_LIMIT, key, &old);
     const uint64_t more = want > old.bytes ? want - old.bytes : 0;
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
-    if (more == 0 || quota_claim(self, d, more)) {
+    if (more == 0 || hed_quota_claim(self, d, more)) {
         r = quota_next(self, c);
         if (r != CUDA_SUCCESS && more != 0)
-            quota_give(d, more);
+            hed_quota_give(d, more);
     }
     if (r != CUDA_SUCCESS) {
         if (found)
-            (void)quota_put(self->state, &old);
+            (void)hed_quota_put(self->state, &old);
         return r;
     }
     if (want < old.bytes)
-        quota_give(d, old.bytes - want);
+        hed_quota_give(d, old.bytes - want);
     now.bytes = settle_limit(self, d, c->limit, want);
     /* If there is no memory to remember it, it stays charged: too much, never too little. */
-    (void)quota_put(self->state, &now);
+    (void)hed_quota_put(self->state, &now);
     return r;
 }
 
 HED_CUDA_MEMORY_CONTEXT_LIMIT(QUOTA_CALL)
 
 uint64_t
-quota_without_heap(struct hed_layer *self, uint64_t took)
+hed_quota_without_heap(struct hed_layer *self, uint64_t took)
 {
-    struct quota *q = self->state;
-    const CUcontext context = took ? quota_context(self) : NULL;
+    struct hed_quota *q = self->state;
+    const CUcontext context = took ? hed_quota_context(self) : NULL;
     struct quota_charge heap;
     struct quota_charge seen;
 
     if (took == 0 ||
-        !quota_peek(q, QUOTA_LIMIT, limit_key(context, CU_LIMIT_MALLOC_HEAP_SIZE), &heap) ||
+        !hed_quota_peek(q, QUOTA_LIMIT, limit_key(context, CU_LIMIT_MALLOC_HEAP_SIZE), &heap) ||
         heap.bytes == 0 || took < heap.bytes ||
-        quota_peek(q, QUOTA_LIMIT, limit_key(context, HEAP_SEEN), &seen))
+        hed_quota_peek(q, QUOTA_LIMIT, limit_key(context, HEAP_SEEN), &seen))
         return took;
     seen = (struct quota_charge){.key = limit_key(context, HEAP_SEEN),
                                  .device = heap.device,
                                  .context = context,
                                  .kind = QUOTA_LIMIT};
-    return quota_put(q, &seen) == 0 ? took - heap.bytes : took;
+    return hed_quota_put(q, &seen) == 0 ? took - heap.bytes : took;
 }

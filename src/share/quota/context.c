@@ -1,17 +1,17 @@
-/* Memory that ends with its context (layers/quota/quota.h). Its charges are taken out before the
+/* Memory that ends with its context (share/quota/engine.h). Its charges are taken out before the
  * call, because its addresses may be reused right after, and put back if the context did not end.
  */
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 CUresult
-quota_end_all(struct hed_layer *self, const struct quota_call *c, struct quota_charges *all)
+hed_quota_end_all(struct hed_layer *self, const struct quota_call *c, struct quota_charges *all)
 {
     const CUresult r = quota_next(self, c);
 
     if (r == CUDA_SUCCESS)
-        quota_drop_all(self, all);
+        hed_quota_drop_all(self, all);
     else
-        quota_put_all(self->state, all);
+        hed_quota_put_all(self->state, all);
     return r;
 }
 
@@ -20,8 +20,8 @@ quota_do_context_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
 
-    quota_take_all(self->state, (CUcontext)c->key, &all);
-    return quota_end_all(self, c, &all);
+    hed_quota_take_all(self->state, (CUcontext)c->key, &all);
+    return hed_quota_end_all(self, c, &all);
 }
 
 HED_CUDA_MEMORY_CONTEXT_END(QUOTA_CALL)
@@ -39,8 +39,8 @@ quota_do_context_detach(struct hed_layer *self, const struct quota_call *c)
             CUDA_ERROR_INVALID_CONTEXT) {
         struct quota_charges all;
 
-        quota_take_all(self->state, context, &all);
-        quota_drop_all(self, &all);
+        hed_quota_take_all(self->state, context, &all);
+        hed_quota_drop_all(self, &all);
     }
     return r;
 }
@@ -53,7 +53,8 @@ static CUresult
 quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
-    struct quota_device *d = r == CUDA_SUCCESS && c->out.at ? quota_device(self, c->device) : NULL;
+    struct quota_device *d =
+        r == CUDA_SUCCESS && c->out.at ? hed_quota_device(self, c->device) : NULL;
 
     if (d) {
         atomic_store_explicit(&d->primary, (CUcontext)hed_place_get(c->out), memory_order_relaxed);
@@ -68,12 +69,12 @@ HED_CUDA_MEMORY_PRIMARY_RETAIN(QUOTA_CALL)
 static struct quota_device *
 primary_ending(struct hed_layer *self, CUdevice dev, bool reset, struct quota_charges *all)
 {
-    struct quota_device *d = quota_device(self, dev);
+    struct quota_device *d = hed_quota_device(self, dev);
     const bool last =
         d && (reset || atomic_load_explicit(&d->primary_refs, memory_order_relaxed) <= 1);
 
-    quota_take_all(self->state,
-                   last ? atomic_load_explicit(&d->primary, memory_order_relaxed) : NULL, all);
+    hed_quota_take_all(self->state,
+                       last ? atomic_load_explicit(&d->primary, memory_order_relaxed) : NULL, all);
     return d;
 }
 
@@ -95,12 +96,12 @@ primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool
         if (reset || (hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = dev, .flags = &flags,
                                .active = &active) == CUDA_SUCCESS &&
                       !active)) {
-            quota_drop_all(self, all);
-            quota_pools_settle(self, d, false);
+            hed_quota_drop_all(self, all);
+            hed_quota_pools_settle(self, d, false);
             return r;
         }
     }
-    quota_put_all(self->state, all);
+    hed_quota_put_all(self->state, all);
     return r;
 }
 

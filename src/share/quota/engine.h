@@ -1,7 +1,7 @@
-/* The parts of the quota layer, which counts how much of each device's memory a process, or a group
- * of processes, has.
+/* The parts of the engine of memory limits (share/quota/quota.h), which counts how much of each
+ * device's memory a process, or a group of processes, has.
  *
- *   quota.c    the layer: settings, devices, the table of calls
+ *   quota.c    the engine's life, devices, room for what is asked for
  *   budget.c   the amount a device is charged with, in this process and in the group
  *   table.c    the charges, by address and by handle
  *   alloc.c    plain, pitched and managed memory, arrays, freeing
@@ -33,9 +33,8 @@
 
 #include "base/lock.h"
 #include "core/layer.h"
-#include "gen/cuda_sets.h"
-#include "gen/nvml_sets.h"
 #include "share/meet/meet.h"
+#include "share/quota/quota.h"
 
 #define QUOTA_DEVICES 64
 #define QUOTA_SLOTS 256
@@ -84,11 +83,11 @@ struct quota_device {
     uint64_t free_mark, own_mark;
 };
 
-bool quota_reserve(struct quota_device *d, uint64_t n); /* false: it would be over the limit */
-void quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
-void quota_give(struct quota_device *d, uint64_t n);
-uint64_t quota_used(struct quota_device *d); /* of all living processes that share the limit */
-bool quota_is_over(struct quota_device *d);  /* because of charges that were forced */
+bool hed_quota_reserve(struct quota_device *d, uint64_t n); /* false: it would be over the limit */
+void hed_quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
+void hed_quota_give(struct quota_device *d, uint64_t n);
+uint64_t hed_quota_used(struct quota_device *d); /* of all living processes that share the limit */
+bool hed_quota_is_over(struct quota_device *d);  /* because of charges that were forced */
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
@@ -124,7 +123,7 @@ struct quota_charges {
     size_t count, size;
 };
 
-/* ---- the layer ------------------------------------------------------------------------------- */
+/* ---- the engine ------------------------------------------------------------------------------ */
 
 struct quota_pool {
     CUmemoryPool handle;
@@ -141,7 +140,7 @@ struct quota_mapping {
     struct quota_physical *physical;
 };
 
-struct quota {
+struct hed_quota {
     uint64_t limit;
     struct hed_meet *meet;
     struct hed_lock lock; /* devices, pools, physical memory */
@@ -158,53 +157,56 @@ struct quota {
 };
 
 /* The device of that ordinal or UUID. NULL: the layer below does not know it, or not yet. */
-struct quota_device *quota_device(struct hed_layer *self, CUdevice ordinal);
-struct quota_device *quota_device_by_key(struct quota *q, const uint64_t key[2]);
-void quota_key_of_ordinal(unsigned ordinal, uint64_t key[2]); /* where there is no UUID */
-struct quota_device *quota_current(struct hed_layer *self);
-CUcontext quota_context(struct hed_layer *self);
+struct quota_device *hed_quota_device(struct hed_layer *self, CUdevice ordinal);
+struct quota_device *hed_quota_device_by_key(struct hed_quota *q, const uint64_t key[2]);
+void hed_quota_key_of_ordinal(unsigned ordinal, uint64_t key[2]); /* where there is no UUID */
+struct quota_device *hed_quota_current(struct hed_layer *self);
+CUcontext hed_quota_context(struct hed_layer *self);
 
 /* Makes pools and graphs give up memory that they do not need. */
-void quota_relieve(struct hed_layer *self, struct quota_device *d);
+void hed_quota_relieve(struct hed_layer *self, struct quota_device *d);
 
-/* Reserves n bytes; if they do not fit, after quota_relieve(). */
-bool quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n);
+/* Reserves n bytes; if they do not fit, after hed_quota_relieve(). */
+bool hed_quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n);
 
 /* How much memory a device loses by an allocation of n bytes. */
-uint64_t quota_round(uint64_t n);
+uint64_t hed_quota_round(uint64_t n);
 
-int quota_put(struct quota *q, const struct quota_charge *r);
-bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
-bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
+int hed_quota_put(struct hed_quota *q, const struct quota_charge *r);
+bool hed_quota_take(struct hed_quota *q, enum quota_kind kind, uint64_t key,
+                    struct quota_charge *out);
+bool hed_quota_peek(struct hed_quota *q, enum quota_kind kind, uint64_t key,
+                    struct quota_charge *out);
 /* Takes out the charges that end with a context. */
-void quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out);
-void quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out);
-void quota_put_all(struct quota *q, struct quota_charges *r);
-void quota_drop_all(struct hed_layer *self, struct quota_charges *r); /* gives all back */
+void hed_quota_take_all(struct hed_quota *q, CUcontext context, struct quota_charges *out);
+void hed_quota_take_library(struct hed_quota *q, CUlibrary library, struct quota_charges *out);
+void hed_quota_put_all(struct hed_quota *q, struct quota_charges *r);
+void hed_quota_drop_all(struct hed_layer *self, struct quota_charges *r); /* gives all back */
 
 /* Pools. */
-struct quota_pool *quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d);
-void quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n);
-void quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim);
-struct quota_pool *quota_pool_end(struct hed_layer *self, CUmemoryPool handle);
-void quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done);
-void quota_pool_changed(struct hed_layer *self, CUmemoryPool handle);
+struct quota_pool *hed_quota_pool_learn(struct hed_quota *q, CUmemoryPool handle,
+                                        struct quota_device *d);
+void hed_quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n);
+void hed_quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim);
+struct quota_pool *hed_quota_pool_end(struct hed_layer *self, CUmemoryPool handle);
+void hed_quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done);
+void hed_quota_pool_changed(struct hed_layer *self, CUmemoryPool handle);
 /* Around calls of our own, which must not end a capture of the program. Returns the mode to put
  * back. */
-int quota_relax(struct hed_layer *self);
-void quota_relaxed(struct hed_layer *self, int before);
+int hed_quota_relax(struct hed_layer *self);
+void hed_quota_relaxed(struct hed_layer *self, int before);
 
 /* Graphs. */
-bool quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n);
-void quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n);
-void quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n);
-void quota_graph_trim(struct hed_layer *self, struct quota_device *d);
+bool hed_quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void hed_quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void hed_quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void hed_quota_graph_trim(struct hed_layer *self, struct quota_device *d);
 
 /* What a load took, without the heap that came with it: that was charged when it was asked for. */
-uint64_t quota_without_heap(struct hed_layer *self, uint64_t took);
+uint64_t hed_quota_without_heap(struct hed_layer *self, uint64_t took);
 
 /* An array is gone: the physical memory that was mapped to it is not held by it any more. */
-void quota_physical_array_gone(struct quota *q, uint64_t array);
+void hed_quota_physical_array_gone(struct hed_quota *q, uint64_t array);
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -240,8 +242,8 @@ struct quota_call {
 
 /* Makes a call that ends the memory of these charges, which were taken out; puts them back if it
  * fails. */
-CUresult quota_end_all(struct hed_layer *self, const struct quota_call *c,
-                       struct quota_charges *all);
+CUresult hed_quota_end_all(struct hed_layer *self, const struct quota_call *c,
+                           struct quota_charges *all);
 
 struct quota_nvml_call {
     enum hed_nvml_call id;
@@ -266,7 +268,7 @@ quota_next(struct hed_layer *self, const struct quota_call *c)
     {                                                                                             \
         return hed_next(self, call, args);                                                        \
     }                                                                                             \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                           \
+    CUresult hed_quota_##call(struct hed_layer *self, struct hed_##call *a)                       \
     {                                                                                             \
         return quota_do_##class(                                                                  \
             self,                                                                                 \
@@ -274,18 +276,8 @@ quota_next(struct hed_layer *self, const struct quota_call *c)
     }
 
 #define QUOTA_NVML_CALL(call, class, ...)                                               \
-    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a)             \
+    nvmlReturn_t hed_quota_##call(struct hed_layer *self, struct hed_##call *a)         \
     {                                                                                   \
         return quota_do_##class(                                                        \
             self, &(struct quota_nvml_call){.id = HED_##call, .args = a, __VA_ARGS__}); \
     }
-
-/* All of them. A class that no part treats is an undefined reference of the table in quota.c. */
-#define QUOTA_DECLARE(call, ...) \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);
-HED_CUDA_MEMORY(QUOTA_DECLARE)
-#undef QUOTA_DECLARE
-#define QUOTA_DECLARE(call, ...) \
-    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a);
-HED_NVML_MEMORY(QUOTA_DECLARE)
-#undef QUOTA_DECLARE

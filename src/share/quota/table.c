@@ -1,10 +1,10 @@
 /* The charges by kind and key: open addressing, in shards so that threads seldom meet
- * (layers/quota/quota.h). Removing a charge moves later ones forward, so there are no tombstones.
+ * (share/quota/engine.h). Removing a charge moves later ones forward, so there are no tombstones.
  */
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #define FIRST_SIZE 16
 
@@ -17,7 +17,7 @@ hash_key(enum quota_kind kind, uint64_t key)
 }
 
 static struct quota_shard *
-shard_of(struct quota *q, uint64_t hash)
+shard_of(struct hed_quota *q, uint64_t hash)
 {
     return &q->shards[hash % QUOTA_SHARDS];
 }
@@ -55,7 +55,7 @@ shard_grow(struct quota_shard *s)
 
 /* A charge that has this key already belongs to memory whose end we did not see: it is replaced. */
 int
-quota_put(struct quota *q, const struct quota_charge *r)
+hed_quota_put(struct hed_quota *q, const struct quota_charge *r)
 {
     const uint64_t hash = hash_key(r->kind, r->key);
     struct quota_shard *s = shard_of(q, hash);
@@ -74,7 +74,7 @@ quota_put(struct quota *q, const struct quota_charge *r)
     }
     hed_unlock_brief(&s->lock);
     if (good && old.kind != 0 && old.bytes && (!old.thing || old.kind == QUOTA_LIBRARY))
-        quota_give(old.device, old.bytes);
+        hed_quota_give(old.device, old.bytes);
     return good ? 0 : HED_ENOMEM;
 }
 
@@ -98,7 +98,7 @@ shard_erase(struct quota_shard *s, size_t hole)
 }
 
 static bool
-table_get(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out,
+table_get(struct hed_quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out,
           bool remove)
 {
     const uint64_t hash = hash_key(kind, key);
@@ -120,13 +120,13 @@ table_get(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_char
 }
 
 bool
-quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
+hed_quota_take(struct hed_quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
 {
     return table_get(q, kind, key, out, true);
 }
 
 bool
-quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
+hed_quota_peek(struct hed_quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
 {
     return table_get(q, kind, key, out, false);
 }
@@ -150,7 +150,7 @@ list_append(struct quota_charges *list, const struct quota_charge *r)
 
 /* Takes out the charges of a context, or of a library. */
 static void
-take_those(struct quota *q, CUcontext context, const void *library, struct quota_charges *out)
+take_those(struct hed_quota *q, CUcontext context, const void *library, struct quota_charges *out)
 {
     *out = (struct quota_charges){0};
     for (size_t n = 0; n < QUOTA_SHARDS; n++) {
@@ -173,7 +173,7 @@ take_those(struct quota *q, CUcontext context, const void *library, struct quota
 }
 
 void
-quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out)
+hed_quota_take_all(struct hed_quota *q, CUcontext context, struct quota_charges *out)
 {
     *out = (struct quota_charges){0};
     if (context)
@@ -181,7 +181,7 @@ quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out)
 }
 
 void
-quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out)
+hed_quota_take_library(struct hed_quota *q, CUlibrary library, struct quota_charges *out)
 {
     *out = (struct quota_charges){0};
     if (library)
@@ -189,21 +189,21 @@ quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out
 }
 
 void
-quota_put_all(struct quota *q, struct quota_charges *r)
+hed_quota_put_all(struct hed_quota *q, struct quota_charges *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        (void)quota_put(q, &r->at[i]);
+        (void)hed_quota_put(q, &r->at[i]);
     free(r->at);
 }
 
 void
-quota_drop_all(struct hed_layer *self, struct quota_charges *r)
+hed_quota_drop_all(struct hed_layer *self, struct quota_charges *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         if (r->at[i].kind == QUOTA_MEMORY && r->at[i].thing)
-            quota_pool_freed(self, r->at[i].thing, r->at[i].bytes);
+            hed_quota_pool_freed(self, r->at[i].thing, r->at[i].bytes);
         else
-            quota_give(r->at[i].device, r->at[i].bytes);
+            hed_quota_give(r->at[i].device, r->at[i].bytes);
     }
     free(r->at);
 }

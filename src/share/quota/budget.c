@@ -1,4 +1,4 @@
-/* What a device is charged with (layers/quota/quota.h).
+/* What a device is charged with (share/quota/engine.h).
  *
  * Alone, the total is a word of this process. In a group it is a word of the meeting file, beside
  * the slots where each process says what it has. A process writes in an order that keeps the total
@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #define BYTES ((UINT64_C(1) << 48) - 1)
 #define CHANGE (UINT64_C(1) << 48)
@@ -123,7 +123,7 @@ try_recounted(struct quota_device *d, uint64_t n)
 }
 
 bool
-quota_reserve(struct quota_device *d, uint64_t n)
+hed_quota_reserve(struct quota_device *d, uint64_t n)
 {
     if (n > d->limit)
         return false;
@@ -134,7 +134,7 @@ quota_reserve(struct quota_device *d, uint64_t n)
 }
 
 void
-quota_force(struct quota_device *d, uint64_t n)
+hed_quota_force(struct quota_device *d, uint64_t n)
 {
     budget_note_own(d, n);
     (void)budget_add(d, n, true);
@@ -142,7 +142,7 @@ quota_force(struct quota_device *d, uint64_t n)
 }
 
 void
-quota_give(struct quota_device *d, uint64_t n)
+hed_quota_give(struct quota_device *d, uint64_t n)
 {
     uint64_t word = atomic_load_explicit(d->total, memory_order_relaxed);
     uint64_t have;
@@ -157,15 +157,15 @@ quota_give(struct quota_device *d, uint64_t n)
 }
 
 uint64_t
-quota_used(struct quota_device *d)
+hed_quota_used(struct quota_device *d)
 {
     return d->meet ? living(d) : atomic_load_explicit(&d->own, memory_order_relaxed);
 }
 
 bool
-quota_is_over(struct quota_device *d)
+hed_quota_is_over(struct quota_device *d)
 {
     /* The total may include what dead processes had. That is corrected only where it matters. */
     return (atomic_load_explicit(d->total, memory_order_relaxed) & BYTES) > d->limit &&
-           quota_used(d) > d->limit;
+           hed_quota_used(d) > d->limit;
 }

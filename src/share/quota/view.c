@@ -1,4 +1,4 @@
-/* What a program is told about a device's memory (layers/quota/quota.h): never more than the limit,
+/* What a program is told about a device's memory (share/quota/engine.h): never more than the limit,
  * and never more than the device has.
  *
  *     total = min(the device's, limit)        free = min(really free, limit - used)
@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 static uint64_t
 left_on(struct quota_device *d)
 {
-    const uint64_t used = quota_used(d);
+    const uint64_t used = hed_quota_used(d);
 
     return used < d->limit ? d->limit - used : 0;
 }
@@ -23,10 +23,10 @@ left_on(struct quota_device *d)
 static struct quota_device *
 current_settled_device(struct hed_layer *self)
 {
-    struct quota_device *d = quota_current(self);
+    struct quota_device *d = hed_quota_current(self);
 
     if (d)
-        quota_pools_settle(self, d, false);
+        hed_quota_pools_settle(self, d, false);
     return d;
 }
 
@@ -55,7 +55,7 @@ static CUresult
 quota_do_tell_total(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
-    const struct quota *q = self->state;
+    const struct hed_quota *q = self->state;
 
     if (r == CUDA_SUCCESS)
         lower_to(c->total, q->limit);
@@ -100,12 +100,12 @@ device_of_nvml(struct hed_layer *self, const struct quota_nvml_call *c)
     if (hed_call_nvml(self->next, nvmlDeviceGetUUID, .device = device, .uuid = uuid,
                       .length = sizeof uuid - 1) == NVML_SUCCESS &&
         parse_uuid(uuid, key))
-        return quota_device_by_key(self->state, key);
+        return hed_quota_device_by_key(self->state, key);
     if (hed_call_nvml(self->next, nvmlDeviceGetIndex, .device = device, .index = &index) !=
         NVML_SUCCESS)
         return NULL;
-    quota_key_of_ordinal(index, key);
-    return quota_device_by_key(self->state, key);
+    hed_quota_key_of_ordinal(index, key);
+    return hed_quota_device_by_key(self->state, key);
 }
 
 static nvmlReturn_t

@@ -1,4 +1,4 @@
-/* Pools and stream-ordered allocations (layers/quota/quota.h).
+/* Pools and stream-ordered allocations (share/quota/engine.h).
  *
  * A pool is charged with what it keeps, which is at least what the program has allocated from it:
  *
@@ -17,12 +17,12 @@
 
 #include "base/log.h"
 #include "core/stream.h"
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 /* Finds or makes the struct of a pool. NULL: no memory. Pools are few, so their structs are never
  * freed; that of a pool that has gone is used again. */
 struct quota_pool *
-quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d)
+hed_quota_pool_learn(struct hed_quota *q, CUmemoryPool handle, struct quota_device *d)
 {
     struct quota_pool *p;
     struct quota_pool *spare = NULL;
@@ -47,7 +47,7 @@ quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d)
 }
 
 static struct quota_pool *
-find_pool(struct quota *q, CUmemoryPool handle)
+find_pool(struct hed_quota *q, CUmemoryPool handle)
 {
     struct quota_pool *p;
 
@@ -59,7 +59,7 @@ find_pool(struct quota *q, CUmemoryPool handle)
 }
 
 static uint64_t
-pool_measure(struct quota *q, struct quota_pool *p, bool *gone)
+pool_measure(struct hed_quota *q, struct quota_pool *p, bool *gone)
 {
     hed_lock_brief(&q->lock);
 
@@ -98,7 +98,7 @@ trim_pool(struct hed_layer *self, struct quota_pool *p)
 static bool
 pool_settle(struct hed_layer *self, struct quota_pool *p)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     bool gone;
     const uint64_t serial = pool_measure(q, p, &gone);
     const uint64_t n = gone ? 0 : ask_reserved(self, p);
@@ -109,12 +109,12 @@ pool_settle(struct hed_layer *self, struct quota_pool *p)
     const uint64_t want = n > p->live ? n : p->live;
 
     if (want > p->charged) {
-        fits = quota_reserve(p->device, want - p->charged);
+        fits = hed_quota_reserve(p->device, want - p->charged);
         if (!fits)
-            quota_force(p->device, want - p->charged);
+            hed_quota_force(p->device, want - p->charged);
         p->charged = want;
     } else if (want < p->charged && serial == p->serial) {
-        quota_give(p->device, p->charged - want);
+        hed_quota_give(p->device, p->charged - want);
         p->charged = want;
     }
     hed_unlock(&q->lock);
@@ -123,7 +123,7 @@ pool_settle(struct hed_layer *self, struct quota_pool *p)
 
 /* Charges n bytes that an allocation may take. False: they do not fit. */
 static bool
-charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
+charge_live(struct hed_quota *q, struct quota_pool *p, uint64_t n)
 {
     bool good = true;
 
@@ -132,7 +132,7 @@ charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
     if (n > UINT64_MAX / 2 - p->live)
         good = false;
     else if (p->live + n > p->charged) {
-        good = quota_reserve(p->device, p->live + n - p->charged);
+        good = hed_quota_reserve(p->device, p->live + n - p->charged);
         if (good)
             p->charged = p->live + n;
     }
@@ -143,9 +143,9 @@ charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
 }
 
 void
-quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
+hed_quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
 
     hed_lock_brief(&q->lock);
     p->live -= n;
@@ -157,9 +157,9 @@ quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 /* Settles all pools of a device. With `trim`, those that keep more than the program has are trimmed
  * first. */
 void
-quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
+hed_quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     struct quota_pool *p;
 
     hed_lock_brief(&q->lock);
@@ -183,9 +183,9 @@ quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
 
 /* Before a pool is destroyed: it is not found any more. NULL: it was not known. */
 struct quota_pool *
-quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
+hed_quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     struct quota_pool *p = find_pool(q, handle);
 
     hed_lock_brief(&q->lock);
@@ -196,9 +196,9 @@ quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
 }
 
 void
-quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done)
+hed_quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
 
     if (!p)
         return;
@@ -212,7 +212,7 @@ quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done)
 }
 
 void
-quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
+hed_quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
 {
     struct quota_pool *p = find_pool(self->state, handle);
 
@@ -226,7 +226,7 @@ quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
 static bool
 is_capturing(struct hed_layer *self, uint64_t stream, bool ptds)
 {
-    const struct quota *q = self->state;
+    const struct hed_quota *q = self->state;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
     return atomic_load_explicit(&q->captures, memory_order_relaxed) &&
@@ -246,17 +246,17 @@ struct charge_place {
 static struct charge_place
 place_to_charge(struct hed_layer *self, CUstream stream)
 {
-    struct charge_place p = {.context = quota_context(self)};
+    struct charge_place p = {.context = hed_quota_context(self)};
     CUcontext context = p.context;
 
     if ((uintptr_t)stream > HED_STREAM_PER_THREAD)
         (void)hed_call(self->next, cuStreamGetCtx, .hStream = stream, .pctx = &context);
     if (context == p.context ||
         hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS) {
-        p.device = quota_current(self);
+        p.device = hed_quota_current(self);
         return p;
     }
-    p = (struct charge_place){.context = context, .device = quota_current(self)};
+    p = (struct charge_place){.context = context, .device = hed_quota_current(self)};
     (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &context);
     return p;
 }
@@ -270,13 +270,13 @@ current_pool(struct hed_layer *self, struct quota_device *d)
     if (p)
         return p;
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
-        struct quota *q = self->state;
+        struct hed_quota *q = self->state;
 
         if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) != d)
             continue;
         if (hed_call(self->next, cuDeviceGetMemPool, .pool = &handle, .dev = i) != CUDA_SUCCESS)
             break;
-        p = quota_pool_learn(q, handle, d);
+        p = hed_quota_pool_learn(q, handle, d);
         atomic_store_explicit(&d->pool, p, memory_order_release);
         break;
     }
@@ -291,7 +291,7 @@ undo_pool_alloc(struct hed_layer *self, const struct quota_call *c, struct quota
     (void)hed_call(self->next, cuMemFreeAsync, .dptr = hed_place_get(c->out),
                    .hStream = (CUstream)c->stream, .ptds = c->ptds);
     trim_pool(self, p);
-    quota_pool_freed(self, p, n);
+    hed_quota_pool_freed(self, p, n);
     hed_info(QUOTA, "a pool's step does not fit");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -311,10 +311,10 @@ pool_allocated(struct hed_layer *self, const struct quota_call *c, struct quota_
     if (!pool_settle(self, p)) {
         trim_pool(self, p);
         (void)pool_settle(self, p);
-        if (quota_used(p->device) > p->device->limit)
+        if (hed_quota_used(p->device) > p->device->limit)
             return undo_pool_alloc(self, c, p, n);
     }
-    return quota_put(self->state, &charge) == 0 ? CUDA_SUCCESS : undo_pool_alloc(self, c, p, n);
+    return hed_quota_put(self->state, &charge) == 0 ? CUDA_SUCCESS : undo_pool_alloc(self, c, p, n);
 }
 
 /* Charges n bytes of a pool, after making room if necessary. */
@@ -323,7 +323,7 @@ pool_claim(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 {
     if (charge_live(self->state, p, n))
         return true;
-    quota_relieve(self, p->device);
+    hed_quota_relieve(self, p->device);
     return charge_live(self->state, p, n);
 }
 
@@ -338,27 +338,28 @@ pool_round(uint64_t n)
 static struct quota_pool *
 pool_of_call(struct hed_layer *self, const struct quota_call *c, struct quota_device *d)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     const CUmemoryPool handle = (CUmemoryPool)c->key;
     struct quota_pool *p;
 
     if (!handle)
         return current_pool(self, d);
     p = find_pool(q, handle);
-    return p ? p : quota_pool_learn(q, handle, d); /* it came from a call that we did not see */
+    return p ? p : hed_quota_pool_learn(q, handle, d); /* it came from a call that we did not see */
 }
 
 /* A captured allocation is a memory node of the graph (graph.c). */
 static CUresult
 captured_alloc(struct hed_layer *self, const struct quota_call *c, struct quota_device *d)
 {
-    atomic_store_explicit(&((struct quota *)self->state)->memory_nodes, true, memory_order_relaxed);
-    if (!quota_graph_begin(self, d, c->bytes))
+    atomic_store_explicit(&((struct hed_quota *)self->state)->memory_nodes, true,
+                          memory_order_relaxed);
+    if (!hed_quota_graph_begin(self, d, c->bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = quota_next(self, c);
 
-    quota_graph_added(self, d, c->bytes);
+    hed_quota_graph_added(self, d, c->bytes);
     return r;
 }
 
@@ -386,7 +387,7 @@ quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
 
     if (r == CUDA_SUCCESS)
         return pool_allocated(self, c, p, at.context, n);
-    quota_pool_freed(self, p, n);
+    hed_quota_pool_freed(self, p, n);
     return r;
 }
 

@@ -1,4 +1,4 @@
-/* Memory of graphs' nodes (layers/quota/quota.h).
+/* Memory of graphs' nodes (share/quota/engine.h).
  *
  * Graphs take their memory from the device, not from pools. The driver decides when: when the node
  * is added, or when the graph is instantiated, uploaded or launched. Before each of these calls all
@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #define NEST_MAX 32 /* graphs in graphs */
 
@@ -22,12 +22,12 @@ struct quota_exec {
 
 /* Charges n bytes before a call. False: that would be over the limit. */
 bool
-quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
+hed_quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
     if (n == 0)
         return true;
-    n = quota_round(n);
-    return quota_claim(self, d, n);
+    n = hed_quota_round(n);
+    return hed_quota_claim(self, d, n);
 }
 
 /* After a call that was charged with n bytes: makes the charge what the layer below reports.
@@ -35,8 +35,8 @@ quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
 static void
 settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
 {
-    uint64_t spare = n ? quota_round(n) : 0;
-    struct quota *q = self->state;
+    uint64_t spare = n ? hed_quota_round(n) : 0;
+    struct hed_quota *q = self->state;
     cuuint64_t value = 0;
     uint64_t serial;
     CUdevice ordinal = -1;
@@ -48,14 +48,14 @@ settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, 
     serial = ++d->graph_serial;
     hed_unlock_brief(&d->graph_lock);
 
-    const int mode = quota_relax(self);
+    const int mode = hed_quota_relax(self);
     const CUresult r =
         atomic_load_explicit(&d->graph_mute, memory_order_relaxed)
             ? CUDA_ERROR_NOT_SUPPORTED
             : hed_call(self->next, cuDeviceGetGraphMemAttribute, .device = ordinal,
                        .attr = CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, .value = &value);
 
-    quota_relaxed(self, mode);
+    hed_quota_relaxed(self, mode);
     if (r == CUDA_ERROR_NOT_SUPPORTED)
         atomic_store_explicit(&d->graph_mute, true, memory_order_relaxed);
     if (r != CUDA_SUCCESS)
@@ -72,7 +72,7 @@ settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, 
 
         /* The memory is taken already, so nothing is refused here. */
         if (more > paid)
-            quota_force(d, more - paid);
+            hed_quota_force(d, more - paid);
         spare -= paid;
         d->graph_charged = want;
     } else if (want < d->graph_charged && serial == d->graph_serial) {
@@ -81,17 +81,17 @@ settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, 
     }
     hed_unlock_brief(&d->graph_lock);
     if (spare != 0)
-        quota_give(d, spare);
+        hed_quota_give(d, spare);
 }
 
 void
-quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n)
+hed_quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
     settle_graph_memory(self, d, n, false);
 }
 
 void
-quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n)
+hed_quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
     settle_graph_memory(self, d, n, true);
 }
@@ -122,7 +122,7 @@ graphs_trimmed(struct hed_layer *self, struct quota_device *d)
 
     hed_unlock_brief(&d->graph_lock);
     atomic_fetch_add_explicit(&d->graph_epoch, 1, memory_order_relaxed);
-    quota_graph_end(self, d, 0);
+    hed_quota_graph_end(self, d, 0);
     hed_lock_brief(&d->graph_lock);
     if (d->graph_charged < before && d->graph_charged < d->graph_model)
         d->graph_eager = false;
@@ -130,9 +130,9 @@ graphs_trimmed(struct hed_layer *self, struct quota_device *d)
 }
 
 void
-quota_graph_trim(struct hed_layer *self, struct quota_device *d)
+hed_quota_graph_trim(struct hed_layer *self, struct quota_device *d)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
 
     if (!atomic_load_explicit(&q->memory_nodes, memory_order_relaxed))
         return;
@@ -146,7 +146,7 @@ static CUresult
 quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
-    struct quota_device *d = r == CUDA_SUCCESS ? quota_device(self, c->device) : NULL;
+    struct quota_device *d = r == CUDA_SUCCESS ? hed_quota_device(self, c->device) : NULL;
 
     if (d)
         graphs_trimmed(self, d);
@@ -160,22 +160,22 @@ HED_CUDA_MEMORY_GRAPH_TRIM(QUOTA_CALL)
 static CUresult
 quota_do_node_add(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
 
     if (c->node != CU_GRAPH_NODE_TYPE_MEM_ALLOC || c->where != CU_MEM_LOCATION_TYPE_DEVICE)
         return quota_next(self, c);
     atomic_store_explicit(&q->memory_nodes, true, memory_order_relaxed);
 
-    struct quota_device *d = quota_device(self, c->device);
+    struct quota_device *d = hed_quota_device(self, c->device);
 
     if (!d)
         return quota_next(self, c);
-    if (!quota_graph_begin(self, d, c->bytes))
+    if (!hed_quota_graph_begin(self, d, c->bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = quota_next(self, c);
 
-    quota_graph_added(self, d, c->bytes);
+    hed_quota_graph_added(self, d, c->bytes);
     return r;
 }
 
@@ -210,7 +210,7 @@ add_memory_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, 
 
     /* The sum saturates: more than any device has is refused anyway. */
     const uint64_t most = UINT64_MAX / 4;
-    const uint64_t n = p.bytesize < most ? quota_round(p.bytesize) : most;
+    const uint64_t n = p.bytesize < most ? hed_quota_round(p.bytesize) : most;
 
     e->bytes[id] = n < most - e->bytes[id] ? e->bytes[id] + n : most;
     return true;
@@ -244,7 +244,7 @@ add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth
 static struct quota_exec *
 weigh_graph(struct hed_layer *self, CUgraph graph)
 {
-    const struct quota *q = self->state;
+    const struct hed_quota *q = self->state;
 
     if (!atomic_load_explicit(&q->memory_nodes, memory_order_relaxed))
         return NULL;
@@ -266,17 +266,17 @@ charge_exec(struct hed_layer *self, struct quota_exec *e, bool launch,
     bool good = true;
 
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
-        struct quota_device *d = e->bytes[i] ? quota_device(self, i) : NULL;
+        struct quota_device *d = e->bytes[i] ? hed_quota_device(self, i) : NULL;
 
         charged[i] = 0;
         if (!d || !good || is_exec_covered(d, e, i, launch))
             continue;
-        good = quota_graph_begin(self, d, e->bytes[i]);
+        good = hed_quota_graph_begin(self, d, e->bytes[i]);
         charged[i] = good ? e->bytes[i] : 0;
     }
     for (CUdevice i = 0; !good && i < QUOTA_DEVICES; i++)
         if (charged[i])
-            quota_give(quota_device(self, i), quota_round(charged[i]));
+            hed_quota_give(hed_quota_device(self, i), hed_quota_round(charged[i]));
     return good;
 }
 
@@ -286,18 +286,18 @@ settle_exec(struct hed_layer *self, struct quota_exec *e, const uint64_t charged
             int model, bool launched)
 {
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
-        struct quota_device *d = e->bytes[i] ? quota_device(self, i) : NULL;
+        struct quota_device *d = e->bytes[i] ? hed_quota_device(self, i) : NULL;
 
         if (!d)
             continue;
         hed_lock_brief(&d->graph_lock);
-        d->graph_model += (uint64_t)(int64_t)model * quota_round(e->bytes[i]);
+        d->graph_model += (uint64_t)(int64_t)model * hed_quota_round(e->bytes[i]);
         hed_unlock_brief(&d->graph_lock);
         if (launched)
             atomic_store_explicit(&e->epoch[i],
                                   1 + atomic_load_explicit(&d->graph_epoch, memory_order_relaxed),
                                   memory_order_relaxed);
-        quota_graph_end(self, d, charged ? charged[i] : 0);
+        hed_quota_graph_end(self, d, charged ? charged[i] : 0);
     }
 }
 
@@ -313,7 +313,7 @@ exec_made(struct hed_layer *self, const struct quota_call *c, struct quota_exec 
         const struct quota_charge charge = {
             .key = hed_place_get(c->out), .thing = e, .kind = QUOTA_EXEC};
 
-        if (quota_put(self->state, &charge) == 0)
+        if (hed_quota_put(self->state, &charge) == 0)
             return r;
         (void)hed_call(self->next, cuGraphExecDestroy, .hGraphExec = (CUgraphExec)charge.key);
         settle_exec(self, e, NULL, -1, false);
@@ -343,11 +343,11 @@ HED_CUDA_MEMORY_EXEC_MAKE(QUOTA_CALL)
 static struct quota_exec *
 find_exec(struct hed_layer *self, uint64_t exec)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     struct quota_charge r;
 
     return atomic_load_explicit(&q->memory_nodes, memory_order_relaxed) &&
-                   quota_peek(q, QUOTA_EXEC, exec, &r)
+                   hed_quota_peek(q, QUOTA_EXEC, exec, &r)
                ? r.thing
                : NULL;
 }
@@ -375,11 +375,11 @@ static CUresult
 quota_do_exec_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charge old;
-    const bool found = quota_take(self->state, QUOTA_EXEC, c->key, &old);
+    const bool found = hed_quota_take(self->state, QUOTA_EXEC, c->key, &old);
     const CUresult r = quota_next(self, c);
 
     if (found && r != CUDA_SUCCESS) {
-        (void)quota_put(self->state, &old);
+        (void)hed_quota_put(self->state, &old);
     } else if (found) {
         settle_exec(self, old.thing, NULL, -1, false);
         free(old.thing);
@@ -393,14 +393,14 @@ HED_CUDA_MEMORY_EXEC_END(QUOTA_CALL)
 static CUresult
 quota_do_graph_end(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     const CUresult r = quota_next(self, c);
 
     for (uint32_t i = 0; i < QUOTA_DEVICES; i++) {
         struct quota_device *d = atomic_load_explicit(&q->ordinals[i], memory_order_acquire);
 
         if (d && atomic_load_explicit(&q->memory_nodes, memory_order_relaxed))
-            quota_graph_end(self, d, 0);
+            hed_quota_graph_end(self, d, 0);
     }
     return r;
 }

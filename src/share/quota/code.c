@@ -1,4 +1,4 @@
-/* Code and its global variables (layers/quota/quota.h).
+/* Code and its global variables (share/quota/engine.h).
  *
  * Nothing says how much memory an image takes: it may be compressed, need compiling, or have
  * variables that are in no file. So it is measured: by how much the device's free memory drops
@@ -9,17 +9,17 @@
  * Code that is loaded later, at the first use of a function, is not measured.
  */
 #include "base/log.h"
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 static bool
 free_memory(struct hed_layer *self, uint64_t *out)
 {
     size_t free = 0;
     size_t total = 0;
-    const int mode = quota_relax(self);
+    const int mode = hed_quota_relax(self);
     const CUresult r = hed_call(self->next, cuMemGetInfo_v2, .free = &free, .total = &total);
 
-    quota_relaxed(self, mode);
+    hed_quota_relaxed(self, mode);
     *out = free;
     return r == CUDA_SUCCESS;
 }
@@ -28,7 +28,7 @@ free_memory(struct hed_layer *self, uint64_t *out)
 static struct quota_device *
 begin_measuring(struct hed_layer *self)
 {
-    struct quota_device *d = quota_current(self);
+    struct quota_device *d = hed_quota_current(self);
     uint64_t free;
 
     if (!d || !free_memory(self, &free))
@@ -76,14 +76,14 @@ charge_code(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct q
             uint64_t bytes)
 {
     struct quota_charge r = {
-        .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
+        .key = key, .bytes = bytes, .device = d, .context = hed_quota_context(self), .kind = kind};
 
     if (kind == QUOTA_LIBRARY) {
         r.thing = (void *)(uintptr_t)key;
         r.key = library_key(key, r.context);
     }
-    if (quota_put(self->state, &r) != 0)
-        quota_give(d, bytes); /* it could not be given back later, and is an estimate */
+    if (hed_quota_put(self->state, &r) != 0)
+        hed_quota_give(d, bytes); /* it could not be given back later, and is an estimate */
 }
 
 static void
@@ -120,19 +120,20 @@ quota_do_code_load(struct hed_layer *self, const struct quota_call *c)
     const enum quota_kind kind = hed_cuda_info[c->id].new_kind;
     struct quota_device *d = c->out.at ? begin_measuring(self) : NULL;
     CUresult r = quota_next(self, c);
-    uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;
+    uint64_t took = d ? hed_quota_without_heap(self, end_measuring(self, d)) : 0;
 
     if (r != CUDA_SUCCESS || took == 0)
         return r;
-    if (!quota_claim(self, d, took)) {
-        if (weigh_again(self, kind, hed_place_get(c->out), &took) || !quota_claim(self, d, took)) {
+    if (!hed_quota_claim(self, d, took)) {
+        if (weigh_again(self, kind, hed_place_get(c->out), &took) ||
+            !hed_quota_claim(self, d, took)) {
             hed_info(QUOTA, "%s: code of %llu bytes does not fit", hed_cuda_info[c->id].name,
                      (unsigned long long)took);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         r = quota_next(self, c);
         if (r != CUDA_SUCCESS) {
-            quota_give(d, took);
+            hed_quota_give(d, took);
             return r;
         }
     }
@@ -147,8 +148,8 @@ quota_do_library_unload(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
 
-    quota_take_library(self->state, (CUlibrary)c->key, &all);
-    return quota_end_all(self, c, &all);
+    hed_quota_take_library(self->state, (CUlibrary)c->key, &all);
+    return hed_quota_end_all(self, c, &all);
 }
 
 HED_CUDA_MEMORY_LIBRARY_UNLOAD(QUOTA_CALL)
@@ -160,10 +161,10 @@ HED_CUDA_MEMORY_LIBRARY_UNLOAD(QUOTA_CALL)
 static CUresult
 library_used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took)
 {
-    const bool fits = took == 0 || quota_claim(self, d, took);
+    const bool fits = took == 0 || hed_quota_claim(self, d, took);
 
     if (!fits) {
-        quota_force(d, took);
+        hed_quota_force(d, took);
         hed_info(QUOTA, "a library's %llu bytes do not fit; they are there until it is unloaded",
                  (unsigned long long)took);
     }
@@ -176,13 +177,14 @@ quota_do_library_use(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charge old;
 
-    if (quota_peek(self->state, QUOTA_LIBRARY, library_key(c->key, quota_context(self)), &old))
-        return old.bytes && quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY
-                                                      : quota_next(self, c);
+    if (hed_quota_peek(self->state, QUOTA_LIBRARY, library_key(c->key, hed_quota_context(self)),
+                       &old))
+        return old.bytes && hed_quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY
+                                                          : quota_next(self, c);
 
     struct quota_device *d = begin_measuring(self);
     const CUresult r = quota_next(self, c);
-    const uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;
+    const uint64_t took = d ? hed_quota_without_heap(self, end_measuring(self, d)) : 0;
 
     return d && r == CUDA_SUCCESS ? library_used(self, d, c->key, took) : r;
 }

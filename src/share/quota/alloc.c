@@ -1,11 +1,11 @@
 /* Memory that one call takes and another gives back: plain, pitched, managed, arrays
- * (layers/quota/quota.h).
+ * (share/quota/engine.h).
  *
  * A charge is what the device loses, as far as that can be known: sizes are rounded as NVIDIA's
  * driver rounds them. The driver chooses the layout of arrays, so they are charged with whole
  * tiles.
  */
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 #include "core/array_format.h"
 
@@ -28,7 +28,7 @@ times(uint64_t a, uint64_t b)
 }
 
 uint64_t
-quota_round(uint64_t n)
+hed_quota_round(uint64_t n)
 {
     return n <= SMALL_MOST ? up(n, SMALL) : up(n, PAGE);
 }
@@ -51,13 +51,13 @@ charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
                   struct quota_device *d, uint64_t bytes)
 {
     const struct quota_charge r = {
-        .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
+        .key = key, .bytes = bytes, .device = d, .context = hed_quota_context(self), .kind = kind};
 
-    if (quota_put(self->state, &r) == 0)
+    if (hed_quota_put(self->state, &r) == 0)
         return CUDA_SUCCESS;
     /* A charge that is not remembered would never be given back. */
     destroy_allocation(self, kind, key);
-    quota_give(d, bytes);
+    hed_quota_give(d, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -65,17 +65,17 @@ charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
 static inline __attribute__((always_inline)) CUresult
 take_charged(struct hed_layer *self, const struct quota_call *c, uint64_t bytes)
 {
-    struct quota_device *d = c->out.at && bytes ? quota_current(self) : NULL;
+    struct quota_device *d = c->out.at && bytes ? hed_quota_current(self) : NULL;
 
     if (!d)
         return quota_next(self, c);
-    if (!quota_claim(self, d, bytes))
+    if (!hed_quota_claim(self, d, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = quota_next(self, c);
 
     if (r != CUDA_SUCCESS) {
-        quota_give(d, bytes);
+        hed_quota_give(d, bytes);
         return r;
     }
     return charge_allocation(self, hed_cuda_info[c->id].new_kind, hed_place_get(c->out), d, bytes);
@@ -85,7 +85,7 @@ take_charged(struct hed_layer *self, const struct quota_call *c, uint64_t bytes)
 static inline __attribute__((always_inline)) CUresult
 quota_do_alloc(struct hed_layer *self, const struct quota_call *c)
 {
-    return take_charged(self, c, quota_round(c->bytes));
+    return take_charged(self, c, hed_quota_round(c->bytes));
 }
 
 HED_CUDA_MEMORY_ALLOC(QUOTA_CALL)
@@ -96,7 +96,7 @@ quota_do_alloc_rows(struct hed_layer *self, const struct quota_call *c)
 {
     const uint64_t bytes = times(up(c->bytes, TILE_WIDTH), c->rows);
 
-    return take_charged(self, c, c->pitch.at ? quota_round(bytes) : 0);
+    return take_charged(self, c, c->pitch.at ? hed_quota_round(bytes) : 0);
 }
 
 HED_CUDA_MEMORY_ALLOC_ROWS(QUOTA_CALL)
@@ -132,7 +132,7 @@ quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c)
         h = h > 1 ? h / 2 : h;
         /* Layers and faces stay as many; for a volume this charges a little too much. */
     }
-    return take_charged(self, c, quota_round(sum));
+    return take_charged(self, c, hed_quota_round(sum));
 }
 
 HED_CUDA_MEMORY_ALLOC_ARRAY(QUOTA_CALL)
@@ -146,11 +146,11 @@ allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *
     if (!found)
         return r;
     if (r != CUDA_SUCCESS)
-        (void)quota_put(self->state, old);
+        (void)hed_quota_put(self->state, old);
     else if (old->thing)
-        quota_pool_freed(self, old->thing, old->bytes);
+        hed_quota_pool_freed(self, old->thing, old->bytes);
     else
-        quota_give(old->device, old->bytes);
+        hed_quota_give(old->device, old->bytes);
     return r;
 }
 
@@ -158,12 +158,12 @@ allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *
 static void
 graph_freed(struct hed_layer *self, bool found)
 {
-    const struct quota *q = self->state;
+    const struct hed_quota *q = self->state;
     struct quota_device *d;
 
     if (!found && atomic_load_explicit(&q->memory_nodes, memory_order_relaxed) &&
-        (d = quota_current(self)) != NULL)
-        quota_graph_end(self, d, 0);
+        (d = hed_quota_current(self)) != NULL)
+        hed_quota_graph_end(self, d, 0);
 }
 
 /* Frees memory, an array or a module. */
@@ -172,13 +172,13 @@ quota_do_free(struct hed_layer *self, const struct quota_call *c)
 {
     const enum quota_kind kind = hed_cuda_info[c->id].of_kind;
     struct quota_charge old;
-    const bool found = quota_take(self->state, kind, c->key, &old);
+    const bool found = hed_quota_take(self->state, kind, c->key, &old);
     const CUresult r = allocation_freed(self, found, &old, quota_next(self, c));
 
     if (kind == QUOTA_MEMORY)
         graph_freed(self, found);
     else if (kind != QUOTA_MODULE && r == CUDA_SUCCESS)
-        quota_physical_array_gone(self->state, c->key);
+        hed_quota_physical_array_gone(self->state, c->key);
     return r;
 }
 

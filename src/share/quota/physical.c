@@ -1,4 +1,4 @@
-/* Memory by handles (layers/quota/quota.h). It is charged to its device from when it is made until
+/* Memory by handles (share/quota/engine.h). It is charged to its device from when it is made until
  * its last handle is released and its last mapping is removed.
  *
  * Memory that was imported is charged to the process that made it. Host memory is not charged.
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers/quota/quota.h"
+#include "share/quota/engine.h"
 
 struct quota_physical {
     struct quota_device *device;
@@ -22,12 +22,12 @@ physical_let_go(struct quota_physical *p)
 {
     if (p->refs || p->maps)
         return;
-    quota_give(p->device, p->bytes);
+    hed_quota_give(p->device, p->bytes);
     free(p);
 }
 
 static int
-remember_physical(struct quota *q, struct quota_physical *p)
+remember_physical(struct hed_quota *q, struct quota_physical *p)
 {
     const struct quota_charge r = {.key = p->handle,
                                    .bytes = p->bytes,
@@ -35,21 +35,21 @@ remember_physical(struct quota *q, struct quota_physical *p)
                                    .thing = p,
                                    .kind = QUOTA_PHYSICAL};
 
-    return quota_put(q, &r);
+    return hed_quota_put(q, &r);
 }
 
 static CUresult
 quota_do_physical_make(struct hed_layer *self, const struct quota_call *c)
 {
     const bool counts = c->out.at && c->bytes && c->where == CU_MEM_LOCATION_TYPE_DEVICE;
-    struct quota_device *d = counts ? quota_device(self, c->device) : NULL;
+    struct quota_device *d = counts ? hed_quota_device(self, c->device) : NULL;
 
     if (!d)
         return quota_next(self, c);
 
     struct quota_physical *p = calloc(1, sizeof *p);
 
-    if (!p || !quota_claim(self, d, c->bytes)) {
+    if (!p || !hed_quota_claim(self, d, c->bytes)) {
         free(p);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -63,7 +63,7 @@ quota_do_physical_make(struct hed_layer *self, const struct quota_call *c)
         (void)hed_call(self->next, cuMemRelease, .handle = p->handle);
         r = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    quota_give(d, c->bytes);
+    hed_quota_give(d, c->bytes);
     free(p);
     return r;
 }
@@ -72,17 +72,17 @@ HED_CUDA_MEMORY_PHYSICAL_MAKE(QUOTA_CALL)
 
 /* Drops a handle before the call, because its value may be given to other memory right after. */
 static struct quota_physical *
-drop_handle(struct quota *q, uint64_t handle)
+drop_handle(struct hed_quota *q, uint64_t handle)
 {
     struct quota_physical *p = NULL;
     struct quota_charge r;
 
     hed_lock(&q->lock);
-    if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
+    if (hed_quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
         p = r.thing;
         p->maps++; /* keeps it until the call has returned */
         if (--p->refs == 0)
-            (void)quota_take(q, QUOTA_PHYSICAL, handle, &r);
+            (void)hed_quota_take(q, QUOTA_PHYSICAL, handle, &r);
     }
     hed_unlock(&q->lock);
     return p;
@@ -91,7 +91,7 @@ drop_handle(struct quota *q, uint64_t handle)
 static CUresult
 quota_do_physical_release(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     struct quota_physical *p = drop_handle(q, c->key);
     const CUresult r = quota_next(self, c);
 
@@ -112,7 +112,7 @@ HED_CUDA_MEMORY_PHYSICAL_RELEASE(QUOTA_CALL)
 
 /* The first mapping at or behind an address. */
 static size_t
-first_mapping_from(const struct quota *q, uint64_t at)
+first_mapping_from(const struct hed_quota *q, uint64_t at)
 {
     size_t low = 0;
     size_t high = q->mapping_count;
@@ -129,7 +129,7 @@ first_mapping_from(const struct quota *q, uint64_t at)
 }
 
 static bool
-add_mapping(struct quota *q, uint64_t at, uint64_t size, struct quota_physical *p)
+add_mapping(struct hed_quota *q, uint64_t at, uint64_t size, struct quota_physical *p)
 {
     if (q->mapping_count == q->mapping_size) {
         const size_t n = q->mapping_size ? q->mapping_size * 2 : 64;
@@ -152,7 +152,7 @@ add_mapping(struct quota *q, uint64_t at, uint64_t size, struct quota_physical *
 
 /* Drops the mappings in [at, at + size), or those of an array (size 0). */
 static void
-drop_mappings(struct quota *q, uint64_t at, uint64_t size)
+drop_mappings(struct hed_quota *q, uint64_t at, uint64_t size)
 {
     size_t to;
 
@@ -175,13 +175,13 @@ drop_mappings(struct quota *q, uint64_t at, uint64_t size)
 
 /* Keeps physical memory during a call that may map it. NULL: it is not known. */
 static struct quota_physical *
-hold_physical(struct quota *q, uint64_t handle)
+hold_physical(struct hed_quota *q, uint64_t handle)
 {
     struct quota_physical *p = NULL;
     struct quota_charge r;
 
     hed_lock(&q->lock);
-    if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
+    if (hed_quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
         p = r.thing;
         p->maps++;
     }
@@ -192,7 +192,8 @@ hold_physical(struct quota *q, uint64_t handle)
 /* After the call: remembers the mapping. If there is no memory for that, the physical memory stays
  * held: charged for too long, never for too short. */
 static void
-physical_mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bool done)
+physical_mapped(struct hed_quota *q, struct quota_physical *p, uint64_t at, uint64_t size,
+                bool done)
 {
     if (!p)
         return;
@@ -247,7 +248,7 @@ quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c)
 HED_CUDA_MEMORY_PHYSICAL_MAP_ARRAYS(QUOTA_CALL)
 
 void
-quota_physical_array_gone(struct quota *q, uint64_t array)
+hed_quota_physical_array_gone(struct hed_quota *q, uint64_t array)
 {
     hed_lock_brief(&q->lock);
 
@@ -262,7 +263,7 @@ quota_physical_array_gone(struct quota *q, uint64_t array)
 static CUresult
 quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota *q = self->state;
+    struct hed_quota *q = self->state;
     const CUresult r = quota_next(self, c);
 
     if (r != CUDA_SUCCESS || !c->out.at)

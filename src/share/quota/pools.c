@@ -1,6 +1,6 @@
 /* Calls that make, choose, trim or destroy pools, but allocate nothing; and calls that begin a
- * capture, after which streams must be asked whether they capture (layers/quota/quota.h). */
-#include "layers/quota/quota.h"
+ * capture, after which streams must be asked whether they capture (share/quota/engine.h). */
+#include "share/quota/engine.h"
 
 /* The device whose memory a pool has. Managed memory counts wherever it is: if the pool names no
  * device, the current one is charged. NULL: it is host memory, or another process is charged. */
@@ -8,12 +8,12 @@ static struct quota_device *
 device_of_pool(struct hed_layer *self, const struct quota_call *c)
 {
     if (c->where == CU_MEM_LOCATION_TYPE_DEVICE)
-        return quota_device(self, c->device);
-    return c->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? quota_current(self) : NULL;
+        return hed_quota_device(self, c->device);
+    return c->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? hed_quota_current(self) : NULL;
 }
 
 static void
-forget_current(struct quota *q)
+forget_current(struct hed_quota *q)
 {
     for (uint32_t i = 0; i < QUOTA_DEVICES; i++) {
         struct quota_device *d = atomic_load_explicit(&q->ordinals[i], memory_order_acquire);
@@ -31,8 +31,8 @@ quota_do_pool_seen(struct hed_layer *self, const struct quota_call *c)
     const CUresult r = quota_next(self, c);
 
     if (r == CUDA_SUCCESS && c->out.at)
-        (void)quota_pool_learn(self->state, (CUmemoryPool)hed_place_get(c->out),
-                               device_of_pool(self, c));
+        (void)hed_quota_pool_learn(self->state, (CUmemoryPool)hed_place_get(c->out),
+                                   device_of_pool(self, c));
     return r;
 }
 
@@ -54,7 +54,7 @@ quota_do_pool_trim(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
 
-    quota_pool_changed(self, (CUmemoryPool)c->key);
+    hed_quota_pool_changed(self, (CUmemoryPool)c->key);
     return r;
 }
 
@@ -64,11 +64,11 @@ static CUresult
 quota_do_pool_end(struct hed_layer *self, const struct quota_call *c)
 {
     /* Before the call: afterwards the handle may be another pool's. */
-    struct quota_pool *p = quota_pool_end(self, (CUmemoryPool)c->key);
+    struct quota_pool *p = hed_quota_pool_end(self, (CUmemoryPool)c->key);
     const CUresult r = quota_next(self, c);
 
     forget_current(self->state);
-    quota_pool_ended(self, p, r == CUDA_SUCCESS);
+    hed_quota_pool_ended(self, p, r == CUDA_SUCCESS);
     return r;
 }
 
@@ -78,7 +78,7 @@ HED_CUDA_MEMORY_POOL_END(QUOTA_CALL)
 static CUresult
 quota_do_capture(struct hed_layer *self, const struct quota_call *c)
 {
-    atomic_store_explicit(&((struct quota *)self->state)->captures, true, memory_order_relaxed);
+    atomic_store_explicit(&((struct hed_quota *)self->state)->captures, true, memory_order_relaxed);
     return quota_next(self, c);
 }
 
