@@ -21,6 +21,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from common import NVCC, build_cu
+
 TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 results = []
@@ -49,13 +51,12 @@ def build():
         out, err, status = run(command, timeout=540)
         if status:
             sys.exit(f"the build failed:\n{out[-4000:]}{err[-2000:]}")
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     for name, source, flags in (
             ("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
             ("streams", "streams.cu", []), ("oob", "oob.cu", []),
             ("streams_ptds", "streams.cu", ["-default-stream", "per-thread"]),
             ("driver", "driver.c", ["-lcuda"])):
-        out, err, status = run([nvcc, "-O1", PROGRAMS / source, "-o", work / name, *flags])
+        out, err, status = run([NVCC, "-O1", PROGRAMS / source, "-o", work / name, *flags])
         if status:
             sys.exit(f"nvcc {source}:\n{out}{err}")
 
@@ -109,12 +110,10 @@ def conformance():
         program = options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"
         for way, prefix in (("native", []), ("heddle", heddle())):
             agree(f"answers {golden.stem}", golden, [*prefix, program], way)
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
 
     def build_one(name):
-        return run([nvcc, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90",
-                    TOP / "tests" / "cu" / f"{name}.cu", "-o", work / f"cu_{name}"])
+        return run(build_cu(name, work / f"cu_{name}"))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = list(pool.map(build_one, names))

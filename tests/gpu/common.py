@@ -12,6 +12,16 @@ TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
+# Programs of tests/cu that launch kernels from kernels, which only linked code can do.
+LINKED_CU = ("children", "pending")
+
+
+def build_cu(name, program):
+    """The command that compiles a program of tests/cu."""
+    return [NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90",
+            *(["-rdc=true"] if name in LINKED_CU else []),
+            TOP / "tests" / "cu" / f"{name}.cu", "-o", program]
+
 
 class Check:
     """A run of checks: a folder for its files, and its verdicts."""

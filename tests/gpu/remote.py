@@ -2,12 +2,13 @@
 """Shows, on a machine with an NVIDIA GPU, that programs behave on a heddle server's GPU as on their
 own: `heddled --gpu gpu` in one process, the program in another.
 
-    tests/gpu/remote.py [--build DIR] [--part programs,conformance,time] [--transport shm]
-                        [--runs N] [--sandbox require]
+    tests/gpu/remote.py [--build DIR] [--part programs,conformance,processes,time]
+                        [--transport shm] [--runs N] [--sandbox require]
 
 `programs`: real programs print the same natively and remotely. `conformance`: those of
 tests/conformance/answers and tests/cu print their golden data, or differ as the soft driver does on
-purpose (agree.py). `time`: bench/remote_calls and the PyTorch step, native beside remote. Ends with
+purpose (agree.py). `processes`: programs share memory, events and pools with CUDA IPC. `time`:
+bench/remote_calls and the PyTorch step, native beside remote. Ends with
 `N passed, N failed, N skipped`; exits with 0 if nothing failed.
 """
 
@@ -21,12 +22,13 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from common import NVCC, build_cu
+
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 from harness.patience import listens, until  # noqa: E402
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 results = []
 
 # Programs that are linked on the device side: with machine code for this GPU, with machine code and
@@ -35,6 +37,11 @@ LINKED = {"linked": "linked/first.cu linked/second.cu linked/third.cu", "nested"
           "conditional": "conditional.cu"}
 WAYS = {"machine": ["-arch=sm_90"], "older": ["-arch=sm_80"],
         "ptx": ["-arch=compute_80", "-code=compute_80"]}
+# What two processes do with the memory, events and pools of each other: tests/e2e/cpu.
+PROCESSES = {"processes": ("memory_goes_both_ways", "a_name_is_opened_again",
+                           "events_order_two_processes", "events_are_recorded_in_turns",
+                           "pools_are_shared", "bad_addresses_still_fail"),
+             "processes_strange": ("an_exporter_is_killed", "hostile_names_are_refused")}
 
 
 def report(name, verdict, detail=""):
@@ -56,7 +63,7 @@ def build():
     if shutil.which("ninja"):
         args += ["-G", "Ninja"]
     targets = ["libcuda", "libnvidia_ml", "backend_remote", "heddled", "heddle",
-               "bench_remote_calls"]
+               "bench_remote_calls", *(f"e2e_cpu_{p}" for p in PROCESSES)]
     targets += [f"conf_answers_{g.stem}" for g in (TOP / "tests/conformance/golden").glob("*.txt")]
     for command in (args, ["cmake", "--build", options.build, "-j", str(os.cpu_count()),
                            "--target", *targets]):
@@ -119,8 +126,7 @@ def conformance():
     names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
 
     def build_one(name):
-        return run([NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90",
-                    TOP / "tests" / "cu" / f"{name}.cu", "-o", work / f"cu_{name}"])
+        return run(build_cu(name, work / f"cu_{name}"))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = list(pool.map(build_one, names))
@@ -130,6 +136,17 @@ def conformance():
         else:
             agree(f"cu {name}", TOP / "tests" / "cu" / "golden" / f"{name}.txt",
                   [work / f"cu_{name}"])
+
+
+def processes():
+    libraries = options.build / "lib" / "heddle"
+    for program, cases in PROCESSES.items():
+        for case in cases:
+            out, err, status = run([options.build / "tests" / "e2e" / "cpu" / f"e2e_cpu_{program}",
+                                    case], env={"HEDDLE_GPU": address, "HEDDLE_CONFIG": "",
+                                                "HED_LIBCUDA": str(libraries / "libcuda.so.1")})
+            report(f"processes {case}", "FAIL" if status else "ok",
+                   (out + err)[-800:] if status else "")
 
 
 def time_calls():
@@ -176,7 +193,7 @@ def main():
     global options, work, address
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--build", type=Path, default=TOP / "build" / "gpu")
-    p.add_argument("--part", default="programs,conformance,time")
+    p.add_argument("--part", default="programs,conformance,processes,time")
     p.add_argument("--transport", default="shm", choices=("shm", "unix", "tcp"))
     p.add_argument("--runs", type=int, default=3)
     p.add_argument("--sandbox", default="require", choices=("require", "auto", "off"))
@@ -195,7 +212,7 @@ def main():
     try:
         for part in options.part.split(","):
             for f in {"programs": [programs], "conformance": [conformance],
-                      "time": [time_calls, time_torch]}[part]:
+                      "processes": [processes], "time": [time_calls, time_torch]}[part]:
                 f()
     finally:
         server.terminate()
