@@ -6,6 +6,7 @@
 
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,17 @@ from harness.patience import PATIENCE  # noqa: E402
 
 BUILD = os.environ["HED_BUILD"]
 CC = os.environ.get("HED_CC", "cc")
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer C)
+find_package(heddle ${WANTED} REQUIRED COMPONENTS heddle kernel)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE heddle::heddle)
+add_executable(ptxrun ${PTXRUN})
+target_link_libraries(ptxrun PRIVATE heddle::kernel)
+message(STATUS "command ${HEDDLE_COMMAND}")
+"""
 
 PROGRAM = r"""
 #include <heddle.h>
@@ -62,6 +74,27 @@ class Case(unittest.TestCase):
         return os.path.join(self.prefix, path)
 
 
+class Uninstall(Case):
+    def test_nothing_is_left(self):
+        root = os.path.join(self.prefix, "root")
+        build = os.path.realpath(BUILD)
+        manifest = os.path.join(self.prefix, "manifest.txt")
+        r = subprocess.run(["cmake", "--install", build, "--prefix", "/opt/weaver"], check=True,
+                           capture_output=True, text=True, timeout=PATIENCE,
+                           env=dict(os.environ, DESTDIR=root))
+        paths = re.findall(r"^-- (?:Installing|Up-to-date): (.*)$", r.stdout, re.MULTILINE)
+        files = [path[len(root):] for path in paths if not os.path.isdir(path)]
+        self.assertIn("/opt/weaver/lib/systemd/system/heddled.service", files)
+        with open(manifest, "w", encoding="utf-8") as f:
+            f.write("\n".join(files))
+        subprocess.run([EXAMPLES.parent / "tools" / "uninstall", manifest], check=True,
+                       env=dict(os.environ, DESTDIR=root), capture_output=True, timeout=PATIENCE)
+        self.prefix = root
+        self.assertEqual(self.files(), set())
+        for folder, _, _ in os.walk(root):
+            self.assertNotEqual(os.path.basename(folder), "heddle", folder)
+
+
 class Components(Case):
     def test_the_command_and_its_libraries(self):
         self.install("heddle")
@@ -95,7 +128,9 @@ class Components(Case):
     def test_the_server(self):
         self.install("heddle-server")
         self.assertEqual({os.path.basename(path) for path in self.files()},
-                         {"heddled", "heddled.service"})
+                         {"heddled", "heddled.service", "heddled.conf"})
+        # Where systemd looks, if the prefix is /usr or /usr/local.
+        self.assertIn("lib/systemd/system/heddled.service", self.files())
         # The prefix of the installation, not that of the configuration.
         unit, = (path for path in self.files() if path.endswith("heddled.service"))
         program, = (path for path in self.files() if path.endswith("heddled"))
@@ -113,8 +148,38 @@ class Components(Case):
         self.install("libheddle-dev")
         self.assertEqual({os.path.basename(path) for path in self.files()},
                          {"heddle.h", "heddle.pc", "libheddle.so", "kernel.h",
-                          "heddle-kernel.pc", "libheddle-kernel.so"})
+                          "heddle-kernel.pc", "libheddle-kernel.so", "heddle-config.cmake",
+                          "heddle-config-version.cmake"})
         self.assertEqual(os.readlink(self.file("libheddle.so")), "heddle/libheddle.so.0")
+
+
+class Settings(Case):
+    """The example files of settings: every line that is switched on is accepted."""
+
+    def switched_on(self, name):
+        with open(os.path.join(self.prefix, "share", "doc", "heddle", "examples", name),
+                  encoding="utf-8") as f:
+            lines = re.findall(r"^#([a-z_-]+) = (.+)$", f.read(), re.MULTILINE)
+        self.assertGreater(len(lines), 5)
+        return lines
+
+    def test_of_programs(self):
+        self.install("heddle")
+        path = os.path.join(self.prefix, "all.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(f"{key} = {value}\n" for key, value in self.switched_on("heddle.conf"))
+        heddle = os.path.join(self.prefix, "bin", "heddle")
+        subprocess.run([heddle, "run", "--config", path, "--print-env"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE)
+
+    def test_of_the_server(self):
+        self.install("heddle")
+        self.install("heddle-server")
+        heddle = os.path.join(self.prefix, "bin", "heddle")
+        known = subprocess.run([heddle, "serve", "--help"], check=True, capture_output=True,
+                               text=True, timeout=PATIENCE).stdout
+        for key, _ in self.switched_on("heddled.conf"):
+            self.assertIn(f"  --{key} ", known)
 
 
 @unittest.skipUnless(shutil.which("pkg-config") and shutil.which(CC), "no pkg-config or compiler")
@@ -136,6 +201,37 @@ class Development(Case):
         self.assertEqual(r.stdout.strip(), subprocess.run(
             ["pkg-config", "--modversion", "heddle"], check=True, capture_output=True, text=True,
             env=dict(os.environ, PKG_CONFIG_PATH=folder), timeout=PATIENCE).stdout.strip())
+
+    def test_cmake_finds_it_after_it_was_moved(self):
+        first = os.path.join(self.prefix, "first")
+        moved = os.path.join(self.prefix, "moved")
+        for component in ("heddle", "libheddle-kernel", "libheddle-dev"):
+            subprocess.run(["cmake", "--install", BUILD, "--component", component, "--prefix",
+                            first], check=True, capture_output=True, timeout=PATIENCE)
+        os.rename(first, moved)
+        source, build = os.path.join(self.prefix, "source"), os.path.join(self.prefix, "build")
+        os.mkdir(source)
+        for name, text in (("CMakeLists.txt", PROJECT), ("program.c", PROGRAM)):
+            with open(os.path.join(source, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        version = subprocess.run([os.path.join(moved, "bin", "heddle"), "version"], check=True,
+                                 capture_output=True, text=True,
+                                 timeout=PATIENCE).stdout.split()[1]
+        configure = ["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={moved}",
+                     f"-DCMAKE_C_COMPILER={CC}", f"-DPTXRUN={EXAMPLES}/ptxrun/ptxrun.c"]
+        r = subprocess.run([*configure, "-DWANTED=99.0"], capture_output=True, text=True,
+                           timeout=PATIENCE)
+        self.assertNotEqual(r.returncode, 0)
+        r = subprocess.run([*configure, f"-DWANTED={version}"], capture_output=True, text=True,
+                           timeout=PATIENCE)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn(f"command {os.path.realpath(moved)}/bin/heddle", r.stdout)
+        subprocess.run(["cmake", "--build", build], check=True, capture_output=True,
+                       timeout=PATIENCE)
+        r = subprocess.run([os.path.join(build, "program")], capture_output=True, text=True,
+                           timeout=PATIENCE)
+        self.assertEqual((r.returncode, r.stdout.strip()), (0, version))
+        subprocess.run([os.path.join(build, "ptxrun")], check=True, timeout=PATIENCE)
 
     @unittest.skipUnless(shutil.which("make"), "no make")
     def test_the_example_runs_ptx_with_the_kernel_library_alone(self):
