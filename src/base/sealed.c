@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 
+#define STAT_BLOCK 512u /* bytes; the unit of st_blocks on Linux */
+
 bool
 hed_fd_has(int fd, uint64_t size)
 {
@@ -27,6 +29,18 @@ hed_fd_is_sealed(int fd, uint64_t size)
 
     return seals >= 0 && seals & F_SEAL_SHRINK && fstatfs(fd, &kind) == 0 &&
            kind.f_type == TMPFS_MAGIC && hed_fd_has(fd, size);
+}
+
+bool
+hed_fd_is_fixed(int fd, uint64_t *size, uint64_t *taken)
+{
+    struct stat s;
+
+    if (!hed_fd_is_sealed(fd, 0) || !(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW) || fstat(fd, &s) != 0)
+        return false;
+    *size = (uint64_t)s.st_size;
+    *taken = (uint64_t)s.st_blocks * STAT_BLOCK;
+    return true;
 }
 
 int

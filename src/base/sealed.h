@@ -11,6 +11,10 @@
  * kill this process. A file of a disk could also keep it waiting. */
 bool hed_fd_is_sealed(int fd, uint64_t size);
 
+/* Is it ordinary memory whose size can never change? `taken` is how much there really is of it:
+ * less than its size if it has holes, a little more if the system gives large pages to files. */
+bool hed_fd_is_fixed(int fd, uint64_t *size, uint64_t *taken);
+
 /* Has the file grown to at least `size` bytes? For a descriptor that is sealed. */
 bool hed_fd_has(int fd, uint64_t size);
 

@@ -33,6 +33,8 @@ enum hed_desk_kind {
 #define HED_DESK_KEY 16   /* bytes */
 #define HED_DESK_OWNER 32 /* bytes that go from who offers to who opens */
 #define HED_DESK_NO_DEVICE (-1)
+#define HED_DESK_MORE 4096u       /* bytes of a file of memory beyond the memory itself, at most */
+#define HED_DESK_EVENT_SIZE 4096u /* bytes of the file of an event */
 
 /* What is offered. An open must name the same. */
 enum hed_desk_thing { HED_DESK_MEMORY = 1, HED_DESK_EVENT };

@@ -156,6 +156,29 @@ class Limits(ClientCase):
         self.lost(large)
         self.assertEqual(small.do("say(cuda.cuCtxSynchronize())"), "0")
 
+    def test_memory_that_workers_share_counts_once(self):
+        server = self.serve("--total-memory", "512M")
+        owner, *others = (self.begin(server) for _ in range(3))
+        size = 200 << 20
+        fill = f"cuda.cuMemsetD8_v2(p, 1, ctypes.c_size_t({size})) or cuda.cuCtxSynchronize()"
+        self.assertEqual(owner.do(f"r, p = alloc({size}); say(r, {fill})"), "0 0")
+        handle = owner.do("h = (ctypes.c_ubyte * 64)(); "
+                          "say(cuda.cuIpcGetMemHandle(h, p), bytes(h).hex())").split()
+        self.assertEqual(handle[0], "0", server.log())
+        for c in others:
+            c.do("class Handle(ctypes.Structure): _fields_ = [('b', ctypes.c_ubyte * 64)]\n"
+                 "say(0)")
+            self.assertEqual(
+                c.do(f"p = ctypes.c_uint64(); h = Handle.from_buffer_copy(bytes.fromhex("
+                     f"'{handle[1]}')); say(cuda.cuIpcOpenMemHandle_v2(ctypes.byref(p), h, 1), "
+                     f"{fill})"), "0 0", server.log())
+        used = sorted(c["used_bytes"] >> 20 for c in server.status()["clients"])
+        # The whole of it for one; the others have what any worker has.
+        self.assertTrue(used[1] < 150 < 200 <= used[2], used)
+        self.assertEqual(len(server.workers()), 3)
+        for c in (owner, *others):
+            self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), "0")
+
     def test_the_client_is_told_why_its_session_ends(self):
         for option, reason in (("--session", "was served for 2 s (--session)"),
                                ("--idle", "no message came for 2 s (--idle)")):

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "base/str.h"
 #include "remote/server/desk.h"
 #include "remote/server/listener/listener.h"
@@ -93,18 +95,31 @@ say(struct bench *b, int i, const struct hed_desk_ask *ask, int fd, struct hed_d
     return answer->error;
 }
 
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* A file in memory of this size. */
+static int
+make_file(uint64_t bytes, int seals)
+{
+    const int fd = memfd_create("offered", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
 /* Worker i offers memory of which it has leased as much. */
 static void
 offer(struct bench *b, int i, uint64_t bytes, uint8_t key[HED_DESK_KEY])
 {
     struct hed_desk_ask ask = {
         .kind = HED_DESK_OFFER, .thing = HED_DESK_MEMORY, .bytes = bytes, .owner = {7}};
-    const int fd = memfd_create("offered", MFD_CLOEXEC);
+    const int fd = make_file(bytes + HED_DESK_MORE, SEALS);
     struct hed_desk_answer answer;
 
-    assert_true(fd >= 0);
     assert_int_equal(hed_ledger_take(&b->server.ledger, (uint32_t)i, 0, bytes, bytes, 0), bytes);
-    assert_int_equal(write(fd, "shared", 6), 6);
+    assert_int_equal(pwrite(fd, "shared", 6, 0), 6);
     assert_int_equal(say(b, i, &ask, fd, &answer, NULL), 0);
     (void)close(fd);
     memcpy(key, answer.key, HED_DESK_KEY);
@@ -209,19 +224,119 @@ nonsense_is_not_offered(void **state)
     assert_int_equal(answer.bytes, 100 * MIB);
 }
 
+/* Offers descriptors of events until the listener wants no more. */
+static uint32_t
+offer_events(struct bench *b, int i)
+{
+    const struct hed_desk_ask ask = {
+        .kind = HED_DESK_OFFER, .thing = HED_DESK_EVENT, .device = HED_DESK_NO_DEVICE};
+    const int fd = make_file(HED_DESK_EVENT_SIZE, SEALS);
+    struct hed_desk_answer answer = {0};
+    uint32_t n = 0;
+
+    while (n <= HED_OFFERS_WORKER && say(b, i, &ask, fd, &answer, NULL) == 0)
+        n++;
+    assert_int_equal(answer.error, HED_ELIMIT);
+    (void)close(fd);
+    return n;
+}
+
+/* However few descriptors there are, other workers of the owner and other owners get some. */
 static void
 a_worker_offers_so_much_and_no_more(void **state)
 {
     struct bench *b = *state;
-    struct hed_desk_ask ask = {
-        .kind = HED_DESK_OFFER, .thing = HED_DESK_EVENT, .device = HED_DESK_NO_DEVICE};
-    struct hed_desk_answer answer;
-    uint32_t n = 0;
+    struct rlimit before, few;
 
-    while (n <= HED_OFFERS_WORKER && say(b, 0, &ask, 0, &answer, NULL) == 0)
-        n++;
-    assert_int_equal(answer.error, HED_ELIMIT);
-    assert_in_range(n, 1, HED_OFFERS_WORKER);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = hed_min(before.rlim_cur, 256);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+
+    const uint32_t first = offer_events(b, 0), second = offer_events(b, 1);
+    const uint32_t other = offer_events(b, WORKERS - 1);
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_in_range(first, 1, HED_OFFERS_WORKER);
+    assert_in_range(second, 1, first);
+    assert_true(other >= second && first + second + other < few.rlim_cur / HED_OFFERS_PART);
+}
+
+static int
+offer_file(struct bench *b, enum hed_desk_thing thing, uint64_t bytes, int fd)
+{
+    const struct hed_desk_ask ask = {.kind = HED_DESK_OFFER,
+                                     .thing = thing,
+                                     .device = thing == HED_DESK_EVENT ? HED_DESK_NO_DEVICE : 0,
+                                     .bytes = bytes};
+    struct hed_desk_answer answer;
+    const int err = say(b, 0, &ask, fd, &answer, NULL);
+
+    (void)close(fd);
+    return err;
+}
+
+/* A worker that was taken over gives others no memory beyond its lease. */
+static void
+a_file_is_as_large_as_the_lease(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(hed_ledger_take(l, 0, 0, 2 * MIB, 2 * MIB, 0), 2 * MIB);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(2 * MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(MIB, F_SEAL_SHRINK)),
+                     HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, UINT64_MAX, make_file(MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_DESK_EVENT, 0, make_file(MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_DESK_EVENT, 0, memfd_create("file", MFD_CLOEXEC)),
+                     HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, socket(AF_UNIX, SOCK_STREAM, 0)),
+                     HED_EINVAL);
+    /* Memory behind the end of a file is memory, too. */
+    const int longer = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    assert_int_equal(ftruncate(longer, MIB), 0);
+    assert_int_equal(fallocate(longer, FALLOC_FL_KEEP_SIZE, MIB, 16 * MIB), 0);
+    assert_int_equal(fcntl(longer, F_ADD_SEALS, SEALS), 0);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, longer),
+                     sysconf(_SC_PAGESIZE) == 4096 ? HED_EINVAL : 0);
+    assert_null(b->server.offers);
+}
+
+/* What is offered is leased, as often as it is offered, and stays so. */
+static void
+a_lease_is_offered_once(void **state)
+{
+    struct bench *b = *state;
+    struct hed_ledger *l = &b->server.ledger;
+    struct hed_desk_ask give = {.kind = HED_DESK_GIVE, .bytes = 3 * MIB};
+    struct hed_desk_answer answer;
+
+    assert_int_equal(hed_ledger_take(l, 0, 0, 3 * MIB, 3 * MIB, 0), 3 * MIB);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)), 0);
+    assert_int_equal(offer_file(b, HED_DESK_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)),
+                     HED_EINVAL);
+    assert_int_equal(say(b, 0, &give, -1, &answer, NULL), 0);
+    assert_int_equal(l->leased[0][0], 2 * MIB);
+}
+
+/* Descriptors that wait to be read are memory that nobody has leased. */
+static void
+who_does_not_read_its_answers_gets_no_more(void **state)
+{
+    struct bench *b = *state;
+    uint8_t key[HED_DESK_KEY];
+
+    offer(b, 0, MIB, key);
+
+    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(send(b->desks[1], &ask, sizeof ask, 0), sizeof ask);
+    hed_desk_ready(&b->server, worker(b, 1));
+    assert_int_equal(worker(b, 1)->desk, -1);
 }
 
 /* Memory that its worker gives up while another has it stays in the book, once. */
@@ -297,6 +412,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(others_and_wrong_keys_open_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(nonsense_is_not_offered, setup, teardown),
     cmocka_unit_test_setup_teardown(a_worker_offers_so_much_and_no_more, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_file_is_as_large_as_the_lease, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_lease_is_offered_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_does_not_read_its_answers_gets_no_more, setup, teardown),
     cmocka_unit_test_setup_teardown(orphaned_memory_is_counted_until_it_is_closed, setup, teardown),
     cmocka_unit_test_setup_teardown(workers_that_die_leave_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(opened_memory_counts_for_the_limit, setup, teardown),

@@ -6,15 +6,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "remote/server/desk.h"
 #include "remote/server/listener/listener.h"
 #include "remote/server/listener/offers.h"
@@ -35,7 +38,8 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
     case HED_DESK_TAKE:
         return hed_ledger_take(&s->ledger, worker, ask->device, ask->bytes, ask->least, limit);
     case HED_DESK_GIVE:
-        hed_ledger_give(&s->ledger, worker, ask->device, ask->bytes);
+        hed_ledger_give(&s->ledger, worker, ask->device,
+                        hed_min(ask->bytes, hed_offers_leave(s, worker, ask->device)));
         return 0;
     case HED_DESK_OBTAINABLE:
         return hed_ledger_obtainable(&s->ledger, worker, ask->device, limit);
@@ -56,6 +60,16 @@ answer_ask(struct hed_server *s, uint32_t worker, const struct hed_desk_ask *ask
     }
 }
 
+/* A worker has its client's socket, and closing one could take as long as its options say. */
+void
+hed_desk_drop(int fd)
+{
+    if (fd < 0)
+        return;
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){0}, sizeof(struct linger));
+    (void)close(fd);
+}
+
 /* `fd` came along, or is -1; *out goes along, unless it is -1, and stays ours. */
 static void
 answer_any(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask, int fd,
@@ -65,8 +79,7 @@ answer_any(struct hed_server *s, const struct hed_child *c, const struct hed_des
         answer->error = hed_offer_make(s, c, ask, fd, answer);
         return;
     }
-    if (fd >= 0)
-        (void)close(fd);
+    hed_desk_drop(fd);
     if (ask->kind == HED_DESK_OPEN)
         answer->error = hed_offer_open(s, c, ask, answer, out);
     else
@@ -97,6 +110,16 @@ send_answer(int desk, const struct hed_desk_answer *answer, int fd)
     return n == (ssize_t)sizeof *answer;
 }
 
+/* Has the worker read all answers? An honest one has before it asks again. Answers on their way
+ * keep the descriptors in them, and the memory of these, though nobody has it in a lease. */
+static bool
+has_read_answers(int desk)
+{
+    int bytes = 0;
+
+    return ioctl(desk, SIOCOUTQ, &bytes) == 0 && bytes == 0;
+}
+
 void
 hed_desk_ready(struct hed_server *s, struct hed_child *c)
 {
@@ -108,10 +131,12 @@ hed_desk_ready(struct hed_server *s, struct hed_child *c)
 
         if (err == HED_ETIME)
             return;
-        if (!err) {
+        if (!err && has_read_answers(c->desk)) {
             answer_any(s, c, &ask, came, &answer, &goes);
             if (send_answer(c->desk, &answer, goes))
                 continue;
+        } else if (!err) {
+            hed_desk_drop(came);
         }
         hed_desk_close(s, c);
     }

@@ -484,7 +484,8 @@ bool hed_spare_is_ready(const struct hed_child *c);
 /* Ends the worker that uses most memory if all together use more than --total-memory. Returns when
  * to look again, or UINT64_MAX. */
 uint64_t hed_pressure_look(struct hed_server *s, uint64_t now_ns);
-uint64_t hed_pressure_of(pid_t pid); /* bytes that a worker uses; 0 if it is gone */
+/* Bytes that a worker uses, without what it shares and another has made; 0 if it is gone. */
+uint64_t hed_pressure_of(const struct hed_server *s, const struct hed_child *c);
 
 /* ---- space.c --------------------------------------------------------------------------------- */
 
@@ -498,6 +499,7 @@ void hed_space_sweep(const char *images, const char *kernels, uint64_t most);
 
 void hed_desk_open(struct hed_server *s, struct hed_child *c);
 void hed_desk_ready(struct hed_server *s, struct hed_child *c);
+void hed_desk_drop(int fd); /* closes what a worker has sent, without waiting; or -1 */
 void hed_desk_close(struct hed_server *s, struct hed_child *c);
 int hed_probe_start(struct hed_server *s);
 void hed_probe_ready(struct hed_server *s);

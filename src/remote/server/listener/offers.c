@@ -8,9 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "remote/server/listener/listener.h"
+
+#define STAT_BLOCK 512u /* bytes; the unit of st_blocks on Linux */
 
 struct opening { /* by one worker */
     struct opening *next;
@@ -87,28 +93,115 @@ free_offer(struct hed_server *s, struct hed_offer *o)
 
 /* ---- offering -------------------------------------------------------------------------------- */
 
-/* Would one more be too many? */
+/* Would one more be too many? An owner gets at most half of what other owners leave, and a worker
+ * half of what other workers of its owner leave. So there is something for everybody who comes. */
 static bool
 is_full_of_offers(const struct hed_server *s, const struct hed_child *c)
 {
-    uint32_t all = 0, owners = 0, own = 0;
+    uint64_t all = 0, owners = 0, own = 0;
     struct rlimit r;
 
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+        return true;
     for (const struct hed_offer *o = s->offers; o; o = o->next) {
         all++;
         owners += is_owners(o, c);
         own += o->place == (int)place_of_worker(s, c);
     }
-    return own >= HED_OFFERS_WORKER || owners >= HED_OFFERS_OWNER ||
-           getrlimit(RLIMIT_NOFILE, &r) != 0 || all >= r.rlim_cur / HED_OFFERS_PART;
+
+    const uint64_t most = r.rlim_cur / HED_OFFERS_PART;
+    const uint64_t left = most - hed_min(most, all - owners);
+    const uint64_t for_owner = hed_min(HED_OFFERS_OWNER, (left + 1) / 2);
+    const uint64_t for_worker = (for_owner - hed_min(for_owner, owners - own) + 1) / 2;
+
+    return owners >= for_owner || own >= hed_min(HED_OFFERS_WORKER, for_worker);
 }
 
+/* Events are in nobody's lease, memory is in that of its device. */
 static bool
 is_sensible(const struct hed_desk_ask *ask)
 {
-    return (ask->thing == HED_DESK_MEMORY || ask->thing == HED_DESK_EVENT) &&
-           (ask->device == HED_DESK_NO_DEVICE ||
-            (ask->device >= 0 && ask->device < HED_DESK_PLACES));
+    return ask->thing == HED_DESK_EVENT
+               ? ask->device == HED_DESK_NO_DEVICE && ask->bytes == 0
+               : ask->thing == HED_DESK_MEMORY && ask->device >= 0 && ask->device < HED_DESK_PLACES;
+}
+
+/* Bytes of a worker's lease that are in its offers. */
+static uint64_t
+bytes_offered(const struct hed_server *s, uint32_t place, int device)
+{
+    uint64_t sum = 0;
+
+    for (const struct hed_offer *o = s->offers; o; o = o->next)
+        sum += o->place == (int)place && o->device == device ? o->bytes : 0;
+    return sum;
+}
+
+uint64_t
+hed_offers_leave(const struct hed_server *s, uint32_t place, int device)
+{
+    if (device < 0 || device >= HED_DESK_PLACES)
+        return 0;
+
+    const uint64_t leased = s->ledger.leased[place][device];
+
+    return leased - hed_min(leased, bytes_offered(s, place, device));
+}
+
+/* The system may give a file large pages, the last of which is not full. */
+static uint64_t
+large_page(void)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return page * (page / sizeof(uint64_t));
+}
+
+/* Is the descriptor what the worker says that it offers, and no more? A worker that was taken over
+ * could otherwise give others memory that is in no lease, and no limit would hold. */
+static bool
+is_as_large_as_told(const struct hed_server *s, const struct hed_desk_ask *ask, int fd)
+{
+    const bool event = ask->thing == HED_DESK_EVENT;
+    uint64_t size, taken;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return false;
+    /* Memory of a GPU is known to NVIDIA's driver only. The descriptor is one of its device. */
+    if (s->plan.driver && !event && S_ISCHR(st.st_mode))
+        return true;
+    return hed_fd_is_fixed(fd, &size, &taken) && taken <= size + large_page() &&
+           size <= (event ? HED_DESK_EVENT_SIZE : ask->bytes + HED_DESK_MORE);
+}
+
+/* No client can make an honest worker do this. */
+static void
+warn_of_offer(struct hed_server *s, const struct hed_child *c, const char *what)
+{
+    if (hed_bucket_take(&s->quiet, hed_now_ns()))
+        hed_warn(SERVER, "worker %d offers others %s: refused", (int)c->pid, what);
+}
+
+/* Whether this may be offered: 0, or why not. */
+static int
+check_offer(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask, int fd)
+{
+    const uint32_t place = place_of_worker(s, c);
+
+    if (fd < 0 || !is_sensible(ask))
+        return HED_EINVAL;
+    if (!is_somebody(c->client))
+        return HED_EACCESS;
+    if (ask->thing == HED_DESK_MEMORY && ask->bytes > hed_offers_leave(s, place, ask->device)) {
+        warn_of_offer(s, c, "memory that it has not leased");
+        return HED_EINVAL;
+    }
+    if (!is_as_large_as_told(s, ask, fd)) {
+        warn_of_offer(s, c, "a file that is larger than it says, or can grow");
+        return HED_EINVAL;
+    }
+    return is_full_of_offers(s, c) ? HED_ELIMIT : 0;
 }
 
 void
@@ -120,35 +213,19 @@ hed_offers_wipe(const struct hed_server *s)
     }
 }
 
-/* A worker has its client's socket, and closing one can take as long as its options say. */
-static bool
-is_socket(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) != 0 || S_ISSOCK(st.st_mode);
-}
-
 int
 hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
                int fd, struct hed_desk_answer *answer)
 {
     struct hed_offer *o = NULL;
-    int err = 0;
+    int err = check_offer(s, c, ask, fd);
 
-    if (fd < 0 || !is_sensible(ask) || is_socket(fd))
-        err = HED_EINVAL;
-    else if (!is_somebody(c->client))
-        err = HED_EACCESS;
-    else if (is_full_of_offers(s, c))
-        err = HED_ELIMIT;
-    else if (!(o = calloc(1, sizeof *o)) ||
-             getrandom(o->key, sizeof o->key, GRND_NONBLOCK) != (ssize_t)sizeof o->key)
+    if (!err && (!(o = calloc(1, sizeof *o)) ||
+                 getrandom(o->key, sizeof o->key, GRND_NONBLOCK) != (ssize_t)sizeof o->key))
         err = HED_ENOMEM;
     if (err) {
         free(o);
-        if (fd >= 0)
-            (void)close(fd);
+        hed_desk_drop(fd);
         return err;
     }
     memcpy(o->owner, ask->owner, sizeof o->owner);
@@ -302,5 +379,33 @@ hed_offers_forget(struct hed_server *s, const struct hed_child *c)
             (void)give_up_offer(s, o);
         else if (*find_opening(o, place))
             drop_opening(s, o, find_opening(o, place));
+    }
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* What there really is of an offer that others have opened, which may be more than its worker has
+ * touched. */
+static uint64_t
+real_bytes(const struct hed_offer *o)
+{
+    struct stat st;
+
+    return o->openings && fstat(o->fd, &st) == 0 ? (uint64_t)st.st_blocks * STAT_BLOCK : 0;
+}
+
+void
+hed_offers_count(const struct hed_server *s, const struct hed_child *c, uint64_t *own,
+                 uint64_t *others)
+{
+    const uint32_t place = place_of_worker(s, c);
+
+    *own = *others = 0;
+    for (struct hed_offer *o = s->offers; o; o = o->next) {
+        if (o->place == (int)place)
+            *own += real_bytes(o);
+        /* The first of those that have an orphan takes the place of its owner. */
+        else if (*find_opening(o, place) && (o->place >= 0 || o->openings->place != place))
+            *others += o->bytes;
     }
 }

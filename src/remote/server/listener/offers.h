@@ -13,6 +13,8 @@
  *    outlived its worker, has no descriptor here, and is in the list only while it is open.
  * 2. Leased bytes of an offer are in the ledger once: in its worker's lease while it has the offer,
  *    then as orphaned bytes until the last one closes it.
+ * 3. What a worker offers of a device is never more than its lease of it, and a descriptor never
+ *    has more memory than was said when it was offered.
  */
 #pragma once
 
@@ -26,8 +28,8 @@ struct hed_peer;
 struct hed_server;
 
 #define HED_OFFERS_WORKER 1024u /* offers of one worker, and what one worker has opened */
-#define HED_OFFERS_OWNER 4096u  /* offers of all workers of one owner */
-#define HED_OFFERS_PART 4       /* all offers take at most this part of our descriptors */
+#define HED_OFFERS_OWNER 4096u  /* offers of all workers of one owner, and at most half of ... */
+#define HED_OFFERS_PART 4       /* this part of our descriptors, which all offers have */
 
 struct hed_offer;
 
@@ -43,6 +45,13 @@ int hed_offer_open(struct hed_server *s, const struct hed_child *c, const struct
                    struct hed_desk_answer *answer, int *fd);
 void hed_offer_close(struct hed_server *s, const struct hed_child *c,
                      const uint8_t key[HED_DESK_KEY]);
+
+/* Bytes of a worker's lease that it does not offer, and so may give back. */
+uint64_t hed_offers_leave(const struct hed_server *s, uint32_t place, int device);
+/* Memory in files that workers share: what there really is of those of this worker that others have
+ * opened, and the most that it can have of those that count for others. */
+void hed_offers_count(const struct hed_server *s, const struct hed_child *c, uint64_t *own,
+                      uint64_t *others);
 
 /* A worker is gone. Called before its leases are cleared. */
 void hed_offers_forget(struct hed_server *s, const struct hed_child *c);

@@ -91,7 +91,7 @@ put_memory(const struct hed_server *s, struct hed_buf *b)
     uint64_t all = 0;
 
     for (int i = 0; i < HED_LEDGER_WORKERS; i++)
-        all += s->children[i].pid > 0 ? hed_pressure_of(s->children[i].pid) : 0;
+        all += s->children[i].pid > 0 ? hed_pressure_of(s, &s->children[i]) : 0;
     hed_buf_addf(b, LINE "workers use %s; limit: %s (--total-memory)\n", "memory",
                  hed_size_text(all, used), bytes_text(o->total_memory, total));
     hed_buf_addf(b, LINE "devices %s (--memory), pinned %s (--host-memory),\n", "each client",

@@ -172,7 +172,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     put_number(b, "launches", atomic_load(&w->launches));
     put_leases(s->ledger.leased[c - s->children], b);
     put_number(b, "host_bytes", s->ledger.leased[c - s->children][HED_DESK_HOST]);
-    put_number(b, "used_bytes", hed_pressure_of(c->pid));
+    put_number(b, "used_bytes", hed_pressure_of(s, c));
     put_number(b, "failure", atomic_load(&w->failed));
     hed_buf_addf(b, "}");
 }
@@ -193,7 +193,7 @@ put_spares_of(const struct hed_server *s, struct hed_buf *b)
         hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(hed_now_ns() - c->started_ns));
         hed_buf_addf(b, ",");
         put_text(b, "owner", c->owner, sizeof c->owner);
-        put_number(b, "used_bytes", hed_pressure_of(c->pid));
+        put_number(b, "used_bytes", hed_pressure_of(s, c));
         hed_buf_addf(b, "}");
         first = false;
     }

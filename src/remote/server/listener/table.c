@@ -88,7 +88,7 @@ put_row(const struct hed_server *s, const struct hed_child *c, struct hed_buf *o
                  program_text(w, program), client_text(c, client, sizeof client),
                  hed_age_text(now - c->started_ns, since),
                  atomic_load(&w->parked_ns) ? "parked" : hed_age_text(now - last, idle),
-                 hed_size_text(hed_pressure_of(c->pid), used),
+                 hed_size_text(hed_pressure_of(s, c), used),
                  memory_text(s->ledger.leased[c - s->children], memory),
                  (unsigned long long)atomic_load(&w->launches));
 }

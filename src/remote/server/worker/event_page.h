@@ -21,7 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_EVENT_PAGE 4096u /* bytes of the file */
+#include "remote/server/desk.h"
+
+#define HED_EVENT_PAGE HED_DESK_EVENT_SIZE /* bytes of the file */
 #define HED_EVENT_PLACES 200
 
 struct hed_event_words; /* what is in it */
