@@ -18,7 +18,7 @@
 enum hed_rank {
     HED_RANK_SESSION,    /* the chain being built or taken down */
     HED_RANK_HOLD,       /* seats of threads that make calls of a remote machine */
-    HED_RANK_AHEAD,      /* memory of a remote machine being read behind the program's back */
+    HED_RANK_UNMAP,      /* no memory of a remote machine is unmapped while it is precopied */
     HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
     HED_RANK_STATS,      /* registration of counters */
     HED_RANK_CONTEXTS,   /* a soft driver's list of contexts and their states */

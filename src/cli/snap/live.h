@@ -149,7 +149,7 @@ struct hed_snap_taken {
     uint64_t total_ns;
     uint64_t file_bytes;
     uint8_t session[HED_SNAP_UUID];
-    bool shadow; /* the copy was made in device memory */
+    bool staged; /* the copy was made in device memory */
     bool stuck;  /* after a failure: the program has left its server, and could not go back */
 };
 

@@ -124,7 +124,7 @@ report_taken(const struct save_words *w, const struct hed_snap_taken *t)
                  hed_snap_time_text(t->total_ns, c));
     if (w->leave)
         printf("the program stood still for %s%s\n", hed_snap_time_text(t->stall_ns, a),
-               t->shadow ? "" : ", because the GPU has no room for a copy of its memory meanwhile");
+               t->staged ? "" : ", because the GPU has no room for a copy of its memory meanwhile");
 }
 
 int

@@ -3,13 +3,13 @@
  *
  *     the program is to end                 the program is to go on
  *
- *     CAPTURE   held, memory in the file    SHADOW    held, memory copied in the GPU
+ *     CAPTURE   held, memory in the file    STAGE    held, memory copied in the GPU
  *     criu      stopped                     criu      goes on, but is still held
- *     images    into the file               CONTINUE  released; the shadow goes into the file
+ *     images    into the file               CONTINUE  released; the staging copy goes into the file
  *     publish                               images    into the file
  *     kill                                  publish
  *
- * If there is no room for a shadow, the second way begins with CAPTURE and ends with ATTACH.
+ * If there is no room for a staging copy, the second way begins with CAPTURE and ends with ATTACH.
  *
  * Invariant: until the file is published, the program exists and can go on. Whatever fails before
  * that, it is released (CONTINUE or ATTACH), and the file is removed.
@@ -70,12 +70,12 @@ ask_taking(const struct taking *s, enum hed_talk_kind kind, struct hed_talk_requ
         (void)hed_str_copy(q->label, sizeof q->label, s->t->label);
 }
 
-/* SHADOW gets the parent and its homes; the others also the file. */
+/* STAGE gets the parent and its homes; the others also the file. */
 static int
 call_program(struct taking *s, enum hed_talk_kind kind, struct hed_talk_answer *a,
              struct hed_why *why)
 {
-    const size_t skip = kind == HED_TALK_SHADOW ? 1 : 0;
+    const size_t skip = kind == HED_TALK_STAGE ? 1 : 0;
     struct hed_talk_request q;
 
     ask_taking(s, kind, &q);
@@ -321,9 +321,9 @@ take_and_end(struct taking *s, struct hed_why *why)
     return err;
 }
 
-/* Stops, copies, goes on: where the GPU has no room for a shadow. */
+/* Stops, copies, goes on: where the GPU has no room for a staging copy. */
 static int
-take_without_shadow(struct taking *s, uint64_t start, struct hed_why *why)
+take_without_staging(struct taking *s, uint64_t start, struct hed_why *why)
 {
     struct hed_talk_answer a;
     int err = call_program(s, HED_TALK_CAPTURE, &a, why);
@@ -343,7 +343,7 @@ take_without_shadow(struct taking *s, uint64_t start, struct hed_why *why)
 }
 
 static int
-take_with_shadow(struct taking *s, uint64_t start, struct hed_why *why)
+take_with_staging(struct taking *s, uint64_t start, struct hed_why *why)
 {
     struct hed_talk_answer a;
     struct hed_talk_request q;
@@ -354,7 +354,7 @@ take_with_shadow(struct taking *s, uint64_t start, struct hed_why *why)
         release_program(s, HED_TALK_PARKED, why);
         return err;
     }
-    s->out->shadow = true;
+    s->out->staged = true;
     ask_taking(s, HED_TALK_CONTINUE, &q);
     err = hed_talk_open(s->t->pid, &fd, why);
     if (err != 0)
@@ -376,12 +376,12 @@ take_and_go_on(struct taking *s, struct hed_why *why)
 {
     const uint64_t start = hed_now_ns();
     struct hed_talk_answer a;
-    int err = call_program(s, HED_TALK_SHADOW, &a, why);
+    int err = call_program(s, HED_TALK_STAGE, &a, why);
 
     if (err == 0)
-        err = take_with_shadow(s, start, why);
+        err = take_with_staging(s, start, why);
     else if (err == HED_ENOMEM || err == HED_ENOTSUP)
-        err = take_without_shadow(s, start, why);
+        err = take_without_staging(s, start, why);
     if (err == 0)
         err = store_images(s, why);
     return err == 0 ? publish_taking(s, why) : err;

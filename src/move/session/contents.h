@@ -1,9 +1,9 @@
 /* Contents of memory on their way: from a worker into a file or into memory of this process, and
- * back to another worker. All functions are for the attendant, while the program is held, unless
+ * back to another worker. All functions are for the agent, while the program is held, unless
  * they say otherwise.
  *
  *   capture.c   extents ──pump──> snapshot file
- *   hoard.c     extents ──pump──> memory of this process ──pump──> extents
+ *   host_copy.c     extents ──pump──> memory of this process ──pump──> extents
  *   fill.c      snapshot file ──pump──> extents
  *   hasher.c    the hash of chunks, on the device
  */
@@ -72,39 +72,40 @@ int hed_remote_begin_extents(const struct hed_remote_extents *x, struct hed_snap
 int hed_remote_put_chunk(struct hed_snap_writer *w, const struct hed_remote_chunk *c,
                          const void *data, const struct hed_snap_hash *known, struct hed_why *why);
 
-/* ---- hoard.c --------------------------------------------------------------------------------- */
+/* ---- host_copy.c ----------------------------------------------------------------------------- */
 
-struct hed_remote_hoard;
+struct hed_remote_host_copy;
 
 /* Gets memory of this process ready for that many bytes. While the program runs, since it takes a
  * while. HED_ENOMEM: the machine does not have that much. */
-int hed_remote_hoard_make(struct hed_remote_pump *p, uint64_t bytes, struct hed_remote_hoard **out,
-                          struct hed_why *why);
-void hed_remote_hoard_free(struct hed_remote_hoard *h); /* h may be NULL */
-uint64_t hed_remote_hoard_bytes(const struct hed_remote_hoard *h);
+int hed_remote_host_copy_make(struct hed_remote_pump *p, uint64_t bytes,
+                              struct hed_remote_host_copy **out, struct hed_why *why);
+void hed_remote_host_copy_free(struct hed_remote_host_copy *h); /* h may be NULL */
+uint64_t hed_remote_host_copy_bytes(const struct hed_remote_host_copy *h);
 
-/* Takes all memory of the worker. rest: without device memory, which goes another way (ahead.c). */
-int hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r,
-                          struct hed_remote_pump *p, bool rest, struct hed_remote_moved *moved,
-                          struct hed_why *why);
+/* Takes all memory of the worker. rest: without device memory, which goes another way
+ * (precopy.c). */
+int hed_remote_host_copy_take(struct hed_remote_host_copy *h, struct hed_remote *r,
+                              struct hed_remote_pump *p, bool rest, struct hed_remote_moved *moved,
+                              struct hed_why *why);
 
-/* ---- sources for hed_remote_arrive(): hoard.c, fill.c ---------------------------------------- */
+/* ---- sources for hed_remote_arrive(): host_copy.c, fill.c ------------------------------------ */
 
-struct hed_remote_shadow;
+struct hed_remote_staging;
 
 struct hed_remote_fill {
-    struct hed_remote_source source;        /* must come first */
-    struct hed_remote_hoard *hoard;         /* from here, */
-    struct hed_snap_reader *reader;         /* or from here */
-    const struct hed_remote_shadow *shadow; /* memory of ours, which was not saved; may be NULL */
-    struct hed_remote_pump *pump;           /* NULL: one is made */
-    bool verify;                            /* hash the memory afterwards, and compare */
+    struct hed_remote_source source;          /* must come first */
+    struct hed_remote_host_copy *host_copy;   /* from here, */
+    struct hed_snap_reader *reader;           /* or from here */
+    const struct hed_remote_staging *staging; /* memory of ours, which was not saved; may be NULL */
+    struct hed_remote_pump *pump;             /* NULL: one is made */
+    bool verify;                              /* hash the memory afterwards, and compare */
     struct hed_remote_moved moved;
 };
 
-void hed_remote_fill_init(struct hed_remote_fill *f, struct hed_remote_hoard *hoard,
+void hed_remote_fill_init(struct hed_remote_fill *f, struct hed_remote_host_copy *host_copy,
                           struct hed_snap_reader *reader, bool verify);
 
-/* Finds the bytes of a chunk of the list in a hoard; NULL: it is not there. */
-const char *hed_remote_hoard_find(const struct hed_remote_hoard *h,
-                                  const struct hed_remote_chunk *c);
+/* Finds the bytes of a chunk of the list in a host copy; NULL: it is not there. */
+const char *hed_remote_host_copy_find(const struct hed_remote_host_copy *h,
+                                      const struct hed_remote_chunk *c);

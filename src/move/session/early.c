@@ -1,10 +1,10 @@
-/* Code at the twin, while the program still runs elsewhere. See early.h.
+/* Code at the standby, while the program still runs elsewhere. See early.h.
  *
  * Invariants:
  * 1. A library is not closed while its image is read (`pins`), and the program, which may free the
  *    image as soon as it has unloaded the library, waits. No module is kept by a reference then: it
  *    would keep the library open, and the program would not wait.
- * 2. Modules and functions are kept by references while the twin is told about them. These are
+ * 2. Modules and functions are kept by references while the standby is told about them. These are
  *    given back when the thread has its own channel again, since the last one ends the object at
  *    the program's worker.
  * 3. Modules are told in the order in which the program loaded them: devices put variables where
@@ -21,15 +21,15 @@
 #include "driver/module/module.h"
 #include "move/session/extents.h"
 #include "move/session/reopen.h"
-#include "move/session/twin.h"
+#include "move/session/standby.h"
 #include "remote/client/code.h"
 
 #define BUCKETS 1024u
 
 struct hed_remote_early_library {
     struct hed_remote_early_library *next;
-    struct hed_remote_library *there; /* the twin's; NULL: it could not be opened */
-    uint32_t *order;                  /* where the twin has each kernel; owned */
+    struct hed_remote_library *there; /* the standby's; NULL: it could not be opened */
+    uint32_t *order;                  /* where the standby has each kernel; owned */
     bool seen;                        /* the program still has it */
 };
 
@@ -46,7 +46,7 @@ struct hed_remote_early {
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
-/* Closes the twin's library. The twin's channel is the thread's. */
+/* Closes the standby's library. The standby's channel is the thread's. */
 static void
 drop_early_library(struct hed_remote_early_library *l, bool close)
 {
@@ -60,7 +60,7 @@ drop_early_library(struct hed_remote_early_library *l, bool close)
 }
 
 static void
-drop_gone_libraries(struct hed_remote_twin *t)
+drop_gone_libraries(struct hed_remote_standby *t)
 {
     struct hed_remote_code *code = t->of->code;
 
@@ -83,7 +83,7 @@ drop_gone_libraries(struct hed_remote_twin *t)
     }
 }
 
-/* A library that the twin has not been told about. It is not closed before it is unpinned. */
+/* A library that the standby has not been told about. It is not closed before it is unpinned. */
 static struct hed_remote_library *
 pin_new_library(struct hed_remote_code *code)
 {
@@ -109,7 +109,7 @@ unpin_library(struct hed_remote_code *code, struct hed_remote_library *c)
 
 /* A library of the same number was closed a moment ago. */
 static void
-drop_same_number(struct hed_remote_twin *t, uint32_t number)
+drop_same_number(struct hed_remote_standby *t, uint32_t number)
 {
     for (struct hed_remote_early_library **link = &t->early->libraries; *link;
          link = &(*link)->next) {
@@ -124,13 +124,13 @@ drop_same_number(struct hed_remote_twin *t, uint32_t number)
 }
 
 static int
-tell_libraries(struct hed_remote_twin *t)
+tell_libraries(struct hed_remote_standby *t)
 {
     struct hed_remote_code *code = t->of->code;
     struct hed_remote_library *c;
     int err = 0;
 
-    /* Relaxed: this thread has noticed, if the twin is lost. */
+    /* Relaxed: this thread has noticed, if the standby is lost. */
     while (!err && !atomic_load_explicit(&t->remote.lost, memory_order_relaxed) &&
            (c = pin_new_library(code))) {
         struct hed_remote_early_library *l = calloc(1, sizeof *l);
@@ -139,7 +139,7 @@ tell_libraries(struct hed_remote_twin *t)
         if (l) {
             drop_same_number(t, c->number);
             if (hed_remote_open_at(&t->remote, c, &l->there, &l->order, &why) != CUDA_SUCCESS)
-                hed_info(REMOTE, "code is not loaded ahead: %s", why.text);
+                hed_info(REMOTE, "code is not loaded before the program stops: %s", why.text);
             l->next = t->early->libraries;
             t->early->libraries = l;
             c->early = l;
@@ -154,9 +154,9 @@ tell_libraries(struct hed_remote_twin *t)
 }
 
 bool
-hed_remote_early_library(struct hed_remote *twin, struct hed_remote_library *c, uint32_t **order)
+hed_remote_early_library(struct hed_remote *standby, struct hed_remote_library *c, uint32_t **order)
 {
-    if (!twin || !c->early || !c->early->there)
+    if (!standby || !c->early || !c->early->there)
         return false;
     *order = c->early->order;
     c->early->order = NULL;
@@ -182,9 +182,9 @@ find_early_function(struct hed_remote_early *e, uint64_t name)
 }
 
 struct hed_remote_told *
-hed_remote_early_function(struct hed_remote *twin, const struct hed_function *f)
+hed_remote_early_function(struct hed_remote *standby, const struct hed_function *f)
 {
-    struct hed_remote_early *e = twin ? ((struct hed_remote_twin *)twin)->early : NULL;
+    struct hed_remote_early *e = standby ? ((struct hed_remote_standby *)standby)->early : NULL;
     struct early_function *found = e ? find_early_function(e, f->object.handle) : NULL;
 
     return found ? &found->told : NULL;
@@ -201,7 +201,7 @@ is_untold(struct hed_remote_early *e, const struct hed_function *f)
 }
 
 static void
-tell_function(struct hed_remote_twin *t, struct hed_function *f,
+tell_function(struct hed_remote_standby *t, struct hed_function *f,
               const struct hed_remote_early_library *l)
 {
     struct early_function *known = find_early_function(t->early, f->object.handle);
@@ -261,10 +261,10 @@ keep_exec(void *arg, struct hed_object *o)
     return keep_ref(arg, o) ? 0 : HED_ENOMEM;
 }
 
-/* All modules in contexts that the twin has, the last one of each context first. While it is in the
- * list, a module has its handle, and with it a reference. */
+/* All modules in contexts that the standby has, the last one of each context first. While it is in
+ * the list, a module has its handle, and with it a reference. */
 static void
-keep_modules(const struct hed_remote_twin *t, struct kept_objects *modules)
+keep_modules(const struct hed_remote_standby *t, struct kept_objects *modules)
 {
     for (size_t i = t->context_count; i-- > 0;) {
         struct hed_context *c = t->contexts[i];
@@ -280,7 +280,7 @@ keep_modules(const struct hed_remote_twin *t, struct kept_objects *modules)
 }
 
 static void
-keep_functions(struct hed_remote_twin *t, struct hed_module *m, struct kept_objects *functions)
+keep_functions(struct hed_remote_standby *t, struct hed_module *m, struct kept_objects *functions)
 {
     hed_lock(&m->lock);
     for (uint32_t i = 0; i < m->code->kernel_count && !m->unloaded; i++) {
@@ -324,7 +324,7 @@ look_up_variables(struct hed_remote *r, struct hed_module *m, struct hed_code *t
 
 /* Functions and variables of modules, of which the oldest is last. */
 static void
-tell_modules(struct hed_remote_twin *t, const struct kept_objects *modules,
+tell_modules(struct hed_remote_standby *t, const struct kept_objects *modules,
              struct kept_objects *functions)
 {
     for (size_t i = modules->count; i-- > 0;) {
@@ -342,7 +342,7 @@ tell_modules(struct hed_remote_twin *t, const struct kept_objects *modules,
 }
 
 int
-hed_remote_early_tell(struct hed_remote_twin *t)
+hed_remote_early_tell(struct hed_remote_standby *t)
 {
     struct kept_objects modules = {.count = 0}, functions = {.count = 0}, execs = {.count = 0};
     struct hed_remote_channel *own;
@@ -379,9 +379,9 @@ hed_remote_early_tell(struct hed_remote_twin *t)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Functions of libraries and contexts that are gone have gone with them, at the twin too. */
+/* Functions of libraries and contexts that are gone have gone with them, at the standby too. */
 static void
-forget_gone_functions(struct hed_remote_twin *t)
+forget_gone_functions(struct hed_remote_standby *t)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         for (const struct early_function *f = t->early->functions[i]; f; f = f->next) {
@@ -396,7 +396,7 @@ forget_gone_functions(struct hed_remote_twin *t)
 }
 
 void
-hed_remote_early_settle(struct hed_remote_twin *t)
+hed_remote_early_settle(struct hed_remote_standby *t)
 {
     struct hed_remote_channel *own;
 
@@ -410,7 +410,7 @@ hed_remote_early_settle(struct hed_remote_twin *t)
 }
 
 void
-hed_remote_early_free(struct hed_remote_twin *t)
+hed_remote_early_free(struct hed_remote_standby *t)
 {
     struct hed_remote_early *e = t->early;
     struct hed_remote_code *code = t->of->code;

@@ -8,7 +8,7 @@
  *
  * Pinned and managed memory is this process's own (heap.c, mirror.c) and is not listed.
  *
- * Lists are made while the program is held, by the attendant. A list made at one worker and a list
+ * Lists are made while the program is held, by the agent. A list made at one worker and a list
  * made at the next one have the same extents in the same order; addresses of variables may differ.
  */
 #pragma once

@@ -1,11 +1,11 @@
-/* Fills the memory of a new worker from a snapshot or from a hoard, and checks what has arrived.
- * See contents.h. */
+/* Fills the memory of a new worker from a snapshot or from a host copy, and checks what has
+ * arrived. See contents.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "move/session/contents.h"
-#include "move/session/shadow.h"
+#include "move/session/staging.h"
 #include "remote/client/queue.h"
 
 /* One filling. */
@@ -13,8 +13,9 @@ struct filling {
     struct hed_remote_fill *fill;
     struct hed_remote_extents list;
     struct hed_remote_chunk *chunks;
-    uint32_t *ids;              /* where the snapshot has each extent */
-    struct hed_snap_hash *want; /* of the chunks of a hoard, by their tags, if they are verified */
+    uint32_t *ids; /* where the snapshot has each extent */
+    struct hed_snap_hash
+        *want; /* of the chunks of a host copy, by their tags, if they are verified */
 };
 
 static int
@@ -29,9 +30,10 @@ find_extents(struct filling *k, struct hed_why *why)
         const struct hed_snap_extent *e = &x->all[i].about;
         const struct hed_remote_chunk first = {.extent = &x->all[i], .id = (uint32_t)i};
         const bool found =
-            k->fill->hoard ? hed_remote_hoard_find(k->fill->hoard, &first) != NULL
-                           : hed_snap_extent_find(k->fill->reader, e, &k->ids[i]) &&
-                                 hed_snap_extent_at(k->fill->reader, k->ids[i])->size == e->size;
+            k->fill->host_copy
+                ? hed_remote_host_copy_find(k->fill->host_copy, &first) != NULL
+                : hed_snap_extent_find(k->fill->reader, e, &k->ids[i]) &&
+                      hed_snap_extent_at(k->fill->reader, k->ids[i])->size == e->size;
 
         if (!found) {
             hed_why_set(why,
@@ -53,8 +55,8 @@ fill_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
 
     /* Relaxed: a counter. */
     atomic_fetch_add_explicit(&f->moved.bytes, c->size, memory_order_relaxed);
-    if (f->hoard) {
-        memcpy(data, hed_remote_hoard_find(f->hoard, c), c->size);
+    if (f->host_copy) {
+        memcpy(data, hed_remote_host_copy_find(f->host_copy, c), c->size);
         if (k->want)
             hed_snap_hash(data, c->size, &k->want[c->tag]);
         return 0;
@@ -70,7 +72,7 @@ fill_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_w
 static bool
 is_known_zero(const struct filling *k, const struct hed_remote_chunk *c)
 {
-    return !k->fill->hoard && !c->extent->array && c->extent->about.kind != HED_SNAP_VARIABLE &&
+    return !k->fill->host_copy && !c->extent->array && c->extent->about.kind != HED_SNAP_VARIABLE &&
            hed_snap_chunk_where(k->fill->reader, k->ids[c->id], c->index) == HED_SNAP_IS_ZERO;
 }
 
@@ -170,14 +172,14 @@ fill_all(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *w
     if (err)
         return err;
 
-    if (f->shadow)
-        hed_remote_shadow_hide(f->shadow, &k.list);
+    if (f->staging)
+        hed_remote_staging_hide(f->staging, &k.list);
 
     size_t count = k.list.chunks;
 
     k.chunks = calloc(count + 1, sizeof *k.chunks);
     err = k.chunks ? find_extents(&k, why) : HED_ENOMEM;
-    if (!err && f->verify && f->hoard && !(k.want = calloc(count + 1, sizeof *k.want)))
+    if (!err && f->verify && f->host_copy && !(k.want = calloc(count + 1, sizeof *k.want)))
         err = HED_ENOMEM;
     if (!err && !f->pump)
         err = hed_remote_pump_open(r, &p, why);
@@ -198,9 +200,9 @@ fill_all(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *w
 }
 
 void
-hed_remote_fill_init(struct hed_remote_fill *f, struct hed_remote_hoard *hoard,
+hed_remote_fill_init(struct hed_remote_fill *f, struct hed_remote_host_copy *host_copy,
                      struct hed_snap_reader *reader, bool verify)
 {
     *f = (struct hed_remote_fill){
-        .source.fill = fill_all, .hoard = hoard, .reader = reader, .verify = verify};
+        .source.fill = fill_all, .host_copy = host_copy, .reader = reader, .verify = verify};
 }

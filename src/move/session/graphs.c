@@ -1,9 +1,9 @@
-/* Executable graphs at the twin, before the program is held: making one takes as long as hundreds
- * of launches, and the first launch at the new worker would wait for it. See early.h.
+/* Executable graphs at the standby, before the program is held: making one takes as long as
+ * hundreds of launches, and the first launch at the new worker would wait for it. See early.h.
  *
  * Only graphs that the program's worker has as a mirror are told, and only if their nodes name
- * nothing but functions, and memory that the twin has already. All others are made with their next
- * launch: to a driver, memory that it does not know is memory of its process.
+ * nothing but functions, and memory that the standby has already. All others are made with their
+ * next launch: to a driver, memory that it does not know is memory of its process.
  *
  * Invariant: a mirror is kept only if both workers have this version, so it does not matter where
  * the program goes on.
@@ -14,18 +14,18 @@
 #include "driver/graph/node.h"
 #include "driver/module/module.h"
 #include "move/session/early.h"
-#include "move/session/twin.h"
+#include "move/session/standby.h"
 #include "remote/client/memory.h"
 #include "remote/client/queue.h"
 
 struct hed_remote_early_graph {
     struct hed_remote_early_graph *next;
     uint64_t name, version;
-    bool refused; /* the twin does not have it */
+    bool refused; /* the standby does not have it */
 };
 
 static struct hed_remote_early_graph *
-find_early_graph(const struct hed_remote_twin *t, uint64_t name)
+find_early_graph(const struct hed_remote_standby *t, uint64_t name)
 {
     struct hed_remote_early_graph *g = t->graphs;
 
@@ -34,9 +34,9 @@ find_early_graph(const struct hed_remote_twin *t, uint64_t name)
     return g;
 }
 
-/* A graph that is looked at, and what the twin has. */
+/* A graph that is looked at, and what the standby has. */
 struct early_look {
-    struct hed_remote_twin *twin;
+    struct hed_remote_standby *standby;
     struct hed_remote_mappings device, host;
     struct hed_context *ctx; /* in which it can be made; NULL: in none */
 };
@@ -66,9 +66,9 @@ has_early_side(const struct early_look *k, const struct hed_copy_side *s)
 static bool
 can_tell_early_work(const struct early_look *k, const struct hed_work *w)
 {
-    struct hed_remote *twin = &k->twin->remote;
+    struct hed_remote *standby = &k->standby->remote;
 
-    if (!hed_remote_twin_has(twin, w->ctx))
+    if (!hed_remote_standby_has(standby, w->ctx))
         return false;
     switch (w->kind) {
     case HED_WORK_NONE:
@@ -78,7 +78,7 @@ can_tell_early_work(const struct early_look *k, const struct hed_work *w)
     case HED_WORK_COPY:
         return has_early_side(k, &w->copy.from) && has_early_side(k, &w->copy.to);
     case HED_WORK_KERNEL:
-        return hed_remote_early_function(twin, w->kernel.function) != NULL;
+        return hed_remote_early_function(standby, w->kernel.function) != NULL;
     default:
         return false;
     }
@@ -104,11 +104,11 @@ can_tell_early_graph(struct early_look *k, const struct hed_graph_exec *g)
     return can;
 }
 
-/* A context in which the twin can make it now; NULL: it cannot. */
+/* A context in which the standby can make it now; NULL: it cannot. */
 static struct hed_context *
-early_context(struct hed_remote_twin *t, const struct hed_graph_exec *body)
+early_context(struct hed_remote_standby *t, const struct hed_graph_exec *body)
 {
-    struct early_look k = {.twin = t};
+    struct early_look k = {.standby = t};
     const bool can = hed_remote_mappings_list(&t->remote, HED_MAP_DEVICE, &k.device) == 0 &&
                      hed_remote_mappings_list(&t->remote, HED_MAP_HOST, &k.host) == 0 &&
                      can_tell_early_graph(&k, body);
@@ -119,7 +119,7 @@ early_context(struct hed_remote_twin *t, const struct hed_graph_exec *body)
 }
 
 static void
-tell_early_graph(struct hed_remote_twin *t, struct hed_exec *e, struct hed_graph_exec *body,
+tell_early_graph(struct hed_remote_standby *t, struct hed_exec *e, struct hed_graph_exec *body,
                  uint64_t version)
 {
     struct hed_remote_early_graph *g = find_early_graph(t, e->object.handle);
@@ -140,7 +140,7 @@ tell_early_graph(struct hed_remote_twin *t, struct hed_exec *e, struct hed_graph
 }
 
 void
-hed_remote_early_graph(struct hed_remote_twin *t, struct hed_exec *e)
+hed_remote_early_graph(struct hed_remote_standby *t, struct hed_exec *e)
 {
     const struct hed_remote_early_graph *known = find_early_graph(t, e->object.handle);
     struct hed_graph_exec *body = NULL;
@@ -161,7 +161,7 @@ hed_remote_early_graph(struct hed_remote_twin *t, struct hed_exec *e)
 }
 
 void
-hed_remote_early_drop_graphs(struct hed_remote_twin *t)
+hed_remote_early_drop_graphs(struct hed_remote_standby *t)
 {
     for (const struct hed_remote_early_graph *g = t->graphs; g; g = g->next) {
         struct hed_object *o =
@@ -175,9 +175,9 @@ hed_remote_early_drop_graphs(struct hed_remote_twin *t)
 }
 
 void
-hed_remote_graph_again(struct hed_remote *r, struct hed_remote *twin, struct hed_exec *e)
+hed_remote_graph_again(struct hed_remote *r, struct hed_remote *standby, struct hed_exec *e)
 {
-    const struct hed_remote_twin *t = (const struct hed_remote_twin *)twin;
+    const struct hed_remote_standby *t = (const struct hed_remote_standby *)standby;
     const struct hed_remote_early_graph *g = t ? find_early_graph(t, e->object.handle) : NULL;
     struct hed_remote_exec *x = e->own;
 
@@ -189,7 +189,7 @@ hed_remote_graph_again(struct hed_remote *r, struct hed_remote *twin, struct hed
 }
 
 void
-hed_remote_early_forget_graphs(struct hed_remote_twin *t)
+hed_remote_early_forget_graphs(struct hed_remote_standby *t)
 {
     while (t->graphs) {
         struct hed_remote_early_graph *g = t->graphs;

@@ -1,6 +1,6 @@
 /* The hash of chunks, on the device (move/file/hash.h). See contents.h.
  *
- * The attendant makes ordinary calls of the driver, past the hold: a module, two tables of memory,
+ * The agent makes ordinary calls of the driver, past the hold: a module, two tables of memory,
  * a launch. The tables are blocks of their own, so that they can be told from the program's memory.
  */
 #include <stdlib.h>

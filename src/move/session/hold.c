@@ -12,25 +12,25 @@
 #include "base/err.h"
 #include "base/futex.h"
 
-static _Thread_local struct hed_hold_seat *own_seat;
-static pthread_key_t seat_key;
-static pthread_once_t seat_once = PTHREAD_ONCE_INIT;
+static _Thread_local struct hed_hold_thread *own_thread;
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
 static void
-give_hold_seat(void *arg)
+give_hold_thread(void *arg)
 {
-    struct hed_hold_seat *s = arg;
+    struct hed_hold_thread *s = arg;
 
-    own_seat = NULL;
+    own_thread = NULL;
     hed_lock(&s->hold->lock);
     s->taken = false;
     hed_unlock(&s->hold->lock);
 }
 
 static void
-make_seat_key(void)
+make_thread_key(void)
 {
-    (void)pthread_key_create(&seat_key, give_hold_seat);
+    (void)pthread_key_create(&thread_key, give_hold_thread);
 }
 
 void
@@ -40,33 +40,33 @@ hed_hold_init(struct hed_hold *h)
     h->fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
-static struct hed_hold_seat *
-take_hold_seat(struct hed_hold *h)
+static struct hed_hold_thread *
+take_hold_thread(struct hed_hold *h)
 {
-    struct hed_hold_seat *s;
+    struct hed_hold_thread *s;
 
-    (void)pthread_once(&seat_once, make_seat_key);
+    (void)pthread_once(&thread_once, make_thread_key);
     hed_lock(&h->lock);
-    for (s = h->seats; s && s->taken; s = s->next)
+    for (s = h->threads; s && s->taken; s = s->next)
         continue;
     if (!s && (s = calloc(1, sizeof *s))) {
         s->hold = h;
-        s->next = h->seats;
-        h->seats = s;
+        s->next = h->threads;
+        h->threads = s;
     }
     if (s)
         s->taken = true;
     hed_unlock(&h->lock);
     if (s) {
-        own_seat = s;
-        (void)pthread_setspecific(seat_key, s);
+        own_thread = s;
+        (void)pthread_setspecific(thread_key, s);
     }
     return s;
 }
 
 /* A thread that is not inside any more tells the holder. */
 static void
-step_out(struct hed_hold *h, struct hed_hold_seat *s)
+step_out(struct hed_hold *h, struct hed_hold_thread *s)
 {
     /* Release: pairs with the acquire in find_inside(); what the call did is visible to the
      * holder. */
@@ -81,7 +81,7 @@ step_out(struct hed_hold *h, struct hed_hold_seat *s)
 }
 
 static void
-wait_outside(struct hed_hold *h, struct hed_hold_seat *s)
+wait_outside(struct hed_hold *h, struct hed_hold_thread *s)
 {
     do {
         step_out(h, s);
@@ -92,15 +92,16 @@ wait_outside(struct hed_hold *h, struct hed_hold_seat *s)
     } while (atomic_load_explicit(&h->closed, memory_order_relaxed) != 0);
 }
 
-struct hed_hold_seat *
+struct hed_hold_thread *
 hed_hold_enter(struct hed_hold *h, int call)
 {
-    struct hed_hold_seat *s = own_seat && own_seat->hold == h ? own_seat : take_hold_seat(h);
+    struct hed_hold_thread *s =
+        own_thread && own_thread->hold == h ? own_thread : take_hold_thread(h);
 
     if (!s)
         return NULL;
 
-    /* Relaxed, all: only this thread writes the seat. The holder's membarrier() stands for the
+    /* Relaxed, all: only this thread writes its record. The holder's membarrier() stands for the
      * fence between the store and the load; see invariant 2. */
     const uint32_t inside = atomic_load_explicit(&s->inside, memory_order_relaxed);
 
@@ -116,7 +117,7 @@ hed_hold_enter(struct hed_hold *h, int call)
 }
 
 void
-hed_hold_leave(struct hed_hold_seat *s)
+hed_hold_leave(struct hed_hold_thread *s)
 {
     const uint32_t inside = atomic_load_explicit(&s->inside, memory_order_relaxed);
 
@@ -126,15 +127,15 @@ hed_hold_leave(struct hed_hold_seat *s)
         step_out(s->hold, s);
 }
 
-/* A seat other than the holder's whose thread is inside; NULL if there is none. */
-static struct hed_hold_seat *
+/* The record of a thread other than the holder that is inside; NULL if there is none. */
+static struct hed_hold_thread *
 find_inside(struct hed_hold *h)
 {
-    struct hed_hold_seat *s;
+    struct hed_hold_thread *s;
 
     hed_lock(&h->lock);
-    for (s = h->seats; s; s = s->next) /* acquire: pairs with step_out() */
-        if (s != own_seat && atomic_load_explicit(&s->inside, memory_order_acquire) != 0)
+    for (s = h->threads; s; s = s->next) /* acquire: pairs with step_out() */
+        if (s != own_thread && atomic_load_explicit(&s->inside, memory_order_acquire) != 0)
             break;
     hed_unlock(&h->lock);
     return s;
@@ -144,7 +145,7 @@ int
 hed_hold_close(struct hed_hold *h, int deadline_ms, int *call)
 {
     const uint64_t end = hed_now_ns() + (uint64_t)deadline_ms * HED_NS_PER_MS;
-    struct hed_hold_seat *s;
+    struct hed_hold_thread *s;
 
     atomic_store_explicit(&h->closed, 1, memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);

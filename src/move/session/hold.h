@@ -1,6 +1,6 @@
 /* The hold: keeps the program's calls out of the driver while its worker is looked at or replaced.
  *
- *   call:  enter ── closed? wait ──> driver ──> leave           a seat per thread, no shared writes
+ *   call:  enter ── closed? wait ──> driver ──> leave     one record per thread, no shared writes
  *   hold:  close ──> wait until nobody is inside ──> drained ──> ... ──> open
  *
  * A call that is under way when the hold begins is finished first: the worker still serves it. So
@@ -9,7 +9,7 @@
  * Invariants:
  * 1. While the hold is complete (hed_hold_close has returned 0), no thread but the holder is
  *    inside.
- * 2. Entering writes only the thread's own seat. Either the entering thread sees that the hold is
+ * 2. Entering writes only the thread's own record. Either the entering thread sees that the hold is
  *    closed, or the holder sees the thread inside: the holder's membarrier() orders both, so that
  *    entering needs no fence.
  */
@@ -23,9 +23,9 @@
 
 #define HED_HOLD_NVML (-1) /* instead of the number of a call */
 
-/* One thread's seat. It is never freed: when its thread ends, another takes it. */
-struct hed_hold_seat {
-    struct hed_hold_seat *next; /* in hold->seats */
+/* One thread's record. It is never freed: when its thread ends, another takes it. */
+struct hed_hold_thread {
+    struct hed_hold_thread *next; /* in hold->threads */
     struct hed_hold *hold;
     _Atomic uint32_t inside; /* calls of the thread that are under way; written by it alone */
     _Atomic int call;        /* the last one: enum hed_cuda_call, or HED_HOLD_NVML; for messages */
@@ -37,15 +37,15 @@ struct hed_hold {
     _Atomic uint32_t left;   /* changes when a thread leaves while it is closed; a futex */
     bool fences;             /* the system has no membarrier(), so entering has a fence */
     struct hed_lock lock;    /* rank HED_RANK_HOLD; guards the list */
-    struct hed_hold_seat *seats;
+    struct hed_hold_thread *threads;
 };
 
 void hed_hold_init(struct hed_hold *h);
 
 /* Enters; waits while the hold is closed, unless the thread is inside already. NULL: there is no
- * memory for a seat, and the call must not be made. leave: the call has returned. */
-struct hed_hold_seat *hed_hold_enter(struct hed_hold *h, int call);
-void hed_hold_leave(struct hed_hold_seat *seat);
+ * memory for the record, and the call must not be made. leave: the call has returned. */
+struct hed_hold_thread *hed_hold_enter(struct hed_hold *h, int call);
+void hed_hold_leave(struct hed_hold_thread *thread);
 
 /* Closes the hold and waits up to deadline_ms until no other thread is inside. HED_ETIME: a call
  * has not returned; *call is one of those, and the hold is open again. */

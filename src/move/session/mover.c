@@ -5,7 +5,7 @@
 
 #include "base/futex.h"
 #include "core/config.h"
-#include "move/session/attend.h"
+#include "move/session/agent.h"
 #include "move/session/moving.h"
 #include "move/session/rescue.h"
 #include "move/session/trial.h"
@@ -30,9 +30,9 @@ create_moving(struct hed_remote *r, const struct hed_config *config, struct hed_
 static void
 moving_forked(struct hed_remote *r)
 {
-    if (r->moving->twin)
-        hed_remote_channels_forked(r->moving->twin);
-    hed_remote_attend_forked(r);
+    if (r->moving->standby)
+        hed_remote_channels_forked(r->moving->standby);
+    hed_remote_agent_forked(r);
 }
 
 static uint64_t
@@ -61,7 +61,7 @@ wait_while_away(struct hed_remote *r)
 {
     struct hed_remote_moving *m = r->moving;
 
-    /* Acquire: pairs with the release in seat.c. */
+    /* Acquire: pairs with the release in attachment.c. */
     while (atomic_load_explicit(&m->away, memory_order_acquire) != 0 &&
            !pthread_equal(m->holder, pthread_self()))
         (void)hed_futex_wait_private(&m->away, 1, -1);
@@ -81,9 +81,9 @@ note_trouble(struct hed_remote *r, const char *why)
 
 const struct hed_remote_mover hed_remote_session_mover = {
     .create = create_moving,
-    .start = hed_remote_attend,
+    .start = hed_remote_agent_start,
     .forked = moving_forked,
-    .ended = hed_remote_attend_ended,
+    .ended = hed_remote_agent_ended,
     .capabilities = moving_capabilities,
     .enter = pass_hold,
     .leave = leave_hold,

@@ -1,6 +1,7 @@
-/* What the mover keeps for a client: hed_remote.moving points to it. A twin (twin.h) has its own.
+/* What the mover keeps for a client: hed_remote.moving points to it. A standby (standby.h) has its
+ * own.
  *
- * Where nothing else is said, a field belongs to the attendant, or to the thread that holds the
+ * Where nothing else is said, a field belongs to the agent, or to the thread that holds the
  * program (snap.h).
  */
 #pragma once
@@ -16,9 +17,9 @@
 #include "move/talk/talk.h"
 #include "remote/client/remote.h"
 
-struct hed_remote_attendant;
+struct hed_remote_agent;
 struct hed_remote_known;
-struct hed_remote_seat;
+struct hed_remote_attachment;
 
 /* How long the program has been held, and what for: pause.c. */
 struct hed_remote_laps {
@@ -37,13 +38,14 @@ struct hed_remote_moving {
     _Atomic bool trying;    /* a new worker is being told about the program's objects; any thread */
     struct hed_why trouble; /* why that one was lost; written by the thread that has noticed */
     bool looks_for_room;    /* what it tells the server (HED_LOOKS_FOR_ROOM) */
-    enum hed_remote_obeys obeys;            /* constant */
-    struct hed_remote_attendant *attendant; /* attend.h; NULL: there is none */
-    _Atomic uint32_t rescue;         /* whether help was asked for: rescue.c; a futex; any thread */
-    struct hed_remote_seat *waiting; /* what was agreed with the parked worker; else NULL */
-    struct hed_remote_seat *behind;  /* a worker that has been left and is to be closed; or NULL */
-    struct hed_remote *twin;         /* a worker that is being prepared (twin.h), or NULL */
-    struct hed_remote_known *known;  /* where the worker has variables (known.c), or NULL */
+    enum hed_remote_obeys obeys;    /* constant */
+    struct hed_remote_agent *agent; /* agent.h; NULL: there is none */
+    _Atomic uint32_t rescue;        /* whether help was asked for: rescue.c; a futex; any thread */
+    struct hed_remote_attachment *waiting; /* what was agreed with the parked worker; else NULL */
+    struct hed_remote_attachment
+        *behind;                    /* a worker that has been left and is to be closed; or NULL */
+    struct hed_remote *standby;     /* a worker that is being prepared (standby.h), or NULL */
+    struct hed_remote_known *known; /* where the worker has variables (known.c), or NULL */
 };
 
 extern const struct hed_remote_mover hed_remote_session_mover; /* mover.c */

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "move/session/attend.h"
+#include "move/session/agent.h"
 #include "remote/wire/link/link.h"
 #include "remote/wire/order.h"
 
@@ -25,7 +25,7 @@
 /* ---- the connection -------------------------------------------------------------------------- */
 
 void
-hed_remote_orders_init(struct hed_remote_attendant *a)
+hed_remote_orders_init(struct hed_remote_agent *a)
 {
     a->orders = (struct hed_remote_orders){.due = hed_now_ns() + FIRST_NS};
     memcpy(a->orders.session, a->remote->session, sizeof a->orders.session);
@@ -33,7 +33,7 @@ hed_remote_orders_init(struct hed_remote_attendant *a)
 
 /* May the worker have such a connection now? */
 static bool
-wants_orders(const struct hed_remote_attendant *a)
+wants_orders(const struct hed_remote_agent *a)
 {
     const struct hed_remote *r = a->remote;
 
@@ -65,7 +65,7 @@ lose_orders(struct hed_remote_orders *o)
 }
 
 static void
-open_orders(struct hed_remote_attendant *a)
+open_orders(struct hed_remote_agent *a)
 {
     const struct hed_remote *r = a->remote;
     struct hed_attach at = {.head = {.size = sizeof at, .kind = HED_MSG_ATTACH},
@@ -89,7 +89,7 @@ open_orders(struct hed_remote_attendant *a)
 }
 
 void
-hed_remote_orders_tend(struct hed_remote_attendant *a)
+hed_remote_orders_tend(struct hed_remote_agent *a)
 {
     struct hed_remote_orders *o = &a->orders;
 
@@ -106,13 +106,13 @@ hed_remote_orders_tend(struct hed_remote_attendant *a)
 }
 
 int
-hed_remote_orders_fd(const struct hed_remote_attendant *a)
+hed_remote_orders_fd(const struct hed_remote_agent *a)
 {
     return a->orders.conn && hed_now_ns() >= a->orders.due ? hed_conn_fd(a->orders.conn) : -1;
 }
 
 int
-hed_remote_orders_wait(const struct hed_remote_attendant *a)
+hed_remote_orders_wait(const struct hed_remote_agent *a)
 {
     const uint64_t now = hed_now_ns();
 
@@ -122,14 +122,14 @@ hed_remote_orders_wait(const struct hed_remote_attendant *a)
 }
 
 void
-hed_remote_orders_leave(struct hed_remote_attendant *a)
+hed_remote_orders_leave(struct hed_remote_agent *a)
 {
     close_orders(&a->orders);
     a->orders.due = hed_now_ns() + FIRST_NS;
 }
 
 void
-hed_remote_orders_forked(struct hed_remote_attendant *a)
+hed_remote_orders_forked(struct hed_remote_agent *a)
 {
     if (a->orders.conn)
         hed_conn_forget(a->orders.conn);
@@ -221,8 +221,7 @@ hed_remote_orders_going(const struct hed_remote_request *q, uint64_t bytes)
 
 /* Does what is ordered, and says how it went. The connection is still that to the old worker. */
 static int
-obey_order(struct hed_remote_attendant *a, const struct hed_order *order,
-           struct hed_remote_request *q)
+obey_order(struct hed_remote_agent *a, const struct hed_order *order, struct hed_remote_request *q)
 {
     struct hed_order_report r;
     int err = may_obey(a->remote, a->orders.conn, order, &q->why);
@@ -242,15 +241,15 @@ obey_order(struct hed_remote_attendant *a, const struct hed_order *order,
         if (!a->orders.conn || hed_conn_gone(a->orders.conn))
             return HED_EIO;
         hed_info(REMOTE, "the server sends this program to %s", order->address);
-        err = hed_remote_attend_to(a, q);
+        err = hed_remote_agent_serve(a, q);
     }
-    hed_remote_attend_answer(a, q, err);
+    hed_remote_agent_answer(a, q, err);
     fill_report(&r, order->head.number, err ? HED_ORDER_FAILED : HED_ORDER_DONE, &q->answer);
     return a->orders.conn ? hed_conn_write(a->orders.conn, &r, sizeof r) : HED_EIO;
 }
 
 void
-hed_remote_orders_heard(struct hed_remote_attendant *a)
+hed_remote_orders_heard(struct hed_remote_agent *a)
 {
     struct hed_remote_orders *o = &a->orders;
     struct hed_remote_request *q = NULL;

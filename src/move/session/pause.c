@@ -204,8 +204,8 @@ trim_memory(struct hed_driver *d)
 static void
 settle_old_worker(struct hed_remote *r)
 {
-    /* A twin has it already, so that it need not be unmapped now. */
-    if (!r->moving->twin)
+    /* A standby has it already, so that it need not be unmapped now. */
+    if (!r->moving->standby)
         trim_memory(r->driver);
     (void)hed_handles_each(r->driver->handles, HED_KIND_STREAM, leave_stream_slot, r);
     for (struct hed_context *c = r->driver->contexts; c; c = c->next) {
@@ -270,5 +270,5 @@ hed_remote_release(struct hed_remote *r)
 {
     hed_hold_open(&r->moving->hold);
     hed_remote_lap(r, HED_TALK_LEAVE);
-    hed_remote_seat_leave(r);
+    hed_remote_attachment_leave(r);
 }

@@ -1,21 +1,21 @@
-/* Pinned memory at the twin (twin.h), before the program is held: registering it with a device
- * takes longer than copying as much.
+/* Pinned memory at the standby (standby.h), before the program is held: registering it with a
+ * device takes longer than copying as much.
  *
  * Over shm both workers map the program's heap, so there is nothing to copy. But a worker that
  * unmaps pinned memory frees its pages, whoever else has them.
  *
  * Invariants:
- * 1. While the program runs, the twin is never told to unmap pinned memory: the program may have
- *    new memory there by the time it does so. While it is held, the twin is waited for.
+ * 1. While the program runs, the standby is never told to unmap pinned memory: the program may have
+ *    new memory there by the time it does so. While it is held, the standby is waited for.
  * 2. A device keeps the pages that it was given first. So memory that the program has freed and
  *    made again at the same place (another serial) must not be used through the old registration.
- *    Then the twin is of no use: HED_EEXIST.
+ *    Then the standby is of no use: HED_EEXIST.
  */
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/log.h"
-#include "move/session/twin.h"
+#include "move/session/standby.h"
 #include "remote/client/memory.h"
 
 static bool
@@ -36,9 +36,9 @@ has_pinned(const struct hed_remote_mappings *l, const struct hed_remote_mapping 
     return false;
 }
 
-/* What the twin has and the program has not: goes, if nothing of the program is there. */
+/* What the standby has and the program has not: goes, if nothing of the program is there. */
 static int
-drop_stale_pinned(struct hed_remote_twin *t, const struct hed_remote_mappings *here,
+drop_stale_pinned(struct hed_remote_standby *t, const struct hed_remote_mappings *here,
                   const struct hed_remote_mappings *there)
 {
     bool dropped = false;
@@ -50,7 +50,7 @@ drop_stale_pinned(struct hed_remote_twin *t, const struct hed_remote_mappings *h
         if (overlaps_any(&there->all[i], here)) {
             err = HED_EEXIST;
         } else {
-            hed_remote_unmap_at_twin(&t->remote, there->all[i].at, there->all[i].size);
+            hed_remote_unmap_at_standby(&t->remote, there->all[i].at, there->all[i].size);
             dropped = true;
         }
     }
@@ -60,7 +60,7 @@ drop_stale_pinned(struct hed_remote_twin *t, const struct hed_remote_mappings *h
 }
 
 int
-hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held)
+hed_remote_standby_adjust_pinned(struct hed_remote_standby *t, bool held)
 {
     struct hed_remote_mappings here, there = {.count = 0};
     int err = hed_remote_mappings_list(t->of, HED_MAP_HOST, &here);
@@ -77,7 +77,7 @@ hed_remote_twin_adjust_pinned(struct hed_remote_twin *t, bool held)
             (t->without_pinned && !offered && !held))
             continue;
         /* What is refused now is asked for again when the program is held, and then counts. */
-        if (hed_remote_map_at_twin(&t->remote, m) != 0)
+        if (hed_remote_map_at_standby(&t->remote, m) != 0)
             hed_info(REMOTE, "pinned memory of %llu KiB is not prepared at the new server",
                      (unsigned long long)(m->size >> 10));
         else if (offered)

@@ -1,13 +1,13 @@
 /* Moves chunks. See pump.h.
  *
- *             attendant            copy done            crew
- *   reading:  FREE ───> COPYING ───────────> WITH_CREW ──────> FREE
- *   writing:  FREE ───> WITH_CREW ──crew──> FILLED ──> COPYING ──copy done──> FREE
+ *             agent            copy done            copy threads
+ *   reading:  FREE ───> COPYING ───────────> WITH_THREADS ──────> FREE
+ *   writing:  FREE ───> WITH_THREADS ──copy threads──> FILLED ──> COPYING ──copy done──> FREE
  *
  * Invariants:
- * 1. Only the attendant takes a slot out of FREE, COPYING and FILLED, and only the crew, under the
- *    lock, out of WITH_CREW.
- * 2. After the first error no slot goes to the crew any more, and all come back to FREE.
+ * 1. Only the agent takes a slot out of FREE, COPYING and FILLED, and only a copy thread,
+ *    under the lock, out of WITH_THREADS.
+ * 2. After the first error no slot goes to the copy threads any more, and all come back to FREE.
  */
 #include "move/session/pump.h"
 
@@ -20,39 +20,39 @@
 #include "base/number.h"
 #include "base/relax.h"
 #include "base/thread.h"
-#include "move/session/passage.h"
+#include "move/session/bounce.h"
 #include "move/session/snap.h"
 #include "remote/client/queue.h"
 
 #define SLOTS 10u
-#define COPIES 3u /* slots that are being read at once; the others are with the crew */
+#define COPIES 3u /* slots that are being read at once; the others are with the threads */
 #define SLOT_CHUNKS 8u
 #define SLOT_BYTES ((size_t)SLOT_CHUNKS * HED_EXTENT_CHUNK)
 #define SMALL_MOST 64u /* chunks of a slot that are not whole */
-#define CREW_MAX 16
+#define THREADS_MAX 16
 #define SPINS 20000 /* looks for work before a thread sleeps: waking one takes as long as a copy */
-#define TOUCH_BYTES ((size_t)8 << 20) /* that one of the crew touches at a time */
+#define TOUCH_BYTES ((size_t)8 << 20) /* that one thread touches at a time */
 
-enum slot_state { SLOT_FREE, SLOT_COPYING, SLOT_WITH_CREW, SLOT_FILLED };
+enum slot_state { SLOT_FREE, SLOT_COPYING, SLOT_WITH_THREADS, SLOT_FILLED };
 
 struct slot {
     enum slot_state state;
     char *at;
     struct hed_stream *stream; /* a reference; of the present context */
     const struct hed_remote_chunk *chunks;
-    unsigned count, taken, done; /* chunks; those that the crew has taken; those that are done */
+    unsigned count, taken, done; /* chunks; those that threads have taken; those that are done */
 };
 
 struct hed_remote_pump {
     struct hed_remote *remote;
-    struct hed_context *ctx;           /* of the streams; a reference; NULL: there are none */
-    struct hed_remote_passage passage; /* the slots' memory */
+    struct hed_context *ctx;         /* of the streams; a reference; NULL: there are none */
+    struct hed_remote_bounce bounce; /* the slots' memory */
     struct slot slots[SLOTS];
-    pthread_t threads[CREW_MAX];
-    unsigned crew; /* threads */
+    pthread_t threads[THREADS_MAX];
+    unsigned thread_count;
 
-    _Atomic uint32_t waiting; /* chunks that the crew has not taken yet; changed under the lock */
-    _Atomic uint32_t ended;   /* changes when a slot leaves the crew; the same */
+    _Atomic uint32_t waiting; /* chunks that no thread has taken yet; changed under the lock */
+    _Atomic uint32_t ended;   /* changes when a slot leaves the threads; the same */
     pthread_mutex_t lock;     /* guards what follows, and states */
     pthread_cond_t work, done;
     hed_remote_chunk_fn *fn;
@@ -65,13 +65,13 @@ struct hed_remote_pump {
     struct hed_why why;
 };
 
-/* ---- the crew -------------------------------------------------------------------------------- */
+/* ---- copy threads ---------------------------------------------------------------------------- */
 
 static struct slot *
-slot_for_crew_locked(struct hed_remote_pump *p)
+slot_for_thread_locked(struct hed_remote_pump *p)
 {
     for (unsigned i = 0; i < SLOTS; i++)
-        if (p->slots[i].state == SLOT_WITH_CREW && p->slots[i].taken < p->slots[i].count)
+        if (p->slots[i].state == SLOT_WITH_THREADS && p->slots[i].taken < p->slots[i].count)
             return &p->slots[i];
     return NULL;
 }
@@ -137,14 +137,14 @@ spin_for_work(struct hed_remote_pump *p)
 }
 
 static void *
-crew_thread(void *arg)
+copy_thread(void *arg)
 {
     struct hed_remote_pump *p = arg;
     bool spun = false;
 
     (void)pthread_mutex_lock(&p->lock);
     while (!p->ends) {
-        struct slot *s = slot_for_crew_locked(p);
+        struct slot *s = slot_for_thread_locked(p);
         if (s) {
             do_chunk_locked(p, s);
             spun = false;
@@ -277,10 +277,10 @@ static void
 set_slot_state(struct hed_remote_pump *p, struct slot *s, enum slot_state state)
 {
     (void)pthread_mutex_lock(&p->lock);
-    if (p->err && state == SLOT_WITH_CREW)
+    if (p->err && state == SLOT_WITH_THREADS)
         state = SLOT_FREE;
     s->state = state;
-    if (state == SLOT_WITH_CREW) {
+    if (state == SLOT_WITH_THREADS) {
         atomic_fetch_add_explicit(&p->waiting, s->count, memory_order_relaxed);
         (void)pthread_cond_broadcast(&p->work);
     }
@@ -427,7 +427,7 @@ hed_remote_pump_read(struct hed_remote_pump *p, const struct hed_remote_chunk *c
         }
         s = &p->slots[ended++ % SLOTS];
         await_copies(p, s);
-        set_slot_state(p, s, SLOT_WITH_CREW);
+        set_slot_state(p, s, SLOT_WITH_THREADS);
     }
     return end_pumping(p, why);
 }
@@ -446,13 +446,13 @@ hed_remote_pump_write(struct hed_remote_pump *p, const struct hed_remote_chunk *
             /* Its last copies must have read it. */
             end_copies(p, s);
             next += load_slot(s, chunks + next, count - next, count);
-            set_slot_state(p, s, SLOT_WITH_CREW);
+            set_slot_state(p, s, SLOT_WITH_THREADS);
             begun++;
             continue;
         }
         s = &p->slots[ended++ % SLOTS];
         if (await_state(p, s, SLOT_FILLED, SLOT_FREE) == SLOT_FREE)
-            break; /* the crew has failed */
+            break; /* a copy thread has failed */
 
         CUresult r = CUDA_SUCCESS;
 
@@ -472,20 +472,20 @@ hed_remote_pump_write(struct hed_remote_pump *p, const struct hed_remote_chunk *
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Some cores are left for the attendant and the worker, without whom the bus stands still: with 16
+/* Some cores are left for the agent and the worker, without whom the bus stands still: with 16
  * of 16 cores, 32 GiB came in 15 % later than with 10. */
 static unsigned
-crew_wanted(void)
+wanted_threads(void)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-    return (unsigned)hed_clamp(((uint64_t)(cores > 0 ? cores : 1) * 5 + 7) / 8, 1, CREW_MAX);
+    return (unsigned)hed_clamp(((uint64_t)(cores > 0 ? cores : 1) * 5 + 7) / 8, 1, THREADS_MAX);
 }
 
 int
 hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct hed_why *why)
 {
-    const unsigned wanted = crew_wanted();
+    const unsigned wanted = wanted_threads();
     struct hed_remote_pump *p = calloc(1, sizeof *p);
     int err = p ? 0 : HED_ENOMEM;
 
@@ -494,17 +494,17 @@ hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct 
         (void)pthread_mutex_init(&p->lock, NULL);
         (void)pthread_cond_init(&p->work, NULL);
         (void)pthread_cond_init(&p->done, NULL);
-        err = hed_remote_passage_make(r, SLOTS * SLOT_BYTES, &p->passage);
+        err = hed_remote_bounce_make(r, SLOTS * SLOT_BYTES, &p->bounce);
     }
     for (unsigned i = 0; i < SLOTS && !err; i++)
-        p->slots[i].at = p->passage.at + i * SLOT_BYTES;
-    while (!err && p->crew < wanted) {
-        if (hed_thread_start(&(struct hed_thread_how){.name = "heddle-snap"}, crew_thread, p,
-                             &p->threads[p->crew]) != 0)
+        p->slots[i].at = p->bounce.at + i * SLOT_BYTES;
+    while (!err && p->thread_count < wanted) {
+        if (hed_thread_start(&(struct hed_thread_how){.name = "heddle-snap"}, copy_thread, p,
+                             &p->threads[p->thread_count]) != 0)
             break;
-        p->crew++;
+        p->thread_count++;
     }
-    if (!err && p->crew == 0)
+    if (!err && p->thread_count == 0)
         err = HED_ENOMEM;
     if (err) {
         hed_why_set(why, "there is no memory to copy through");
@@ -518,9 +518,9 @@ hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct 
 bool
 hed_remote_pump_pinned(const struct hed_remote_pump *p, uint64_t *at, uint64_t *size)
 {
-    *at = p->passage.pinned;
+    *at = p->bounce.pinned;
     *size = SLOTS * SLOT_BYTES;
-    return p->passage.pinned != 0;
+    return p->bounce.pinned != 0;
 }
 
 void
@@ -532,10 +532,10 @@ hed_remote_pump_close(struct hed_remote_pump *p)
     p->ends = true;
     (void)pthread_cond_broadcast(&p->work);
     (void)pthread_mutex_unlock(&p->lock);
-    for (unsigned i = 0; i < p->crew; i++)
+    for (unsigned i = 0; i < p->thread_count; i++)
         (void)pthread_join(p->threads[i], NULL);
     drop_streams(p);
-    hed_remote_passage_drop(p->remote, &p->passage);
+    hed_remote_bounce_drop(p->remote, &p->bounce);
     (void)pthread_mutex_destroy(&p->lock);
     (void)pthread_cond_destroy(&p->work);
     (void)pthread_cond_destroy(&p->done);

@@ -21,7 +21,7 @@
 #include "move/session/extents.h"
 #include "move/session/reopen.h"
 #include "move/session/snap.h"
-#include "move/session/twin.h"
+#include "move/session/standby.h"
 #include "move/session/values.h"
 #include "remote/client/code.h"
 #include "remote/client/memory.h"
@@ -30,7 +30,7 @@
 /* What the functions below are given. */
 struct rebuilding {
     struct hed_remote *remote;
-    struct hed_remote *twin; /* what the worker was before; may be NULL */
+    struct hed_remote *standby; /* what the worker was before; may be NULL */
     struct hed_why *why;
 };
 
@@ -65,7 +65,7 @@ context_again(struct rebuilding *b, struct hed_context *c)
     struct hed_remote_context *own = hed_remote_context(c);
     CUresult result;
 
-    own->made = b->twin && hed_remote_twin_has(b->twin, c);
+    own->made = b->standby && hed_remote_standby_has(b->standby, c);
     own->reset = own->reset && !own->made;
     result = own->made ? CUDA_SUCCESS : hed_remote_context_made(b->remote, c);
     for (int i = 0; i < HED_LIMITS && result == CUDA_SUCCESS; i++)
@@ -132,7 +132,7 @@ check_variable(void *arg, const char *name, uint64_t at, uint64_t size)
 static void
 function_again(struct rebuilding *b, struct hed_function *f)
 {
-    struct hed_remote_told *told = hed_remote_early_function(b->twin, f), none;
+    struct hed_remote_told *told = hed_remote_early_function(b->standby, f), none;
 
     if (!told) {
         struct hed_remote_library *c = hed_remote_library(f->module->code);
@@ -196,7 +196,7 @@ static int
 code_again(struct rebuilding *b)
 {
     struct hed_handles *handles = b->remote->driver->handles;
-    const CUresult result = hed_remote_open_again(b->remote, b->twin, b->why);
+    const CUresult result = hed_remote_open_again(b->remote, b->standby, b->why);
     int err = result == CUDA_SUCCESS               ? 0
               : result == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM
                                                    : HED_ENOTSUP;
@@ -243,7 +243,7 @@ exec_again(void *arg, struct hed_object *o)
 {
     const struct rebuilding *b = arg;
 
-    hed_remote_graph_again(b->remote, b->twin, (struct hed_exec *)o);
+    hed_remote_graph_again(b->remote, b->standby, (struct hed_exec *)o);
     return 0;
 }
 
@@ -281,11 +281,11 @@ mipmap_again(void *arg, struct hed_object *o)
 }
 
 int
-hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
+hed_remote_rebuild(struct hed_remote *r, struct hed_remote *standby, struct hed_why *why)
 {
-    struct rebuilding b = {r, twin, why};
+    struct rebuilding b = {r, standby, why};
     struct hed_handles *handles = r->driver->handles;
-    int err = twin ? 0 : hed_remote_lease_again(r, why); /* the twin has its leases */
+    int err = standby ? 0 : hed_remote_lease_again(r, why); /* the standby has its leases */
 
     if (!err)
         err = each_context(&b, context_again);
@@ -295,7 +295,7 @@ hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why
     if (!err) {
         const bool entered = hed_remote_enter_any(r);
 
-        err = hed_remote_map_again(r, twin, why);
+        err = hed_remote_map_again(r, standby, why);
         if (entered)
             hed_thread_pop(r->driver);
     }

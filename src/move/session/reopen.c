@@ -86,13 +86,13 @@ hed_remote_open_at(struct hed_remote *r, struct hed_remote_library *c,
 }
 
 static CUresult
-reopen_library(struct hed_remote *r, struct hed_remote *twin, struct hed_remote_library *c,
+reopen_library(struct hed_remote *r, struct hed_remote *standby, struct hed_remote_library *c,
                struct hed_why *why)
 {
     struct hed_remote_library *there;
     uint32_t *order;
 
-    if (!hed_remote_early_library(twin, c, &order)) {
+    if (!hed_remote_early_library(standby, c, &order)) {
         const CUresult result = hed_remote_open_at(r, c, &there, &order, why);
 
         if (result != CUDA_SUCCESS)
@@ -107,13 +107,13 @@ reopen_library(struct hed_remote *r, struct hed_remote *twin, struct hed_remote_
 
 /* The list does not change: the program is held. */
 CUresult
-hed_remote_open_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
+hed_remote_open_again(struct hed_remote *r, struct hed_remote *standby, struct hed_why *why)
 {
     CUresult result = CUDA_SUCCESS;
 
     for (struct hed_remote_library *c = r->code->libraries; c && result == CUDA_SUCCESS;
          c = c->next)
-        result = reopen_library(r, twin, c, why);
+        result = reopen_library(r, standby, c, why);
     return result;
 }
 

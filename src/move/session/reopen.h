@@ -11,9 +11,10 @@
 CUresult hed_remote_open_at(struct hed_remote *r, struct hed_remote_library *c,
                             struct hed_remote_library **there, uint32_t **order,
                             struct hed_why *why);
-/* Opens all libraries at another worker. It has those of the twin already, if there is one. */
-CUresult hed_remote_open_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
-/* Can kernels of a library allocate device memory? The attendant's. */
+/* Opens all libraries at another worker. It has those of the standby already, if there is one. */
+CUresult hed_remote_open_again(struct hed_remote *r, struct hed_remote *standby,
+                               struct hed_why *why);
+/* Can kernels of a library allocate device memory? The agent's. */
 bool hed_remote_allocates(struct hed_remote *r, struct hed_remote_library *c);
 /* Can kernels of the program allocate device memory themselves? Returns the name of one of the
  * kernels of such a library, or NULL. For when the program is held. */

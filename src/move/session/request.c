@@ -1,4 +1,4 @@
-/* What the attendant does for each request. See attend.h.
+/* What the agent does for each request. See agent.h.
  *
  *   getting ready, while the program runs ──> hold ──> copy, leave, arrive ──> release
  */
@@ -14,21 +14,20 @@
 #include "core/session.h"
 #include "move/file/files.h"
 #include "move/file/writer.h"
-#include "move/session/attend.h"
-#include "move/session/shadow.h"
+#include "move/session/agent.h"
+#include "move/session/staging.h"
 
 #define DEADLINE_MS 10000 /* for holding, unless the request says otherwise */
 
 static int
-refuse_state(struct hed_remote_attendant *a, struct hed_remote_request *q)
+refuse_state(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     hed_why_set(&q->why, "the program is %s", hed_talk_state_name(a->state));
     return HED_ESTATE;
 }
 
 int
-hed_remote_hold_program(struct hed_remote_attendant *a, struct hed_remote_request *q,
-                        uint64_t *begin)
+hed_remote_hold_program(struct hed_remote_agent *a, struct hed_remote_request *q, uint64_t *begin)
 {
     const int deadline =
         q->asked.deadline_ms ? (int)(q->asked.deadline_ms & INT32_MAX) : DEADLINE_MS;
@@ -83,7 +82,7 @@ hed_remote_open_parent(struct hed_remote_request *q, uint32_t first, struct hed_
 }
 
 int
-hed_remote_open_writer(struct hed_remote_attendant *a, struct hed_remote_request *q,
+hed_remote_open_writer(struct hed_remote_agent *a, struct hed_remote_request *q,
                        const struct hed_snap_reader *parent, bool partial,
                        struct hed_snap_writer **out)
 {
@@ -121,7 +120,7 @@ hed_remote_guess_chunks(struct hed_remote *r)
 
 /* To whoever asked, and to the log. */
 static void
-tell_parts(const struct hed_remote_attendant *a, struct hed_remote_request *q, const char *what)
+tell_parts(const struct hed_remote_agent *a, struct hed_remote_request *q, const char *what)
 {
     char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
     size_t used = 0;
@@ -142,12 +141,12 @@ struct outgoing {
     struct hed_remote_hasher *hasher;
     struct hed_snap_reader *parent;
     struct hed_snap_writer *writer;
-    struct hed_remote_hoard *hoard;
+    struct hed_remote_host_copy *host_copy;
     struct hed_remote_moved moved;
 };
 
 static int
-prepare_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partial,
+prepare_out(struct hed_remote_agent *a, struct hed_remote_request *q, bool partial,
             struct outgoing *o)
 {
     struct hed_remote *r = a->remote;
@@ -156,7 +155,8 @@ prepare_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool p
     if (err)
         return err;
     if (q->asked.fds == 0)
-        return hed_remote_hoard_make(o->pump, hed_remote_extents_guess(r), &o->hoard, &q->why);
+        return hed_remote_host_copy_make(o->pump, hed_remote_extents_guess(r), &o->host_copy,
+                                         &q->why);
     err = hed_remote_open_parent(q, 1, &o->parent);
     if (!err)
         err = hed_remote_open_writer(a, q, o->parent, partial, &o->writer);
@@ -173,15 +173,16 @@ drop_out(struct outgoing *o)
     hed_remote_pump_close(o->pump);
     hed_snap_writer_free(o->writer);
     hed_snap_reader_free(o->parent);
-    hed_remote_hoard_free(o->hoard);
+    hed_remote_host_copy_free(o->host_copy);
 }
 
 static int
-copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, struct outgoing *o)
+copy_memory_out(struct hed_remote_agent *a, struct hed_remote_request *q, struct outgoing *o)
 {
     int err =
-        o->hoard ? hed_remote_hoard_take(o->hoard, a->remote, o->pump, false, &o->moved, &q->why)
-                 : hed_remote_capture(a->remote, o->pump, o->hasher, o->writer, &o->moved, &q->why);
+        o->host_copy
+            ? hed_remote_host_copy_take(o->host_copy, a->remote, o->pump, false, &o->moved, &q->why)
+            : hed_remote_capture(a->remote, o->pump, o->hasher, o->writer, &o->moved, &q->why);
 
     if (!err && o->writer)
         err = hed_snap_writer_finish(o->writer, &q->why);
@@ -200,7 +201,7 @@ copy_memory_out(struct hed_remote_attendant *a, struct hed_remote_request *q, st
 }
 
 static int
-go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partial)
+go_out(struct hed_remote_agent *a, struct hed_remote_request *q, bool partial)
 {
     const uint64_t whole = hed_now_ns();
     const bool was_held = a->state == HED_TALK_PAUSED;
@@ -225,11 +226,11 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
         if (!was_held)
             hed_remote_release(a->remote);
     } else {
-        a->hoard = o.hoard;
+        a->host_copy = o.host_copy;
         a->pump = o.pump;
-        o.hoard = NULL;
+        o.host_copy = NULL;
         o.pump = NULL;
-        a->state = a->hoard ? HED_TALK_SWAPPED : HED_TALK_CAPTURED;
+        a->state = a->host_copy ? HED_TALK_SWAPPED : HED_TALK_CAPTURED;
         hed_session_tell_away(true, hed_now_ns() - begin);
     }
     q->answer.stall_ns = hed_now_ns() - begin;
@@ -242,22 +243,23 @@ go_out(struct hed_remote_attendant *a, struct hed_remote_request *q, bool partia
 /* ---- in -------------------------------------------------------------------------------------- */
 
 static int
-come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
+come_in(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const uint64_t begin = hed_now_ns();
     struct hed_snap_reader *reader = NULL;
     struct hed_remote_fill f;
     int err = q->asked.fds ? open_reader(q, 0, HED_SNAP_OPEN_PARTIAL, &reader) : 0;
 
-    if (!err && !reader && !a->hoard) {
+    if (!err && !reader && !a->host_copy) {
         hed_why_set(&q->why, "its memory is in a file, which must be given");
         err = HED_EINVAL;
     }
     if (err)
         return err;
-    hed_remote_fill_init(&f, reader ? NULL : a->hoard, reader, q->asked.flags & HED_TALK_VERIFY);
+    hed_remote_fill_init(&f, reader ? NULL : a->host_copy, reader,
+                         q->asked.flags & HED_TALK_VERIFY);
     f.pump = a->pump;
-    f.shadow = a->shadow;
+    f.staging = a->staging;
     a->remote->moving->laps = (struct hed_remote_laps){.last = begin};
     err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     hed_snap_reader_free(reader);
@@ -270,25 +272,25 @@ come_in(struct hed_remote_attendant *a, struct hed_remote_request *q)
     a->state = HED_TALK_RUNNING;
     hed_session_tell_away(false, q->answer.total_ns);
     hed_remote_release(a->remote);
-    hed_remote_shadow_drop(a);
+    hed_remote_staging_drop(a);
     hed_remote_pump_close(a->pump);
     a->pump = NULL;
-    hed_remote_hoard_free(a->hoard);
-    a->hoard = NULL;
+    hed_remote_host_copy_free(a->host_copy);
+    a->host_copy = NULL;
     return 0;
 }
 
 /* ---- move ------------------------------------------------------------------------------------ */
 
 void
-hed_remote_report_move(struct hed_remote_attendant *a, struct hed_remote_request *q)
+hed_remote_report_move(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     if (q->answer.stall_ns)
         tell_parts(a, q, "a move");
 }
 
 static int
-move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
+move_away(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const uint64_t whole = hed_now_ns();
     struct outgoing o = {.pump = NULL};
@@ -307,7 +309,7 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     err = copy_memory_out(a, q, &o);
     hed_remote_lap(a->remote, HED_TALK_COPY);
     if (!err) {
-        hed_remote_fill_init(&f, o.hoard, NULL, q->asked.flags & HED_TALK_VERIFY);
+        hed_remote_fill_init(&f, o.host_copy, NULL, q->asked.flags & HED_TALK_VERIFY);
         f.pump = o.pump;
         err = hed_remote_arrive(a->remote, q->asked.address, &f.source, &q->why);
     }
@@ -321,17 +323,19 @@ move_away(struct hed_remote_attendant *a, struct hed_remote_request *q)
     return err;
 }
 
-/* Memory goes ahead while the program runs, where that is possible. */
+/* Memory is precopied while the program runs, where that is possible. */
 static int
-move_elsewhere(struct hed_remote_attendant *a, struct hed_remote_request *q)
+move_elsewhere(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     bool stays = false; /* no other way would do better */
-    const int err = hed_remote_move_ahead(a, q, &stays);
+    const int err = hed_remote_move_precopy(a, q, &stays);
 
     if (!err || stays)
         return err;
-    hed_info(REMOTE, "memory cannot go ahead (%s), so the program is stopped for all of it",
-             q->why.text[0] ? q->why.text : hed_err_text(err));
+    hed_info(
+        REMOTE,
+        "precopy is not possible (%s), so the program is stopped while all of its memory is copied",
+        q->why.text[0] ? q->why.text : hed_err_text(err));
     q->why.text[0] = '\0';
     return move_away(a, q);
 }
@@ -339,7 +343,7 @@ move_elsewhere(struct hed_remote_attendant *a, struct hed_remote_request *q)
 /* ---- pause ----------------------------------------------------------------------------------- */
 
 static int
-pause_program(struct hed_remote_attendant *a, struct hed_remote_request *q)
+pause_program(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     uint64_t begin;
     const int err = hed_remote_hold_program(a, q, &begin);
@@ -351,7 +355,7 @@ pause_program(struct hed_remote_attendant *a, struct hed_remote_request *q)
 }
 
 static int
-resume_program(struct hed_remote_attendant *a)
+resume_program(struct hed_remote_agent *a)
 {
     hed_remote_release(a->remote);
     a->state = HED_TALK_RUNNING;
@@ -359,7 +363,7 @@ resume_program(struct hed_remote_attendant *a)
 }
 
 int
-hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
+hed_remote_request(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const enum hed_talk_state s = a->state;
     const bool runs = s == HED_TALK_RUNNING;
@@ -385,8 +389,8 @@ hed_remote_request(struct hed_remote_attendant *a, struct hed_remote_request *q)
         return runs ? pause_program(a, q) : refuse_state(a, q);
     case HED_TALK_RESUME:
         return s == HED_TALK_PAUSED ? resume_program(a) : refuse_state(a, q);
-    case HED_TALK_SHADOW:
-        return runs ? hed_remote_shadow(a, q) : refuse_state(a, q);
+    case HED_TALK_STAGE:
+        return runs ? hed_remote_staging(a, q) : refuse_state(a, q);
     case HED_TALK_CONTINUE:
         return s == HED_TALK_PARKED ? hed_remote_continue(a, q) : refuse_state(a, q);
     case HED_TALK_INFO:

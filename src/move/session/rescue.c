@@ -8,7 +8,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "move/session/attend.h"
+#include "move/session/agent.h"
 
 /* Values of hed_remote_moving.rescue. */
 enum { UNASKED, ASKED, REFUSED };
@@ -22,7 +22,7 @@ ask_parent(const struct hed_remote *r, const char *lost)
     int fd;
 
     hed_talk_ask(&q, HED_TALK_RESCUE);
-    memcpy(q.uuid, r->moving->attendant->session, sizeof q.uuid);
+    memcpy(q.uuid, r->moving->agent->session, sizeof q.uuid);
     (void)hed_str_copy(q.label, sizeof q.label, lost);
     hed_address_text(&r->address, q.address, sizeof q.address);
     if (hed_talk_open_rescue(&fd, &why) != 0)
@@ -42,7 +42,7 @@ hed_remote_rescue(struct hed_remote *r, const char *why)
 {
     uint32_t state = UNASKED;
 
-    if (!r->moving->attendant) /* it cannot have been saved */
+    if (!r->moving->agent) /* it cannot have been saved */
         return;
     /* Acquire, here and below: pairs with the release of the thread that has asked. */
     if (atomic_compare_exchange_strong_explicit(&r->moving->rescue, &state, ASKED,

@@ -1,4 +1,4 @@
-/* Rounds of a move. See rounds.h, and ahead.c for the invariants. */
+/* Rounds of a move. See rounds.h, and precopy.c for the invariants. */
 #include "move/session/rounds.h"
 
 #include <stdlib.h>
@@ -39,11 +39,11 @@ hed_remote_forget_round(struct hed_remote_going *g)
     }
 }
 
-/* A context for each device that the twin has, too. */
+/* A context for each device that the standby has, too. */
 static void
 choose_contexts(struct hed_remote_going *g)
 {
-    const struct hed_remote_twin *t = g->twin;
+    const struct hed_remote_standby *t = g->standby;
 
     for (size_t i = 0; i < t->context_count; i++) {
         struct hed_context *c = t->contexts[i], **chosen = &g->contexts[c->device->ordinal];
@@ -58,7 +58,7 @@ choose_contexts(struct hed_remote_going *g)
 }
 
 static bool
-goes_ahead(const struct hed_remote_going *g, const struct hed_remote_twin_range *n)
+is_precopied(const struct hed_remote_going *g, const struct hed_remote_standby_range *n)
 {
     return g->contexts[n->device] && !hed_remote_hasher_owns(g->hasher, n->at) &&
            hed_remote_is_lived_in(g->remote->driver, n->at, n->size);
@@ -67,7 +67,7 @@ goes_ahead(const struct hed_remote_going *g, const struct hed_remote_twin_range 
 int
 hed_remote_list_round(struct hed_remote_going *g)
 {
-    const struct hed_remote_twin *t = g->twin;
+    const struct hed_remote_standby *t = g->standby;
     size_t chunks = 0;
 
     choose_contexts(g);
@@ -79,10 +79,10 @@ hed_remote_list_round(struct hed_remote_going *g)
     if (!g->extents || !g->chunks || !g->hashes)
         return HED_ENOMEM;
     for (size_t i = 0; i < t->count; i++) {
-        const struct hed_remote_twin_range *n = &t->ranges[i];
+        const struct hed_remote_standby_range *n = &t->ranges[i];
         struct hed_remote_extent *e = &g->extents[i];
 
-        if (!goes_ahead(g, n))
+        if (!is_precopied(g, n))
             continue;
         *e = (struct hed_remote_extent){.about = {.kind = HED_SNAP_DEVICE,
                                                   .device = (uint32_t)n->device,
@@ -167,10 +167,10 @@ hed_remote_in_batches(struct hed_remote_going *g, struct hed_remote_pace *pace,
 
 /* ---- hashes ---------------------------------------------------------------------------------- */
 
-static struct hed_remote_twin_range *
+static struct hed_remote_standby_range *
 range_of_chunk(const struct hed_remote_going *g, const struct hed_remote_chunk *c)
 {
-    return &g->twin->ranges[c->id];
+    return &g->standby->ranges[c->id];
 }
 
 /* Where the hashes of a batch go: a chunk's own place is found by its extent and index. */
@@ -180,7 +180,7 @@ hash_batch(struct hed_remote_going *g, struct hed_remote_chunk *batch, size_t co
     int err = hed_remote_hasher_run(g->hasher, batch, count, g->hashes, g->why);
 
     for (size_t i = 0; i < count && !err; i++) {
-        struct hed_remote_twin_range *n = range_of_chunk(g, &batch[i]);
+        struct hed_remote_standby_range *n = range_of_chunk(g, &batch[i]);
 
         if (!hed_snap_hash_same(&n->hashes[batch[i].index], &g->hashes[i]))
             n->known[batch[i].index] = false;
@@ -225,19 +225,19 @@ find_changed(struct hed_remote_going *g)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* The crew: a chunk has been read. */
+/* A copy thread: a chunk has been read. */
 static int
 pass_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_why *why)
 {
     struct hed_remote_going *g = arg;
-    struct hed_remote_twin_range *n = range_of_chunk(g, c);
+    struct hed_remote_standby_range *n = range_of_chunk(g, c);
     int err;
 
     /* After the last round nothing is compared any more. */
     if (!g->held || g->request->asked.flags & HED_TALK_VERIFY)
         hed_snap_hash(data, c->size, &n->hashes[c->index]);
-    err = hed_remote_twin_write(g->twin, c->extent->ctx->object.handle, c->extent->at + c->offset,
-                                data, c->size, why);
+    err = hed_remote_standby_write(g->standby, c->extent->ctx->object.handle,
+                                   c->extent->at + c->offset, data, c->size, why);
     n->known[c->index] = err == 0;
     return err;
 }
@@ -255,21 +255,21 @@ copy_batch(struct hed_remote_going *g, struct hed_remote_chunk *batch, size_t co
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 static int
-tell_twin(struct hed_remote_going *g)
+tell_standby(struct hed_remote_going *g)
 {
-    const int err = hed_remote_twin_adjust(g->twin, false, g->why);
+    const int err = hed_remote_standby_adjust(g->standby, false, g->why);
 
-    return err ? err : hed_remote_early_tell(g->twin);
+    return err ? err : hed_remote_early_tell(g->standby);
 }
 
 static int
 go_round(struct hed_remote_going *g)
 {
-    int err = g->twin->coded ? 0 : tell_twin(g); /* first without what is ours */
+    int err = g->standby->coded ? 0 : tell_standby(g); /* first without what is ours */
 
     g->round = 0;
     if (!err)
-        err = tell_twin(g);
+        err = tell_standby(g);
     if (!err)
         err = hed_remote_list_round(g);
     if (!err)
@@ -277,7 +277,7 @@ go_round(struct hed_remote_going *g)
     if (!err)
         err = hed_remote_in_batches(g, &g->copying, copy_batch);
     if (!err)
-        err = hed_remote_twin_settle(g->twin, g->why);
+        err = hed_remote_standby_settle(g->standby, g->why);
     hed_remote_forget_round(g);
     g->total += g->round;
     return err;
@@ -304,7 +304,7 @@ hed_remote_go_rounds(struct hed_remote_going *g, uint32_t *rounds)
     for (*rounds = 0; *rounds < ROUNDS_MOST; ++*rounds) {
         int err = go_round(g);
 
-        while (err && !hed_remote_is_twin_lost(g) && err != HED_ENOMEM && ++tries < TRIES)
+        while (err && !hed_remote_is_standby_lost(g) && err != HED_ENOMEM && ++tries < TRIES)
             err = go_round(g);
         if (err)
             return err;
@@ -423,14 +423,14 @@ hed_remote_last_round(struct hed_remote_going *g)
 
     g->held = true;
     g->round = 0;
-    err = hed_remote_twin_adjust(g->twin, true, g->why);
+    err = hed_remote_standby_adjust(g->standby, true, g->why);
     if (!err)
         err = hed_remote_list_round(g);
     hed_remote_lap(g->remote, HED_TALK_ADJUST);
     if (!err)
         err = copy_changed(g);
     if (!err)
-        err = hed_remote_twin_settle(g->twin, g->why);
+        err = hed_remote_standby_settle(g->standby, g->why);
     hed_remote_forget_round(g);
     g->total += g->round;
     hed_remote_lap(g->remote, HED_TALK_COPY);

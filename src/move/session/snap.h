@@ -10,7 +10,7 @@
  * except for a descriptor of its own heap: it can be saved to disk and continued elsewhere.
  *
  * Invariants:
- * 1. All of this is done by one thread, the attendant, while the program is held: no other thread
+ * 1. All of this is done by one thread, the agent, while the program is held: no other thread
  *    is in the driver, all work is done, no message is buffered.
  * 2. If arriving fails, everything is as it was before: connected to the old worker, if there still
  *    was one, or parted.
@@ -38,7 +38,7 @@ void hed_remote_waited_in_vain(struct hed_remote *r, const char *why);
 
 /* Fills the memory of a new worker, which has all objects by then. Any HED_E... refuses it. */
 struct hed_remote_source {
-    struct hed_remote *twin; /* the new worker, if there is one already (twin.h); else NULL */
+    struct hed_remote *standby; /* the new worker, if there is one already (standby.h); else NULL */
     int (*fill)(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *why);
 };
 
@@ -47,41 +47,41 @@ struct hed_remote_source {
 int hed_remote_arrive(struct hed_remote *r, const char *address, struct hed_remote_source *from,
                       struct hed_why *why);
 
-/* ---- seat.c: the connection to one worker ---------------------------------------------------- */
+/* ---- attachment.c: the connection to one worker ---------------------------------------------- */
 
-struct hed_remote_seat_device {
+struct hed_remote_attached_device {
     int ordinal, major, minor;
     bool real, accepts_newer_ptx;
     uint64_t lease, granted; /* bytes */
 };
 
-struct hed_remote_seat_channel {
+struct hed_remote_attached_channel {
     struct hed_remote_channel *owner;
     struct hed_channel *channel; /* NULL: the thread has not connected */
 };
 
 /* Everything of struct hed_remote that belongs to one worker. */
-struct hed_remote_seat {
+struct hed_remote_attachment {
     struct hed_address address;
     uint8_t session[16], secret[16];
     uint64_t capabilities;
     enum hed_wire_backend backend;
     uint64_t tickets;
-    struct hed_remote_seat_device devices[HED_PROFILE_DEVICES_MAX];
+    struct hed_remote_attached_device devices[HED_PROFILE_DEVICES_MAX];
     _Atomic uint64_t *slots;
     uint32_t slot_count;
     uint64_t slot_used[HED_SLOTS_MAX / 64];
     uint64_t failures_seen, received;
     bool shares_heap;
-    struct hed_remote_known *known;           /* not owned */
-    struct hed_remote_seat_channel *channels; /* owned */
+    struct hed_remote_known *known;               /* not owned */
+    struct hed_remote_attached_channel *channels; /* owned */
     size_t count;
 };
 
 /* Closes the connection to the worker that was left last, after the program goes on. */
-void hed_remote_seat_leave(struct hed_remote *r);
-/* Ends the connection of a twin, if it still has one. */
-void hed_remote_seat_close(struct hed_remote *twin);
+void hed_remote_attachment_leave(struct hed_remote *r);
+/* Ends the connection of a standby, if it still has one. */
+void hed_remote_attachment_close(struct hed_remote *standby);
 
 /* Makes a living context the calling thread's, a primary one if there is any: the worker registers
  * pinned memory in the context that a message names. False: there is none. Else hed_thread_pop()
@@ -97,5 +97,5 @@ int hed_remote_space_take(struct hed_remote *r, struct hed_why *why);
 
 /* ---- rebuild.c ------------------------------------------------------------------------------- */
 
-/* Tells the worker about every object of the program, except for what it has as the twin. */
-int hed_remote_rebuild(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
+/* Tells the worker about every object of the program, except for what it has as the standby. */
+int hed_remote_rebuild(struct hed_remote *r, struct hed_remote *standby, struct hed_why *why);

@@ -31,18 +31,18 @@ read_every(void)
 }
 
 static int
-go_and_arrive(struct hed_remote *r, struct hed_remote_hoard *hoard, struct hed_remote_pump **pump,
-              struct hed_why *why)
+go_and_arrive(struct hed_remote *r, struct hed_remote_host_copy *host_copy,
+              struct hed_remote_pump **pump, struct hed_why *why)
 {
     struct hed_remote_moved moved = {0};
     struct hed_remote_fill fill;
-    int err = hed_remote_hoard_take(hoard, r, *pump, false, &moved, why);
+    int err = hed_remote_host_copy_take(host_copy, r, *pump, false, &moved, why);
 
     hed_remote_pump_close(*pump); /* what is ours must not be taken along */
     *pump = NULL;
     if (!err && moves % 3 == 1) /* once with a worker to come back to, once without */
         err = hed_remote_part(r, false, why);
-    hed_remote_fill_init(&fill, hoard, NULL, false);
+    hed_remote_fill_init(&fill, host_copy, NULL, false);
     return err ? err : hed_remote_arrive(r, NULL, &fill.source, why);
 }
 
@@ -58,24 +58,24 @@ park_once(struct hed_remote *r, struct hed_why *why)
 static void
 move_once(struct hed_remote *r)
 {
-    struct hed_remote_hoard *hoard = NULL;
+    struct hed_remote_host_copy *host_copy = NULL;
     struct hed_remote_pump *pump = NULL;
     struct hed_why why = {""};
     int err = hed_remote_pump_open(r, &pump, &why);
 
     if (!err)
-        err = hed_remote_hoard_make(pump, hed_remote_extents_guess(r), &hoard, &why);
+        err = hed_remote_host_copy_make(pump, hed_remote_extents_guess(r), &host_copy, &why);
     if (!err)
         err = hed_remote_hold(r, DEADLINE_MS, &why);
     if (!err) {
         if (++moves % 3 == 0 && r->capabilities & HED_CAN_PARK)
             err = park_once(r, &why);
         else
-            err = go_and_arrive(r, hoard, &pump, &why);
+            err = go_and_arrive(r, host_copy, &pump, &why);
         hed_remote_release(r);
     }
     hed_remote_pump_close(pump);
-    hed_remote_hoard_free(hoard);
+    hed_remote_host_copy_free(host_copy);
     if (err)
         hed_warn(REMOTE, "a trial move failed (%s): %s", hed_err_text(err), why.text);
     else

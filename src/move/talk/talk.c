@@ -25,8 +25,8 @@
 const char *
 hed_talk_kind_name(unsigned kind)
 {
-    static const char *const names[] = {"?",   "info", "capture", "shadow", "continue", "attach",
-                                        "out", "in",   "move",    "pause",  "resume",   "rescue"};
+    static const char *const names[] = {"?",   "info", "capture", "stage", "continue", "attach",
+                                        "out", "in",   "move",    "pause", "resume",   "rescue"};
 
     return kind <= HED_TALK_KIND_LAST ? names[kind] : "?";
 }
@@ -57,15 +57,22 @@ hed_talk_object_name(unsigned object)
 const char *
 hed_talk_part_name(unsigned part)
 {
-    static const char *const names[HED_TALK_PARTS] = {
-        [HED_TALK_STOP] = "stop",       [HED_TALK_DRAIN] = "drain",
-        [HED_TALK_SETTLE] = "settle",   [HED_TALK_ADJUST] = "adjust",
-        [HED_TALK_HASH] = "hash",       [HED_TALK_COPY] = "copy",
-        [HED_TALK_REST] = "rest",       [HED_TALK_TOOLS] = "tools",
-        [HED_TALK_SEAT] = "seat",       [HED_TALK_REMADE] = "contexts",
-        [HED_TALK_MAPPED] = "memory",   [HED_TALK_CODE] = "code",
-        [HED_TALK_QUEUES] = "queues",   [HED_TALK_IMAGES] = "images",
-        [HED_TALK_VERIFIED] = "verify", [HED_TALK_LEAVE] = "leave"};
+    static const char *const names[HED_TALK_PARTS] = {[HED_TALK_STOP] = "stop",
+                                                      [HED_TALK_DRAIN] = "drain",
+                                                      [HED_TALK_SETTLE] = "settle",
+                                                      [HED_TALK_ADJUST] = "adjust",
+                                                      [HED_TALK_HASH] = "hash",
+                                                      [HED_TALK_COPY] = "copy",
+                                                      [HED_TALK_REST] = "rest",
+                                                      [HED_TALK_TOOLS] = "tools",
+                                                      [HED_TALK_CONNECTION] = "connection",
+                                                      [HED_TALK_REMADE] = "contexts",
+                                                      [HED_TALK_MAPPED] = "memory",
+                                                      [HED_TALK_CODE] = "code",
+                                                      [HED_TALK_QUEUES] = "queues",
+                                                      [HED_TALK_IMAGES] = "images",
+                                                      [HED_TALK_VERIFIED] = "verify",
+                                                      [HED_TALK_LEAVE] = "leave"};
 
     return part < HED_TALK_PARTS ? names[part] : "?";
 }

@@ -55,13 +55,14 @@ enum hed_talk_kind {
     HED_TALK_CAPTURE = 2,  /* Hold, drain, write all memory to the file, leave the server for good.
                             * The program stays held. Needs: running. Descriptors: the file, then
                             * its parent and the parent's homes. */
-    HED_TALK_SHADOW = 3,   /* Hold, drain, copy what changed into free device memory, and leave the
+    HED_TALK_STAGE = 3,    /* Hold, drain, copy what changed into free device memory, and leave the
                             * worker parked. The program stays held. HED_ENOMEM: there is no room
                             * for it, nothing was changed. Needs: running. Descriptors: the parent
                             * and its homes. */
     HED_TALK_CONTINUE = 4, /* Return to the parked worker and release; the first answer says so.
-                            * Then write the shadow to the file. Needs: parked. Descriptors: as in
-                            * CAPTURE. Without any: only return and release, drop the shadow. */
+                            * Then write the staging copy to the file. Needs: parked. Descriptors:
+                            * as in CAPTURE. Without any: only return and release, drop the staging
+                            * copy. */
     HED_TALK_ATTACH = 5,  /* Arrive at `address` with memory from the file, release. Needs: held and
                             * without a server. Descriptors: the file and its homes. Without any:
                             * the memory that OUT left in this process. */
@@ -115,22 +116,22 @@ enum hed_talk_object {
 
 /* What a move does while the program is held, in this order. */
 enum hed_talk_part {
-    HED_TALK_STOP,     /* until its calls have returned */
-    HED_TALK_DRAIN,    /* until its own work on the GPU is done */
-    HED_TALK_SETTLE,   /* the old worker gives back what is not taken along */
-    HED_TALK_ADJUST,   /* contexts and memory that have changed since the last round */
-    HED_TALK_HASH,     /* which memory has changed */
-    HED_TALK_COPY,     /* device memory, from worker to worker */
-    HED_TALK_REST,     /* arrays, variables, physical memory: listed, read and written */
-    HED_TALK_TOOLS,    /* our own kernels and memory are dropped */
-    HED_TALK_SEAT,     /* the connection */
-    HED_TALK_REMADE,   /* contexts */
-    HED_TALK_MAPPED,   /* pinned and physical memory */
-    HED_TALK_CODE,     /* libraries, functions, addresses of variables */
-    HED_TALK_QUEUES,   /* streams and events */
-    HED_TALK_IMAGES,   /* arrays, textures, surfaces, conditions of graphs */
-    HED_TALK_VERIFIED, /* memory is read back, if that was asked for */
-    HED_TALK_LEAVE,    /* the last answer of the new worker; the old one is left */
+    HED_TALK_STOP,       /* until its calls have returned */
+    HED_TALK_DRAIN,      /* until its own work on the GPU is done */
+    HED_TALK_SETTLE,     /* the old worker gives back what is not taken along */
+    HED_TALK_ADJUST,     /* contexts and memory that have changed since the last round */
+    HED_TALK_HASH,       /* which memory has changed */
+    HED_TALK_COPY,       /* device memory, from worker to worker */
+    HED_TALK_REST,       /* arrays, variables, physical memory: listed, read and written */
+    HED_TALK_TOOLS,      /* our own kernels and memory are dropped */
+    HED_TALK_CONNECTION, /* the connection */
+    HED_TALK_REMADE,     /* contexts */
+    HED_TALK_MAPPED,     /* pinned and physical memory */
+    HED_TALK_CODE,       /* libraries, functions, addresses of variables */
+    HED_TALK_QUEUES,     /* streams and events */
+    HED_TALK_IMAGES,     /* arrays, textures, surfaces, conditions of graphs */
+    HED_TALK_VERIFIED,   /* memory is read back, if that was asked for */
+    HED_TALK_LEAVE,      /* the last answer of the new worker; the old one is left */
     HED_TALK_PARTS
 };
 

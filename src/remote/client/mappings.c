@@ -123,14 +123,14 @@ hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t ke
 }
 
 bool
-hed_remote_mapping_same(struct hed_remote *twin, const struct hed_remote_mapping *m)
+hed_remote_mapping_same(struct hed_remote *standby, const struct hed_remote_mapping *m)
 {
-    hed_lock(&twin->memory->lock);
+    hed_lock(&standby->memory->lock);
 
-    const struct hed_remote_mapping *there = find_mapping_locked(twin, m->kind, m->at);
+    const struct hed_remote_mapping *there = find_mapping_locked(standby, m->kind, m->at);
     const bool same = there && there->size == m->size && there->serial == m->serial;
 
-    hed_unlock(&twin->memory->lock);
+    hed_unlock(&standby->memory->lock);
     return same;
 }
 

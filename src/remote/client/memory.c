@@ -383,7 +383,7 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
 /* To whom memory is told, and who has some of it already. */
 struct mapping_again {
     struct hed_remote *remote;
-    struct hed_remote *twin; /* may be NULL */
+    struct hed_remote *standby; /* may be NULL */
 };
 
 static int
@@ -393,10 +393,10 @@ map_again(void *arg, const struct hed_remote_mapping *m)
     struct hed_remote *r = a->remote;
     int err = 0;
 
-    if (a->twin && m->kind == HED_MAP_DEVICE &&
-        hed_remote_mapping_has(a->twin, m->kind, m->at, m->size))
+    if (a->standby && m->kind == HED_MAP_DEVICE &&
+        hed_remote_mapping_has(a->standby, m->kind, m->at, m->size))
         return 0;
-    if (a->twin && m->kind == HED_MAP_HOST && hed_remote_mapping_same(a->twin, m))
+    if (a->standby && m->kind == HED_MAP_HOST && hed_remote_mapping_same(a->standby, m))
         return 0;
     if ((m->kind == HED_MAP_DEVICE || m->kind == HED_MAP_PHYSICAL) && m->device >= 0 &&
         !hed_remote_lease_take(r, m->device, m->size))
@@ -408,28 +408,28 @@ map_again(void *arg, const struct hed_remote_mapping *m)
 }
 
 int
-hed_remote_map_at_twin(struct hed_remote *twin, const struct hed_remote_mapping *m)
+hed_remote_map_at_standby(struct hed_remote *standby, const struct hed_remote_mapping *m)
 {
-    const int err = send_mapping(twin, m);
+    const int err = send_mapping(standby, m);
 
-    return err ? err : hed_remote_mapping_add(twin, m);
+    return err ? err : hed_remote_mapping_add(standby, m);
 }
 
 void
-hed_remote_unmap_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size)
+hed_remote_unmap_at_standby(struct hed_remote *standby, uint64_t at, uint64_t size)
 {
     const struct hed_map what = {.kind = HED_MAP_HOST, .device = -1, .at = at, .size = size};
 
-    (void)hed_remote_mapping_remove(twin, HED_MAP_HOST, at);
-    (void)send_map(twin, HED_MSG_UNMAP, &what, false, NULL);
+    (void)hed_remote_mapping_remove(standby, HED_MAP_HOST, at);
+    (void)send_map(standby, HED_MSG_UNMAP, &what, false, NULL);
 }
 
 int
-hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why)
+hed_remote_map_again(struct hed_remote *r, struct hed_remote *standby, struct hed_why *why)
 {
     static const enum hed_map_kind order[] = {HED_MAP_PHYSICAL, HED_MAP_DEVICE, HED_MAP_HOST,
                                               HED_MAP_VIEW};
-    struct mapping_again a = {r, twin};
+    struct mapping_again a = {r, standby};
     int err = hed_remote_heap_enter(r);
 
     for (size_t i = 0; i < sizeof order / sizeof *order && !err; i++)

@@ -12,7 +12,7 @@ struct hed_remote_mapping {
     int device; /* ordinal in this program; -1 for the host */
     uint64_t at, size;
     uint64_t physical; /* of HED_MAP_PHYSICAL and HED_MAP_VIEW */
-    uint64_t serial;   /* no other mapping has had it; a twin's is that of the program's */
+    uint64_t serial;   /* no other mapping has had it; a standby's is that of the program's */
     unsigned access;   /* of HED_MAP_VIEW, if it has been set */
     bool has_access;
     bool offered; /* other programs may have it: share.c */
@@ -84,8 +84,8 @@ void hed_remote_mapping_offered(struct hed_remote *r, enum hed_map_kind kind, ui
 bool hed_remote_mapping_remove_offered(struct hed_remote *r, enum hed_map_kind kind, uint64_t key);
 bool hed_remote_mapping_has(struct hed_remote *r, enum hed_map_kind kind, uint64_t key,
                             uint64_t size);
-/* Has a twin the same pinned memory? */
-bool hed_remote_mapping_same(struct hed_remote *twin, const struct hed_remote_mapping *m);
+/* Has a standby the same pinned memory? */
+bool hed_remote_mapping_same(struct hed_remote *standby, const struct hed_remote_mapping *m);
 void hed_remote_mapping_access(struct hed_remote *r, uint64_t at, uint64_t size, unsigned access);
 /* A copy of all mappings of a kind, in no order; the caller frees `all`. */
 struct hed_remote_mappings {
@@ -114,14 +114,14 @@ void hed_remote_lease_rest(struct hed_remote *r, struct hed_remote_rest *seen);
 /* Gets leases of a new worker for all device memory that the program has. HED_ENOMEM: the
  * server has less, and the program must not stay. */
 int hed_remote_lease_again(struct hed_remote *r, struct hed_why *why);
-/* memory.c. Tells a new worker about all memory that the program has. It has that of the twin
+/* memory.c. Tells a new worker about all memory that the program has. It has that of the standby
  * already, if there is one. */
-int hed_remote_map_again(struct hed_remote *r, struct hed_remote *twin, struct hed_why *why);
+int hed_remote_map_again(struct hed_remote *r, struct hed_remote *standby, struct hed_why *why);
 
-/* Tells a twin about pinned memory that the program's worker has, too. unmap: the program has not
- * got it any more, and no other memory there. */
-int hed_remote_map_at_twin(struct hed_remote *twin, const struct hed_remote_mapping *m);
-void hed_remote_unmap_at_twin(struct hed_remote *twin, uint64_t at, uint64_t size);
+/* Tells a standby about pinned memory that the program's worker has, too. unmap: the program has
+ * not got it any more, and no other memory there. */
+int hed_remote_map_at_standby(struct hed_remote *standby, const struct hed_remote_mapping *m);
+void hed_remote_unmap_at_standby(struct hed_remote *standby, uint64_t at, uint64_t size);
 
 /* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
  * false if there is no room. */

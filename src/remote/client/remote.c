@@ -65,7 +65,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
         hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
         hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
-        hed_lock_init(&r->unmap_lock, HED_RANK_AHEAD);
+        hed_lock_init(&r->unmap_lock, HED_RANK_UNMAP);
         hed_layer_place(&r->calls, &inner_type, NULL);
         err = hed_remote_code_init(r);
     }

@@ -120,7 +120,7 @@ struct hed_remote {
 
     const struct hed_remote_mover *mover; /* mover.h; NULL: there is none. Constant */
     struct hed_remote_moving *moving;     /* the mover's; NULL without one */
-    /* Rank HED_RANK_AHEAD. Device memory is unmapped under it, so whoever holds it may read all
+    /* Rank HED_RANK_UNMAP. Device memory is unmapped under it, so whoever holds it may read all
      * that is mapped. */
     struct hed_lock unmap_lock;
 

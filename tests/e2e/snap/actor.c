@@ -6,7 +6,7 @@
  *
  * Its threads count and change memory while it runs. To LOG it writes "ready PID", each request,
  * and "done N" at the end. It ends with code 7 after STEPS=N steps, and with code 9 if it finds its
- * memory wrong. Words: "no-shadow": SHADOW is refused; "refuse": it has what cannot be saved;
+ * memory wrong. Words: "no-staging": STAGE is refused; "refuse": it has what cannot be saved;
  * "bad-attach": ATTACH fails; "bad-once=FILE": it fails if the file exists, and removes it;
  * "lost": it dies at CAPTURE.
  *
@@ -41,12 +41,12 @@ static struct {
     bool held;
     enum hed_talk_state state;
     unsigned char *memory; /* of the "device" */
-    unsigned char *shadow;
+    unsigned char *staged;
     atomic_ulong steps;
     unsigned long last_step; /* that was reached */
     uint8_t session[16];
     char address[256];
-    bool no_shadow, refuse, bad_attach, die;
+    bool no_staging, refuse, bad_attach, die;
     const char *bad_once; /* if this file exists, ATTACH removes it and fails */
     bool keep, map, smuggle, other, odd, silent;
     int log;
@@ -178,7 +178,7 @@ play_capture(const struct hed_talk_request *q, const int *fds, struct hed_talk_a
     int err = 0;
 
     if (q->kind == HED_TALK_OUT && q->fds == 0) {
-        memcpy(actor.shadow, actor.memory, MEMORY);
+        memcpy(actor.staged, actor.memory, MEMORY);
         a->written = MEMORY;
     } else {
         err = write_snapshot(q, fds, actor.memory, a, why);
@@ -193,16 +193,16 @@ play_capture(const struct hed_talk_request *q, const int *fds, struct hed_talk_a
 }
 
 static int
-play_shadow(struct hed_why *why)
+play_stage(struct hed_why *why)
 {
     if (actor.state != HED_TALK_RUNNING)
         return wrong_state(why);
-    if (actor.no_shadow) {
+    if (actor.no_staging) {
         hed_why_set(why, "no room");
         return HED_ENOMEM;
     }
     hold_actor();
-    memcpy(actor.shadow, actor.memory, MEMORY);
+    memcpy(actor.staged, actor.memory, MEMORY);
     memset(actor.memory, 0, MEMORY);
     actor.state = HED_TALK_PARKED;
     return 0;
@@ -217,8 +217,8 @@ play_continue(int fd, const struct hed_talk_request *q, const int *fds, struct h
 
     unsigned char *kept = malloc(MEMORY);
 
-    memcpy(kept, actor.shadow, MEMORY);
-    memcpy(actor.memory, actor.shadow, MEMORY);
+    memcpy(kept, actor.staged, MEMORY);
+    memcpy(actor.memory, actor.staged, MEMORY);
     release_actor();
     a->flags = HED_TALK_MORE;
     (void)hed_talk_answer(fd, a);
@@ -246,7 +246,7 @@ play_attach(const struct hed_talk_request *q, const int *fds, struct hed_why *wh
     if (q->fds > 0)
         err = read_snapshot(q, fds, why);
     else
-        memcpy(actor.memory, actor.shadow, MEMORY);
+        memcpy(actor.memory, actor.staged, MEMORY);
     if (err != 0)
         return err;
     if (q->address[0])
@@ -263,8 +263,8 @@ play_request(int fd, const struct hed_talk_request *q, const int *fds, struct he
     case HED_TALK_CAPTURE:
     case HED_TALK_OUT:
         return play_capture(q, fds, a, why);
-    case HED_TALK_SHADOW:
-        return play_shadow(why);
+    case HED_TALK_STAGE:
+        return play_stage(why);
     case HED_TALK_CONTINUE:
         return play_continue(fd, q, fds, a, why);
     case HED_TALK_ATTACH:
@@ -411,7 +411,7 @@ take_word(const char *word)
     const struct {
         const char *word;
         bool *flag;
-    } words[] = {{"no-shadow", &actor.no_shadow},
+    } words[] = {{"no-staging", &actor.no_staging},
                  {"refuse", &actor.refuse},
                  {"bad-attach", &actor.bad_attach},
                  {"lost", &actor.die},
@@ -445,7 +445,7 @@ main(int argc, char **argv)
     if (steps && hed_parse_u64(steps, &last) != 0)
         return 2;
     actor.memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    actor.shadow = calloc(1, MEMORY);
+    actor.staged = calloc(1, MEMORY);
     for (size_t i = 0; i < MEMORY; i++)
         actor.memory[i] = i < STATIC ? (unsigned char)(i * 7 + i / 4096) : (unsigned char)i;
     for (int i = 0; i < 16; i++)

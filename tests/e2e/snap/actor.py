@@ -148,7 +148,7 @@ class Saved(Case):
         self.heddle("snap", "restore", "a.snap", code=7)
 
     def test_leave_running(self):
-        for words in ([], ["no-shadow"]):
+        for words in ([], ["no-staging"]):
             p = self.actor(*words)
             out = self.save(p, "--leave-running", "--dir", "d")
             self.assertEqual("no room" in out, bool(words), out)

@@ -1,4 +1,4 @@
-"""The attendant's socket in a program, attacked by what may connect to it: the program computes
+"""The agent's socket in a program, attacked by what may connect to it: the program computes
 what it computes undisturbed.
 
     attacked.py
@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from moves import ASK, BUILD, Program, Servers, until  # noqa: E402
 
-INFO, CAPTURE, SHADOW, CONTINUE, ATTACH, OUT, IN, MOVE, PAUSE, RESUME = range(1, 11)
+INFO, CAPTURE, STAGE, CONTINUE, ATTACH, OUT, IN, MOVE, PAUSE, RESUME = range(1, 11)
 FDS_MAX = 160
 HEADER = Path(__file__).resolve().parents[3] / "src/move/talk/talk.h"
 VERSION, LAST = (int(re.search(name + r" (\d+)", HEADER.read_text())[1])
@@ -120,7 +120,7 @@ class Attacker:
         two.close()
 
     def wrong_states(self, *allowed):
-        for kind in range(SHADOW, RESUME + 1):
+        for kind in range(STAGE, RESUME + 1):
             if kind not in allowed:
                 err = self.send(request(kind, fds=0), answer=True)
                 assert err is not None and err < 0, (kind, err)
@@ -128,7 +128,7 @@ class Attacker:
     def in_every_state(self):
         ask = self.program.ask
         file = f"{self.folder}/captured"
-        self.wrong_states(OUT, MOVE, PAUSE, SHADOW)  # RUNNING
+        self.wrong_states(OUT, MOVE, PAUSE, STAGE)  # RUNNING
         self.odd_files(CAPTURE)
         ask("pause")
         self.wrong_states(OUT, RESUME)
@@ -141,7 +141,7 @@ class Attacker:
         self.wrong_states()
         self.odd_files(ATTACH)
         ask("attach", "-f", file)
-        if "error" not in ask("shadow", either=True):
+        if "error" not in ask("stage", either=True):
             self.wrong_states(CONTINUE)
             self.odd_files(ATTACH)
             # As if its command and the guard had been killed.
@@ -149,7 +149,7 @@ class Attacker:
                            check=True)
 
     def floods(self):
-        """Connections that nobody uses hold the attendant up, for a while."""
+        """Connections that nobody uses hold the agent up, for a while."""
         for s in self.left:
             s.close()
         self.left = []
@@ -176,7 +176,7 @@ class Attacker:
         """A command dies in the middle of a request. Others find the program in a state that is
         known, and bring it back."""
         file = f"{self.folder}/killed"
-        for words in (["pause"], ["out"], ["shadow"], ["capture", "-f", file], ["move"]):
+        for words in (["pause"], ["out"], ["stage"], ["capture", "-f", file], ["move"]):
             if os.path.exists(file):
                 os.unlink(file)
             p = subprocess.Popen([ASK, str(self.program.process.pid), *words],

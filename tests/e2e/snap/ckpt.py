@@ -121,7 +121,7 @@ class Saved(Supervised):
     def test_stuck_program_is_recovered(self):
         """A program that has left its server for a snapshot, and cannot go back."""
         p = self.run_heddle("--ckpt", f"every=300ms,recover,dir={self.path('d')}", "--", ACTOR,
-                            self.path("log"), "no-shadow", f"bad-once={self.path('bad')}",
+                            self.path("log"), "no-staging", f"bad-once={self.path('bad')}",
                             STEPS="900")
         until(self.snapshots)
         Path(self.path("bad")).touch()

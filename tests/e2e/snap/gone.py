@@ -57,7 +57,7 @@ class Gone(unittest.TestCase):
         self.program.round()
 
     def test_a_program_that_dies_while_its_worker_is_parked(self):
-        self.program.ask("shadow")
+        self.program.ask("stage")
         self.assertEqual([c["parked"] for c in self.clients()], [True])
         self.program.process.send_signal(signal.SIGKILL)
         self.program.process.wait(PATIENCE)
@@ -65,10 +65,10 @@ class Gone(unittest.TestCase):
         self.assertEqual([d["leased_bytes"] for d in self.status()["devices"]], [0])
 
     def test_a_parked_worker_of_a_program_that_lives_stays(self):
-        self.program.ask("shadow")
+        self.program.ask("stage")
         # One that dies meanwhile makes the server look at all.
         other = Program(self.address, pause="stdin", stdin=True)
-        other.ask("shadow")
+        other.ask("stage")
         self.assertEqual(len(self.clients()), 2)
         other.process.kill()
         other.process.wait(PATIENCE)

@@ -115,7 +115,7 @@ class Programs(Hostile):
     def test_a_file_that_is_not_given_back(self):
         """Whoever could still write to it could become root when it is restored."""
         self.play_criu()
-        for words in (["keep"], ["map"], ["keep", "no-shadow"]):
+        for words in (["keep"], ["map"], ["keep", "no-staging"]):
             p = self.other(*words)
             for more in ([], ["--leave-running"]):
                 err = self.heddle("snap", "save", p.pid, *more, "-o", "ours/a.snap", code=1)

@@ -143,7 +143,7 @@ def pause(program, servers, folder, dice):
     program.ask("resume")
 
 
-def shadows(servers, folder, want):
+def stages(servers, folder, want):
     """A snapshot of a running program is as good as one of a stopped program: memory that is
     replaced by it computes the same."""
     program = Program(servers.address(0), rounds=30, pause="stdin", stdin=True)
@@ -152,8 +152,8 @@ def shadows(servers, folder, want):
         program.round()
         if i % 5 != 2:
             continue
-        file = f"{folder}/shadow{i}"
-        program.ask("shadow", *(["-p", *parent] if parent else []))
+        file = f"{folder}/staged{i}"
+        program.ask("stage", *(["-p", *parent] if parent else []))
         program.ask("continue", *(["-p"] if parent else []), "-f", file, *parent)
         subprocess.run([ASK, file, "complete"], check=True)
         program.ask("out")
@@ -161,7 +161,7 @@ def shadows(servers, folder, want):
         parent = ["-f", file, *parent]
     got = program.result()
     if got.split()[-1] != want:
-        print(f"shadows: {got}, not {want}")
+        print(f"staged: {got}, not {want}")
         return False
     return True
 
@@ -175,7 +175,7 @@ def main():
     things = [out_and_in, out_and_in_elsewhere, capture_and_attach, capture_twice, move,
               move_nowhere, pause]
     try:
-        if not shadows(servers, folder, Program(servers.address(0), rounds=30).result()):
+        if not stages(servers, folder, Program(servers.address(0), rounds=30).result()):
             return 1
         want = Program(servers.address(0)).result()
         count = 0

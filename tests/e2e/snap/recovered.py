@@ -258,7 +258,7 @@ def parked_worker_dies(folder):
     """A program that is away from its worker for a snapshot is released, and sees the loss."""
     server = Server("shm", folder)
     program = Program(server.address, rounds=1000, pause=PAUSE)
-    program.ask("shadow")
+    program.ask("stage")
     for pid in server.workers():
         kill(pid)
     program.ask("continue", fails=True)

@@ -43,16 +43,16 @@ setup(void **state)
 static void *
 stay_inside(void *arg)
 {
-    struct hed_hold_seat *seat = hed_hold_enter(&hold, 77);
+    struct hed_hold_thread *thread = hed_hold_enter(&hold, 77);
 
     (void)arg;
     make_step(1);
     wait_for_step(2);
-    hed_hold_leave(seat);
+    hed_hold_leave(thread);
     make_step(3);
-    seat = hed_hold_enter(&hold, 78);
+    thread = hed_hold_enter(&hold, 78);
     make_step(4);
-    hed_hold_leave(seat);
+    hed_hold_leave(thread);
     return NULL;
 }
 
@@ -79,13 +79,13 @@ static void
 a_call_within_a_call_does_not_wait(void **state)
 {
     int call = 0;
-    struct hed_hold_seat *outer = hed_hold_enter(&hold, 1);
+    struct hed_hold_thread *outer = hed_hold_enter(&hold, 1);
 
     (void)state;
     /* The holder may be inside itself. */
     assert_int_equal(hed_hold_close(&hold, 1, &call), 0);
 
-    struct hed_hold_seat *own = hed_hold_enter(&hold, 2);
+    struct hed_hold_thread *own = hed_hold_enter(&hold, 2);
 
     assert_ptr_equal(own, outer);
     hed_hold_leave(own);
@@ -98,14 +98,14 @@ make_calls(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
-        struct hed_hold_seat *seat = hed_hold_enter(&hold, 5);
+        struct hed_hold_thread *thread = hed_hold_enter(&hold, 5);
 
         atomic_fetch_add(&inside, 1);
         if (hed_hold_is_closed(&hold) && atomic_load(&step) == 9)
             atomic_fetch_add(&wrong, 1);
         atomic_fetch_add(&calls, 1);
         atomic_fetch_sub(&inside, 1);
-        hed_hold_leave(seat);
+        hed_hold_leave(thread);
     }
     return NULL;
 }

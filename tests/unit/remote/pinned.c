@@ -1,24 +1,24 @@
-/* Pinned memory at a twin: what it is told, and when. */
+/* Pinned memory at a standby: what it is told, and when. */
 #include "remote/client/memory.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "harness/unit.h"
-#include "move/session/twin.h"
+#include "move/session/standby.h"
 
 #define UNIT ((uint64_t)2 << 20)
 
 static struct hed_remote program;
-static struct hed_remote_twin twin;
+static struct hed_remote_standby standby;
 static unsigned mapped, unmapped;
-static unsigned pending; /* what the twin was told, without an answer */
+static unsigned pending; /* what the standby was told, without an answer */
 static bool refuses;
 
 /* ---- stand-ins for memory.c ------------------------------------------------------------------ */
 
 int
-hed_remote_map_at_twin(struct hed_remote *r, const struct hed_remote_mapping *m)
+hed_remote_map_at_standby(struct hed_remote *r, const struct hed_remote_mapping *m)
 {
     if (refuses)
         return HED_ENOMEM;
@@ -27,7 +27,7 @@ hed_remote_map_at_twin(struct hed_remote *r, const struct hed_remote_mapping *m)
 }
 
 void
-hed_remote_unmap_at_twin(struct hed_remote *r, uint64_t at, uint64_t size)
+hed_remote_unmap_at_standby(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     (void)size;
     unmapped++;
@@ -59,10 +59,11 @@ setup(void **state)
 {
     (void)state;
     program = (struct hed_remote){.heap = 3};
-    twin = (struct hed_remote_twin){.of = &program, .offered = 100 * UNIT, .offered_size = UNIT};
+    standby =
+        (struct hed_remote_standby){.of = &program, .offered = 100 * UNIT, .offered_size = UNIT};
     mapped = unmapped = pending = 0;
     refuses = false;
-    return make_memory(&program) || make_memory(&twin.remote) ? -1 : 0;
+    return make_memory(&program) || make_memory(&standby.remote) ? -1 : 0;
 }
 
 static int
@@ -77,9 +78,9 @@ teardown(void **state)
 {
     (void)state;
     (void)hed_remote_mappings_each(&program, HED_MAP_HOST, forget, &program);
-    (void)hed_remote_mappings_each(&twin.remote, HED_MAP_HOST, forget, &twin.remote);
+    (void)hed_remote_mappings_each(&standby.remote, HED_MAP_HOST, forget, &standby.remote);
     free(program.memory);
-    free(twin.remote.memory);
+    free(standby.remote.memory);
     return 0;
 }
 
@@ -99,16 +100,16 @@ unpin(uint64_t at)
 }
 
 static void
-twin_gets_pinned_memory_once(void **state)
+standby_gets_pinned_memory_once(void **state)
 {
     (void)state;
     pin(8 * UNIT, UNIT);
     pin(100 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     assert_int_equal(mapped, 2);
-    assert_true(twin.shared);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), 0);
+    assert_true(standby.shared);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), 0);
     assert_int_equal(mapped, 2);
     assert_int_equal(unmapped, 0);
 }
@@ -118,39 +119,39 @@ nothing_is_unmapped_while_the_program_runs(void **state)
 {
     (void)state;
     pin(8 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     unpin(8 * UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     assert_int_equal(unmapped, 0);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), 0);
     assert_int_equal(unmapped, 1);
     assert_int_equal(pending, 0);
 }
 
 /* A device has the pages of the memory that was there before. */
 static void
-memory_made_again_makes_the_twin_useless(void **state)
+memory_made_again_makes_the_standby_useless(void **state)
 {
     (void)state;
     pin(8 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     unpin(8 * UNIT);
     pin(8 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     assert_int_equal(mapped, 1);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), HED_EEXIST);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), HED_EEXIST);
     assert_int_equal(unmapped, 0);
 }
 
 static void
-larger_memory_over_old_memory_makes_the_twin_useless(void **state)
+larger_memory_over_old_memory_makes_the_standby_useless(void **state)
 {
     (void)state;
     pin(9 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     unpin(9 * UNIT);
     pin(8 * UNIT, 4 * UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), HED_EEXIST);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), HED_EEXIST);
     assert_int_equal(unmapped, 0);
 }
 
@@ -158,13 +159,13 @@ static void
 without_pinned_only_the_offered_memory_goes_early(void **state)
 {
     (void)state;
-    twin.without_pinned = true;
+    standby.without_pinned = true;
     pin(8 * UNIT, UNIT);
     pin(100 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
     assert_int_equal(mapped, 1);
-    assert_true(twin.shared);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), 0);
+    assert_true(standby.shared);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), 0);
     assert_int_equal(mapped, 2);
 }
 
@@ -174,18 +175,18 @@ refused_memory_is_left_for_later(void **state)
     (void)state;
     refuses = true;
     pin(100 * UNIT, UNIT);
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, false), 0);
-    assert_false(twin.shared);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, false), 0);
+    assert_false(standby.shared);
     refuses = false;
-    assert_int_equal(hed_remote_twin_adjust_pinned(&twin, true), 0);
+    assert_int_equal(hed_remote_standby_adjust_pinned(&standby, true), 0);
     assert_int_equal(mapped, 1);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(twin_gets_pinned_memory_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(standby_gets_pinned_memory_once, setup, teardown),
     cmocka_unit_test_setup_teardown(nothing_is_unmapped_while_the_program_runs, setup, teardown),
-    cmocka_unit_test_setup_teardown(memory_made_again_makes_the_twin_useless, setup, teardown),
-    cmocka_unit_test_setup_teardown(larger_memory_over_old_memory_makes_the_twin_useless, setup,
+    cmocka_unit_test_setup_teardown(memory_made_again_makes_the_standby_useless, setup, teardown),
+    cmocka_unit_test_setup_teardown(larger_memory_over_old_memory_makes_the_standby_useless, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(without_pinned_only_the_offered_memory_goes_early, setup,
                                     teardown),

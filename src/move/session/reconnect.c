@@ -6,7 +6,7 @@
  *                                                                        └──────── 0.5 to 5 s ────┘
  *
  * An attempt takes memory only if there is enough of it (hed_remote_lease_again). Between attempts
- * the attendant takes requests as ever; one that brings the program back, or saves it, ends this.
+ * the agent takes requests as ever; one that brings the program back, or saves it, ends this.
  *
  * A server that nobody can reach may be started again at its address, and then the program comes
  * back to that. After server_timeout it is lost, as it would be for a program that has a worker:
@@ -21,14 +21,14 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/session.h"
-#include "move/session/attend.h"
+#include "move/session/agent.h"
 
 #define FIRST_PAUSE_NS (500 * HED_NS_PER_MS)
 #define PAUSE_MOST_NS (5 * HED_NS_PER_S)
 #define PEER_NS (120 * HED_NS_PER_S) /* a peer that is stopped does not keep the program out */
 
 static bool
-has_hung_up(const struct hed_remote_comeback *c)
+has_hung_up(const struct hed_remote_reconnect *c)
 {
     struct pollfd p = {.fd = c->peer, .events = POLLIN};
 
@@ -37,7 +37,7 @@ has_hung_up(const struct hed_remote_comeback *c)
 }
 
 static void
-forget_peer(struct hed_remote_comeback *c)
+forget_peer(struct hed_remote_reconnect *c)
 {
     if (c->wanted && c->peer >= 0)
         (void)close(c->peer);
@@ -45,28 +45,28 @@ forget_peer(struct hed_remote_comeback *c)
 }
 
 bool
-hed_remote_comeback_begin(struct hed_remote_attendant *a, const struct hed_remote_request *q,
-                          bool was_paused)
+hed_remote_reconnect_begin(struct hed_remote_agent *a, const struct hed_remote_request *q,
+                           bool was_paused)
 {
     const uint64_t now = hed_now_ns();
 
     if (q->asked.kind != HED_TALK_OUT || !(q->asked.flags & HED_TALK_RETURN) || q->answer.err ||
         a->state != HED_TALK_SWAPPED)
         return false;
-    forget_peer(&a->comeback);
-    a->comeback = (struct hed_remote_comeback){.wanted = true,
-                                               .paused = was_paused,
-                                               .peer = q->peer,
-                                               .latest = now + PEER_NS,
-                                               .next = now + FIRST_PAUSE_NS,
-                                               .pause_ns = FIRST_PAUSE_NS};
+    forget_peer(&a->reconnect);
+    a->reconnect = (struct hed_remote_reconnect){.wanted = true,
+                                                 .paused = was_paused,
+                                                 .peer = q->peer,
+                                                 .latest = now + PEER_NS,
+                                                 .next = now + FIRST_PAUSE_NS,
+                                                 .pause_ns = FIRST_PAUSE_NS};
     return true;
 }
 
 int
-hed_remote_comeback_wait(struct hed_remote_attendant *a)
+hed_remote_reconnect_wait(struct hed_remote_agent *a)
 {
-    struct hed_remote_comeback *c = &a->comeback;
+    struct hed_remote_reconnect *c = &a->reconnect;
     const uint64_t now = hed_now_ns();
 
     if (!c->wanted)
@@ -80,7 +80,7 @@ hed_remote_comeback_wait(struct hed_remote_attendant *a)
 }
 
 static int
-come_back(struct hed_remote_attendant *a, struct hed_remote_request *q)
+come_back(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     hed_talk_ask(&q->asked, HED_TALK_IN);
     hed_talk_reply(&q->answer, &q->asked);
@@ -91,7 +91,7 @@ come_back(struct hed_remote_attendant *a, struct hed_remote_request *q)
 
     a->remote->moving->looks_for_room = false;
 
-    if (!err && a->comeback.paused) {
+    if (!err && a->reconnect.paused) {
         hed_talk_ask(&q->asked, HED_TALK_PAUSE);
         err = hed_remote_request(a, q);
     }
@@ -107,9 +107,9 @@ is_without_server(int err)
 
 /* The server stays away. The program learns of it by its calls, unless it was paused before. */
 static void
-stay_without_server(struct hed_remote_attendant *a, const char *reason)
+stay_without_server(struct hed_remote_agent *a, const char *reason)
 {
-    struct hed_remote_comeback *c = &a->comeback;
+    struct hed_remote_reconnect *c = &a->reconnect;
     struct hed_why why;
 
     hed_why_set(&why, "%s (the program was out of its memory, and could not come back)", reason);
@@ -117,8 +117,8 @@ stay_without_server(struct hed_remote_attendant *a, const char *reason)
     hed_remote_waited_in_vain(a->remote, why.text);
     hed_remote_pump_close(a->pump);
     a->pump = NULL;
-    hed_remote_hoard_free(a->hoard);
-    a->hoard = NULL;
+    hed_remote_host_copy_free(a->host_copy);
+    a->host_copy = NULL;
     a->state = c->paused ? HED_TALK_PAUSED : HED_TALK_RUNNING;
     hed_session_tell_away(false, 0);
     if (!c->paused)
@@ -128,9 +128,9 @@ stay_without_server(struct hed_remote_attendant *a, const char *reason)
 /* An attempt has failed: when is the next one? A server that refuses for another reason than its
  * memory will most likely do so again, so the user is told, once. */
 static void
-plan_next_attempt(struct hed_remote_attendant *a, int err, const char *reason)
+plan_next_attempt(struct hed_remote_agent *a, int err, const char *reason)
 {
-    struct hed_remote_comeback *c = &a->comeback;
+    struct hed_remote_reconnect *c = &a->reconnect;
     const uint64_t now = hed_now_ns();
     const uint64_t patience = (uint64_t)a->remote->silent_ms * HED_NS_PER_MS;
 
@@ -155,9 +155,9 @@ plan_next_attempt(struct hed_remote_attendant *a, int err, const char *reason)
 }
 
 void
-hed_remote_comeback_try(struct hed_remote_attendant *a)
+hed_remote_reconnect_try(struct hed_remote_agent *a)
 {
-    struct hed_remote_comeback *c = &a->comeback;
+    struct hed_remote_reconnect *c = &a->reconnect;
     struct hed_remote_request *q;
 
     if (!c->wanted || a->state != HED_TALK_SWAPPED || hed_now_ns() < c->next)

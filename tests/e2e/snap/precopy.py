@@ -1,7 +1,7 @@
-"""Programs whose memory goes ahead of them: they are moved while all of their memory changes, and
+"""Programs whose memory is precopied: they are moved while all of their memory changes, and
 notice nothing. What fails meanwhile leaves them where they were.
 
-    ahead.py TRANSPORT          shm, unix, tcp
+    precopy.py TRANSPORT          shm, unix, tcp
 """
 
 import os
@@ -42,11 +42,11 @@ def words(answer):
 
 
 def moved_back_and_forth(servers, folder, dice):
-    """Rounds go ahead, and no thread notices anything."""
+    """Rounds are copied, and no thread notices anything."""
     program = Restless(servers.address(0), seconds=PATIENCE)
-    begin, count, ahead = time.monotonic(), 0, 0
+    begin, count, precopied = time.monotonic(), 0, 0
     while program.running():
-        if ahead and time.monotonic() - begin > SECONDS:
+        if precopied and time.monotonic() - begin > SECONDS:
             program.process.terminate()
             break
         answer = program.ask("move", "-a", servers.address(count % 2),
@@ -54,9 +54,9 @@ def moved_back_and_forth(servers, folder, dice):
         if not program.running():
             break
         count += 1
-        ahead += int(words(answer).get("rounds", 0)) > 1
-    print(f"moved {count} times, {ahead} of them with memory ahead: {program.finished()}")
-    assert ahead > 0
+        precopied += int(words(answer).get("rounds", 0)) > 1
+    print(f"moved {count} times, {precopied} of them by precopy: {program.finished()}")
+    assert precopied > 0
 
 
 def refused(servers, folder, dice):
@@ -128,7 +128,7 @@ def moved_between_transports(servers, folder, dice):
 
 
 def ended_meanwhile(servers, folder, dice):
-    """The program is killed while its memory goes ahead: both servers go on."""
+    """The program is killed while its memory is precopied: both servers go on."""
     for _ in range(3):
         program = Restless(servers.address(0), seconds=60)
         asking = subprocess.Popen([ASK, str(program.process.pid), "move", "-a", servers.address(1)],

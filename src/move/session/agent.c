@@ -1,5 +1,5 @@
-/* The attendant's thread. See attend.h. */
-#include "move/session/attend.h"
+/* The agent's thread. See agent.h. */
+#include "move/session/agent.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -53,7 +53,7 @@ count_objects(struct hed_remote *r, uint32_t *out)
 }
 
 void
-hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer *out)
+hed_remote_describe_self(struct hed_remote_agent *a, struct hed_talk_answer *out)
 {
     struct hed_remote *r = a->remote;
 
@@ -62,7 +62,7 @@ hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer 
     out->pid = (uint32_t)getpid();
     out->devices = (uint32_t)r->device_count;
     out->device_bytes = hed_remote_extents_guess(r);
-    out->host_bytes = hed_remote_hoard_bytes(a->hoard);
+    out->host_bytes = hed_remote_host_copy_bytes(a->host_copy);
     out->heap_base = r->base;
     out->heap_size = r->size;
     memcpy(out->session, a->session, sizeof out->session);
@@ -76,7 +76,7 @@ hed_remote_describe_self(struct hed_remote_attendant *a, struct hed_talk_answer 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 int
-hed_remote_attend_to(struct hed_remote_attendant *a, struct hed_remote_request *q)
+hed_remote_agent_serve(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const bool entered = hed_remote_enter_any(a->remote);
     const int err = hed_remote_request(a, q);
@@ -87,7 +87,7 @@ hed_remote_attend_to(struct hed_remote_attendant *a, struct hed_remote_request *
 }
 
 void
-hed_remote_attend_answer(struct hed_remote_attendant *a, struct hed_remote_request *q, int err)
+hed_remote_agent_answer(struct hed_remote_agent *a, struct hed_remote_request *q, int err)
 {
     hed_remote_describe_self(a, &q->answer);
     q->answer.err = err;
@@ -102,12 +102,12 @@ hed_remote_attend_answer(struct hed_remote_attendant *a, struct hed_remote_reque
 static bool
 parts_from_worker(uint16_t kind)
 {
-    return kind == HED_TALK_CAPTURE || kind == HED_TALK_OUT || kind == HED_TALK_SHADOW;
+    return kind == HED_TALK_CAPTURE || kind == HED_TALK_OUT || kind == HED_TALK_STAGE;
 }
 
 /* True: the connection is kept. */
 static bool
-serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_request *q)
+serve_request(struct hed_remote_agent *a, int peer, struct hed_remote_request *q)
 {
     const bool was_paused = a->state == HED_TALK_PAUSED;
     int err = hed_talk_receive(peer, REQUEST_MS, &q->asked, q->fds, &q->why);
@@ -122,27 +122,27 @@ serve_request(struct hed_remote_attendant *a, int peer, struct hed_remote_reques
     if (q->asked.kind == HED_TALK_INFO)
         count_objects(a->remote, q->answer.objects);
     else
-        err = hed_remote_attend_to(a, q);
-    hed_remote_attend_answer(a, q, err);
+        err = hed_remote_agent_serve(a, q);
+    hed_remote_agent_answer(a, q, err);
     for (uint32_t i = 0; i < q->asked.fds; i++)
         (void)close(q->fds[i]);
     (void)hed_talk_answer(peer, &q->answer);
-    return hed_remote_comeback_begin(a, q, was_paused);
+    return hed_remote_reconnect_begin(a, q, was_paused);
 }
 
 static void
-try_comeback(struct hed_remote_attendant *a)
+try_reconnect(struct hed_remote_agent *a)
 {
     const bool entered = hed_remote_enter_any(a->remote);
 
-    hed_remote_comeback_try(a);
+    hed_remote_reconnect_try(a);
     if (entered)
         hed_thread_pop(a->remote->driver);
 }
 
 /* Somebody has connected. False: the socket is of no use any more. */
 static bool
-meet_peer(struct hed_remote_attendant *a)
+meet_peer(struct hed_remote_agent *a)
 {
     struct hed_remote_request *q;
     int peer = -1;
@@ -166,7 +166,7 @@ sooner_of(int a, int b)
 
 /* A program that rests gives back memory that it has on lease and does not use. */
 static void
-tend_memory(struct hed_remote_attendant *a)
+tend_memory(struct hed_remote_agent *a)
 {
     struct hed_remote *r = a->remote;
     const uint64_t now = hed_now_ns();
@@ -184,9 +184,9 @@ tend_memory(struct hed_remote_attendant *a)
 }
 
 static void *
-attendant_thread(void *arg)
+agent_thread(void *arg)
 {
-    struct hed_remote_attendant *a = arg;
+    struct hed_remote_agent *a = arg;
 
     for (;;) {
         hed_remote_orders_tend(a);
@@ -196,12 +196,12 @@ attendant_thread(void *arg)
                              {.fd = hed_remote_orders_fd(a), .events = POLLIN}};
         const int n = poll(
             p, 2,
-            sooner_of(REST_MS, sooner_of(hed_remote_comeback_wait(a), hed_remote_orders_wait(a))));
+            sooner_of(REST_MS, sooner_of(hed_remote_reconnect_wait(a), hed_remote_orders_wait(a))));
 
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0)
-            try_comeback(a);
+            try_reconnect(a);
         if (n > 0 && p[1].revents)
             hed_remote_orders_heard(a);
         if (n > 0 && p[0].revents && !meet_peer(a))
@@ -211,9 +211,9 @@ attendant_thread(void *arg)
 }
 
 void
-hed_remote_attend(struct hed_remote *r)
+hed_remote_agent_start(struct hed_remote *r)
 {
-    struct hed_remote_attendant *a = calloc(1, sizeof *a);
+    struct hed_remote_agent *a = calloc(1, sizeof *a);
     struct hed_why why = {""};
 
     if (!a)
@@ -230,29 +230,29 @@ hed_remote_attend(struct hed_remote *r)
             return;
         }
     }
-    r->moving->attendant = a;
-    if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-attend"}, attendant_thread,
-                            a) != 0) {
+    r->moving->agent = a;
+    if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-agent"}, agent_thread, a) !=
+        0) {
         hed_info(REMOTE, "this program cannot be saved or moved: no thread");
-        hed_remote_attend_ended(r);
+        hed_remote_agent_ended(r);
     }
 }
 
 /* The socket's name belongs to the parent. */
 void
-hed_remote_attend_forked(struct hed_remote *r)
+hed_remote_agent_forked(struct hed_remote *r)
 {
-    if (r->moving->attendant) {
-        if (r->moving->attendant->listener >= 0)
-            (void)close(r->moving->attendant->listener);
-        hed_remote_orders_forked(r->moving->attendant);
+    if (r->moving->agent) {
+        if (r->moving->agent->listener >= 0)
+            (void)close(r->moving->agent->listener);
+        hed_remote_orders_forked(r->moving->agent);
     }
-    r->moving->attendant = NULL;
+    r->moving->agent = NULL;
 }
 
 void
-hed_remote_attend_ended(struct hed_remote *r)
+hed_remote_agent_ended(struct hed_remote *r)
 {
-    if (r->moving->attendant && r->moving->attendant->path[0])
-        (void)unlink(r->moving->attendant->path);
+    if (r->moving->agent && r->moving->agent->path[0])
+        (void)unlink(r->moving->agent->path);
 }

@@ -15,20 +15,20 @@
 
 #define ROUND ((uint64_t)2 << 20) /* bytes; a huge page */
 
-struct hoarded {
+struct host_extent {
     struct hed_snap_extent about; /* its name is owned */
     uint64_t at;                  /* where its bytes begin */
 };
 
-struct hed_remote_hoard {
+struct hed_remote_host_copy {
     char *memory;
     uint64_t room, bytes;
-    struct hoarded *all;
+    struct host_extent *all;
     size_t count;
 };
 
 static int
-get_room(struct hed_remote_hoard *h, uint64_t bytes, struct hed_why *why)
+get_room(struct hed_remote_host_copy *h, uint64_t bytes, struct hed_why *why)
 {
     const uint64_t room = hed_round_up(bytes ? bytes : 1, ROUND);
     char *p;
@@ -54,10 +54,10 @@ get_room(struct hed_remote_hoard *h, uint64_t bytes, struct hed_why *why)
 }
 
 int
-hed_remote_hoard_make(struct hed_remote_pump *p, uint64_t bytes, struct hed_remote_hoard **out,
-                      struct hed_why *why)
+hed_remote_host_copy_make(struct hed_remote_pump *p, uint64_t bytes,
+                          struct hed_remote_host_copy **out, struct hed_why *why)
 {
-    struct hed_remote_hoard *h = calloc(1, sizeof *h);
+    struct hed_remote_host_copy *h = calloc(1, sizeof *h);
     int err = h ? get_room(h, bytes, why) : HED_ENOMEM;
 
     if (err) {
@@ -70,7 +70,7 @@ hed_remote_hoard_make(struct hed_remote_pump *p, uint64_t bytes, struct hed_remo
 }
 
 static void
-forget_hoarded(struct hed_remote_hoard *h)
+forget_host_extents(struct hed_remote_host_copy *h)
 {
     for (size_t i = 0; i < h->count; i++)
         free((void *)(uintptr_t)h->all[i].about.name);
@@ -80,18 +80,18 @@ forget_hoarded(struct hed_remote_hoard *h)
 }
 
 void
-hed_remote_hoard_free(struct hed_remote_hoard *h)
+hed_remote_host_copy_free(struct hed_remote_host_copy *h)
 {
     if (!h)
         return;
-    forget_hoarded(h);
+    forget_host_extents(h);
     if (h->memory)
         (void)munmap(h->memory, h->room);
     free(h);
 }
 
 uint64_t
-hed_remote_hoard_bytes(const struct hed_remote_hoard *h)
+hed_remote_host_copy_bytes(const struct hed_remote_host_copy *h)
 {
     return h ? h->bytes : 0;
 }
@@ -99,15 +99,16 @@ hed_remote_hoard_bytes(const struct hed_remote_hoard *h)
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 static int
-plan_hoard(struct hed_remote_hoard *h, const struct hed_remote_extents *x, struct hed_why *why)
+plan_host_copy(struct hed_remote_host_copy *h, const struct hed_remote_extents *x,
+               struct hed_why *why)
 {
-    forget_hoarded(h);
+    forget_host_extents(h);
     h->bytes = 0;
     h->all = calloc(x->count + 1, sizeof *h->all);
     if (!h->all)
         return HED_ENOMEM;
     for (size_t i = 0; i < x->count; i++) {
-        h->all[i] = (struct hoarded){.about = x->all[i].about, .at = h->bytes};
+        h->all[i] = (struct host_extent){.about = x->all[i].about, .at = h->bytes};
         h->all[i].about.name = strdup(x->all[i].about.name);
         h->count++;
         if (!h->all[i].about.name)
@@ -138,28 +139,29 @@ copy_past_caches(void *to, const void *from, size_t n)
     memcpy(to, from, n);
 }
 
-struct hoarding {
-    struct hed_remote_hoard *hoard;
+struct copying {
+    struct hed_remote_host_copy *host_copy;
     struct hed_remote_moved *moved;
 };
 
 static int
 keep_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_why *why)
 {
-    struct hoarding *k = arg;
+    struct copying *k = arg;
 
     (void)why;
-    copy_past_caches(k->hoard->memory + k->hoard->all[c->id].at + c->offset, data, c->size);
+    copy_past_caches(k->host_copy->memory + k->host_copy->all[c->id].at + c->offset, data, c->size);
     /* Relaxed: a counter. */
     atomic_fetch_add_explicit(&k->moved->bytes, c->size, memory_order_relaxed);
     return 0;
 }
 
 int
-hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r, struct hed_remote_pump *p,
-                      bool rest, struct hed_remote_moved *moved, struct hed_why *why)
+hed_remote_host_copy_take(struct hed_remote_host_copy *h, struct hed_remote *r,
+                          struct hed_remote_pump *p, bool rest, struct hed_remote_moved *moved,
+                          struct hed_why *why)
 {
-    struct hoarding k = {h, moved};
+    struct copying k = {h, moved};
     struct hed_remote_chunk *chunks = NULL;
     struct hed_remote_extents x;
     int err = hed_remote_extents_list(r, &x, why);
@@ -168,7 +170,7 @@ hed_remote_hoard_take(struct hed_remote_hoard *h, struct hed_remote *r, struct h
         return err;
     if (rest)
         hed_remote_extents_rest(&x);
-    err = plan_hoard(h, &x, why);
+    err = plan_host_copy(h, &x, why);
     if (!err && !(chunks = calloc(x.chunks + 1, sizeof *chunks)))
         err = HED_ENOMEM;
     if (!err) {
@@ -191,7 +193,7 @@ is_same_extent(const struct hed_snap_extent *a, const struct hed_snap_extent *b)
 
 /* Lists made at two workers are in the same order. */
 const char *
-hed_remote_hoard_find(const struct hed_remote_hoard *h, const struct hed_remote_chunk *c)
+hed_remote_host_copy_find(const struct hed_remote_host_copy *h, const struct hed_remote_chunk *c)
 {
     if (c->id >= h->count || !is_same_extent(&h->all[c->id].about, &c->extent->about))
         return NULL;

@@ -1,5 +1,5 @@
-/* See passage.h. */
-#include "move/session/passage.h"
+/* See bounce.h. */
+#include "move/session/bounce.h"
 
 #include <sys/mman.h>
 
@@ -56,7 +56,7 @@ unpin_memory(struct hed_remote *r, uint64_t at, size_t size)
 }
 
 int
-hed_remote_passage_make(struct hed_remote *r, size_t size, struct hed_remote_passage *out)
+hed_remote_bounce_make(struct hed_remote *r, size_t size, struct hed_remote_bounce *out)
 {
     const uint64_t pinned = pin_memory(r, size);
     void *at = pinned
@@ -65,12 +65,12 @@ hed_remote_passage_make(struct hed_remote *r, size_t size, struct hed_remote_pas
 
     if (at == MAP_FAILED)
         return HED_ENOMEM;
-    *out = (struct hed_remote_passage){.at = at, .size = size, .pinned = pinned};
+    *out = (struct hed_remote_bounce){.at = at, .size = size, .pinned = pinned};
     return 0;
 }
 
 void
-hed_remote_passage_drop(struct hed_remote *r, const struct hed_remote_passage *p)
+hed_remote_bounce_drop(struct hed_remote *r, const struct hed_remote_bounce *p)
 {
     if (p->pinned)
         unpin_memory(r, p->pinned, p->size);

@@ -1,5 +1,5 @@
-/* A worker that is being prepared. See twin.h. */
-#include "move/session/twin.h"
+/* A worker that is being prepared. See standby.h. */
+#include "move/session/standby.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define WRITERS 4u /* at once; each has a connection */
 
 static int
-twin_lost(const struct hed_remote_twin *t, struct hed_why *why)
+standby_lost(const struct hed_remote_standby *t, struct hed_why *why)
 {
     /* Relaxed: this thread has noticed it, or will at the next look. */
     if (!atomic_load_explicit(&t->remote.lost, memory_order_relaxed))
@@ -31,10 +31,10 @@ twin_lost(const struct hed_remote_twin *t, struct hed_why *why)
 /* What a session needs before it joins a worker: the settings and the addresses of the program's.
  */
 static int
-copy_session(struct hed_remote_twin *twin, const struct hed_remote *r, const char *address,
+copy_session(struct hed_remote_standby *standby, const struct hed_remote *r, const char *address,
              struct hed_why *why)
 {
-    struct hed_remote *t = &twin->remote;
+    struct hed_remote *t = &standby->remote;
 
     *t = (struct hed_remote){.driver = r->driver,
                              .address = r->address,
@@ -42,7 +42,7 @@ copy_session(struct hed_remote_twin *twin, const struct hed_remote *r, const cha
                              .timeout_ms = r->timeout_ms,
                              .silent_ms = r->silent_ms,
                              .mover = r->mover,
-                             .moving = &twin->moving,
+                             .moving = &standby->moving,
                              .arena = r->arena,
                              .base = r->base,
                              .size = r->size,
@@ -58,11 +58,11 @@ copy_session(struct hed_remote_twin *twin, const struct hed_remote *r, const cha
     hed_lock_init(&t->channels_lock, HED_RANK_CHANNELS);
     hed_lock_init(&t->events_lock, HED_RANK_EVENTS);
     hed_lock_init(&t->flush_lock, HED_RANK_FLUSH);
-    hed_lock_init(&t->unmap_lock, HED_RANK_AHEAD);
-    twin->moving.obeys = r->moving->obeys;
+    hed_lock_init(&t->unmap_lock, HED_RANK_UNMAP);
+    standby->moving.obeys = r->moving->obeys;
     /* Relaxed, both: no other thread knows of it yet. Losing it is no loss for the program, and
      * every function here flushes what it sends. */
-    atomic_store_explicit(&twin->moving.trying, true, memory_order_relaxed);
+    atomic_store_explicit(&standby->moving.trying, true, memory_order_relaxed);
     atomic_store_explicit(&t->flusher, true, memory_order_relaxed);
     if (address && address[0]) {
         const int err = hed_address_parse(address, &t->address, why);
@@ -74,10 +74,10 @@ copy_session(struct hed_remote_twin *twin, const struct hed_remote *r, const cha
 }
 
 int
-hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remote_twin **out,
-                     struct hed_why *why)
+hed_remote_standby_open(struct hed_remote *r, const char *address, struct hed_remote_standby **out,
+                        struct hed_why *why)
 {
-    struct hed_remote_twin *t = calloc(1, sizeof *t);
+    struct hed_remote_standby *t = calloc(1, sizeof *t);
     struct hed_channel *first = NULL;
     int err = t ? 0 : HED_ENOMEM;
 
@@ -96,20 +96,20 @@ hed_remote_twin_open(struct hed_remote *r, const char *address, struct hed_remot
     if (!err && r->heap >= 0 && t->remote.heap != r->heap)
         err = HED_ENOTSUP;
     if (err) {
-        hed_remote_twin_close(t);
+        hed_remote_standby_close(t);
         return err;
     }
     t->here = hed_remote_known_create();
     t->there = hed_remote_known_create();
     r->moving->known = t->here;
     t->moving.known = t->there;
-    r->moving->twin = &t->remote;
+    r->moving->standby = &t->remote;
     *out = t;
     return 0;
 }
 
 static void
-free_range(struct hed_remote_twin_range *g)
+free_range(struct hed_remote_standby_range *g)
 {
     free(g->hashes);
     free(g->known);
@@ -123,31 +123,31 @@ forget_mapping(void *arg, const struct hed_remote_mapping *m)
 }
 
 void
-hed_remote_twin_close(struct hed_remote_twin *t)
+hed_remote_standby_close(struct hed_remote_standby *t)
 {
     if (!t)
         return;
 
-    struct hed_remote *twin = &t->remote;
+    struct hed_remote *standby = &t->remote;
 
-    t->of->moving->twin = NULL;
+    t->of->moving->standby = NULL;
     t->of->moving->known = NULL;
     hed_remote_known_free(t->here);
     hed_remote_known_free(t->there);
     hed_remote_early_free(t);
-    if (twin->memory) {
-        hed_remote_seat_close(twin);
-        (void)hed_remote_mappings_each(twin, HED_MAP_DEVICE, forget_mapping, twin);
-        (void)hed_remote_mappings_each(twin, HED_MAP_HOST, forget_mapping, twin);
-        (void)pthread_cond_destroy(&twin->memory->answered);
-        (void)pthread_cond_destroy(&twin->copies->came);
+    if (standby->memory) {
+        hed_remote_attachment_close(standby);
+        (void)hed_remote_mappings_each(standby, HED_MAP_DEVICE, forget_mapping, standby);
+        (void)hed_remote_mappings_each(standby, HED_MAP_HOST, forget_mapping, standby);
+        (void)pthread_cond_destroy(&standby->memory->answered);
+        (void)pthread_cond_destroy(&standby->copies->came);
     }
-    if (twin->heap >= 0 && twin->heap != t->of->heap)
-        (void)close(twin->heap);
-    while (twin->channels) {
-        struct hed_remote_channel *gone = twin->channels;
+    if (standby->heap >= 0 && standby->heap != t->of->heap)
+        (void)close(standby->heap);
+    while (standby->channels) {
+        struct hed_remote_channel *gone = standby->channels;
 
-        twin->channels = gone->next;
+        standby->channels = gone->next;
         free(gone);
     }
     for (size_t i = 0; i < t->context_count; i++)
@@ -155,8 +155,8 @@ hed_remote_twin_close(struct hed_remote_twin *t)
     for (size_t i = 0; i < t->count; i++)
         free_range(&t->ranges[i]);
     free(t->ranges);
-    free(twin->memory);
-    free(twin->copies);
+    free(standby->memory);
+    free(standby->copies);
     (void)pthread_mutex_destroy(&t->gate);
     (void)pthread_cond_destroy(&t->passed);
     free(t);
@@ -165,9 +165,9 @@ hed_remote_twin_close(struct hed_remote_twin *t)
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 bool
-hed_remote_twin_has(const struct hed_remote *twin, const struct hed_context *c)
+hed_remote_standby_has(const struct hed_remote *standby, const struct hed_context *c)
 {
-    const struct hed_remote_twin *t = (const struct hed_remote_twin *)twin;
+    const struct hed_remote_standby *t = (const struct hed_remote_standby *)standby;
 
     for (size_t i = 0; i < t->context_count; i++)
         if (t->contexts[i] == c)
@@ -178,19 +178,19 @@ hed_remote_twin_has(const struct hed_remote *twin, const struct hed_context *c)
 /* No stream of the program has such a name: it is odd, and the program's handles are multiples of
  * HED_HANDLE_ALIGN. */
 static uint64_t
-twin_stream_name(uint64_t first, unsigned seat)
+standby_stream_name(uint64_t first, unsigned slot)
 {
-    return first + 2 * seat;
+    return first + 2 * slot;
 }
 
 /* Streams for writers. They need not have an order with anything: each waits for its own. */
 static void
-make_twin_streams(struct hed_remote_twin *t, size_t i)
+make_standby_streams(struct hed_remote_standby *t, size_t i)
 {
     t->streams[i] = (uint64_t)HED_KIND_STREAM << 56 | (2 * t->names + 1);
     t->names += WRITERS;
     for (unsigned k = 0; k < WRITERS; k++) {
-        CUstream name = (CUstream)(uintptr_t)twin_stream_name(t->streams[i], k);
+        CUstream name = (CUstream)(uintptr_t)standby_stream_name(t->streams[i], k);
 
         hed_remote_send(&t->remote, t->contexts[i]->object.handle, 0, 0, cuStreamCreateWithPriority,
                         .phStream = &name, .flags = CU_STREAM_NON_BLOCKING);
@@ -198,17 +198,17 @@ make_twin_streams(struct hed_remote_twin *t, size_t i)
 }
 
 static void
-drop_twin_streams(struct hed_remote_twin *t, size_t i)
+drop_standby_streams(struct hed_remote_standby *t, size_t i)
 {
     for (unsigned k = 0; k < WRITERS && t->streams[i]; k++)
         hed_remote_send(&t->remote, t->contexts[i]->object.handle, 0, 0, cuStreamDestroy_v2,
-                        .hStream = (CUstream)(uintptr_t)twin_stream_name(t->streams[i], k));
+                        .hStream = (CUstream)(uintptr_t)standby_stream_name(t->streams[i], k));
     t->streams[i] = 0;
 }
 
 /* Primary contexts stay at a worker, as they do at the program's. */
 static void
-drop_dead_contexts(struct hed_remote_twin *t)
+drop_dead_contexts(struct hed_remote_standby *t)
 {
     size_t left = 0;
 
@@ -220,7 +220,7 @@ drop_dead_contexts(struct hed_remote_twin *t)
             t->contexts[left++] = c;
             continue;
         }
-        drop_twin_streams(t, i);
+        drop_standby_streams(t, i);
         (void)hed_remote_ask_waiting(&t->remote, c->object.handle, 0, cuCtxDestroy_v2,
                                      .ctx = hed_context_handle(c));
         hed_context_unref(c);
@@ -228,16 +228,16 @@ drop_dead_contexts(struct hed_remote_twin *t)
     t->context_count = left;
 }
 
-/* A living context that the twin does not have, as a reference; NULL: there is none. */
+/* A living context that the standby does not have, as a reference; NULL: there is none. */
 static struct hed_context *
-next_new_context(struct hed_remote_twin *t)
+next_new_context(struct hed_remote_standby *t)
 {
     struct hed_driver *d = t->of->driver;
     struct hed_context *c;
 
     hed_lock(&d->contexts_lock);
     for (c = d->contexts; c; c = c->next)
-        if (hed_context_alive(c) && !hed_remote_twin_has(&t->remote, c))
+        if (hed_context_alive(c) && !hed_remote_standby_has(&t->remote, c))
             break;
     if (c)
         hed_context_ref(c);
@@ -246,13 +246,13 @@ next_new_context(struct hed_remote_twin *t)
 }
 
 static int
-adjust_contexts(struct hed_remote_twin *t, struct hed_why *why)
+adjust_contexts(struct hed_remote_standby *t, struct hed_why *why)
 {
     struct hed_context *c;
 
     drop_dead_contexts(t);
     while ((c = next_new_context(t))) {
-        const CUresult result = t->context_count == HED_TWIN_CONTEXTS
+        const CUresult result = t->context_count == HED_STANDBY_CONTEXTS
                                     ? CUDA_ERROR_NOT_SUPPORTED
                                     : hed_remote_context_tell(&t->remote, c);
 
@@ -269,7 +269,7 @@ adjust_contexts(struct hed_remote_twin *t, struct hed_why *why)
 
 /* Makes a context that both have the thread's: messages name it. */
 static bool
-enter_common(struct hed_remote_twin *t)
+enter_common(struct hed_remote_standby *t)
 {
     struct hed_context *found = NULL;
 
@@ -282,7 +282,7 @@ enter_common(struct hed_remote_twin *t)
 /* ---- memory to write from -------------------------------------------------------------------- */
 
 void
-hed_remote_twin_offer(struct hed_remote_twin *t, uint64_t at, uint64_t size)
+hed_remote_standby_offer(struct hed_remote_standby *t, uint64_t at, uint64_t size)
 {
     if (!t->remote.shares_heap || !t->of->shares_heap || t->remote.heap != t->of->heap)
         return;
@@ -292,45 +292,45 @@ hed_remote_twin_offer(struct hed_remote_twin *t, uint64_t at, uint64_t size)
 
 /* A context is current. A server that allows less pinned memory gets all bytes in messages. */
 static int
-adjust_sharing(struct hed_remote_twin *t, bool held)
+adjust_sharing(struct hed_remote_standby *t, bool held)
 {
-    const int err = t->offered ? hed_remote_twin_adjust_pinned(t, held) : 0;
+    const int err = t->offered ? hed_remote_standby_adjust_pinned(t, held) : 0;
 
     for (size_t i = 0; i < t->context_count && t->shared && !t->written; i++)
         if (!t->streams[i])
-            make_twin_streams(t, i);
+            make_standby_streams(t, i);
     return err;
 }
 
 void
-hed_remote_twin_written(struct hed_remote_twin *t)
+hed_remote_standby_written(struct hed_remote_standby *t)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
 
     t->written = true;
     for (size_t i = 0; i < t->context_count; i++)
-        drop_twin_streams(t, i);
+        drop_standby_streams(t, i);
     hed_remote_channel_back(own);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct range_list {
-    struct hed_remote_twin_range *all;
+    struct hed_remote_standby_range *all;
     size_t count;
 };
 
 static int
-compare_twin_ranges(const void *left, const void *right)
+compare_standby_ranges(const void *left, const void *right)
 {
-    const struct hed_remote_twin_range *a = left, *b = right;
+    const struct hed_remote_standby_range *a = left, *b = right;
 
     return (a->at > b->at) - (a->at < b->at);
 }
 
 /* The device memory that the program has now, by address. */
 static int
-list_ranges(struct hed_remote_twin *t, struct range_list *out)
+list_ranges(struct hed_remote_standby *t, struct range_list *out)
 {
     struct hed_remote_mappings m;
     int err = hed_remote_mappings_list(t->of, HED_MAP_DEVICE, &m);
@@ -339,17 +339,18 @@ list_ranges(struct hed_remote_twin *t, struct range_list *out)
     if (!err && m.count && !(out->all = calloc(m.count, sizeof *out->all)))
         err = HED_ENOMEM;
     for (; !err && out->count < m.count; out->count++)
-        out->all[out->count] = (struct hed_remote_twin_range){.at = m.all[out->count].at,
-                                                              .size = m.all[out->count].size,
-                                                              .device = m.all[out->count].device};
+        out->all[out->count] =
+            (struct hed_remote_standby_range){.at = m.all[out->count].at,
+                                              .size = m.all[out->count].size,
+                                              .device = m.all[out->count].device};
     if (out->count)
-        qsort(out->all, out->count, sizeof *out->all, compare_twin_ranges);
+        qsort(out->all, out->count, sizeof *out->all, compare_standby_ranges);
     free(m.all);
     return err;
 }
 
 static int
-make_range(struct hed_remote_twin *t, struct hed_remote_twin_range *g)
+make_range(struct hed_remote_standby *t, struct hed_remote_standby_range *g)
 {
     const size_t chunks = (size_t)hed_divide_up(g->size, HED_EXTENT_CHUNK);
 
@@ -361,12 +362,12 @@ make_range(struct hed_remote_twin *t, struct hed_remote_twin_range *g)
 /* Both lists are sorted. What is in both stays. What is only in the old one goes first, since new
  * memory may overlap it. */
 static int
-adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
+adjust_ranges(struct hed_remote_standby *t, struct range_list *now)
 {
     int err = 0;
 
     for (size_t i = 0, k = 0; i < t->count; i++) {
-        struct hed_remote_twin_range *g = &t->ranges[i];
+        struct hed_remote_standby_range *g = &t->ranges[i];
 
         while (k < now->count && now->all[k].at < g->at)
             k++;
@@ -387,7 +388,7 @@ adjust_ranges(struct hed_remote_twin *t, struct range_list *now)
 }
 
 int
-hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why)
+hed_remote_standby_adjust(struct hed_remote_standby *t, bool held, struct hed_why *why)
 {
     struct range_list now;
     struct hed_remote_channel *own;
@@ -414,7 +415,7 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why
     }
     if (!err) {
         hed_remote_look(&t->remote); /* sends all of it, and learns of failures */
-        err = twin_lost(t, why);
+        err = standby_lost(t, why);
     }
     hed_remote_channel_back(own);
     return err;
@@ -423,41 +424,41 @@ hed_remote_twin_adjust(struct hed_remote_twin *t, bool held, struct hed_why *why
 /* ---- contents -------------------------------------------------------------------------------- */
 
 static unsigned
-take_writer_seat(struct hed_remote_twin *t)
+take_writer_slot(struct hed_remote_standby *t)
 {
-    unsigned seat;
+    unsigned slot;
 
     (void)pthread_mutex_lock(&t->gate);
-    while (t->seats == (1u << WRITERS) - 1)
+    while (t->slots == (1u << WRITERS) - 1)
         (void)pthread_cond_wait(&t->passed, &t->gate);
-    seat = (unsigned)__builtin_ctz(~t->seats);
-    t->seats |= 1u << seat;
+    slot = (unsigned)__builtin_ctz(~t->slots);
+    t->slots |= 1u << slot;
     (void)pthread_mutex_unlock(&t->gate);
-    return seat;
+    return slot;
 }
 
 static void
-give_writer_seat(struct hed_remote_twin *t, unsigned seat)
+give_writer_slot(struct hed_remote_standby *t, unsigned slot)
 {
     (void)pthread_mutex_lock(&t->gate);
-    t->seats &= ~(1u << seat);
+    t->slots &= ~(1u << slot);
     (void)pthread_cond_signal(&t->passed);
     (void)pthread_mutex_unlock(&t->gate);
 }
 
 /* The name of a writer's stream in a context; 0: bytes go in messages. */
 static uint64_t
-stream_of_seat(const struct hed_remote_twin *t, uint64_t context, unsigned seat)
+stream_of_slot(const struct hed_remote_standby *t, uint64_t context, unsigned slot)
 {
     for (size_t i = 0; i < t->context_count; i++)
         if (t->contexts[i]->object.handle == context && t->streams[i])
-            return twin_stream_name(t->streams[i], seat);
+            return standby_stream_name(t->streams[i], slot);
     return 0;
 }
 
 /* The worker's device reads the bytes itself. */
 static int
-write_shared(struct hed_remote_twin *t, uint64_t context, uint64_t stream, uint64_t to,
+write_shared(struct hed_remote_standby *t, uint64_t context, uint64_t stream, uint64_t to,
              uint64_t from, uint64_t size)
 {
     hed_remote_send(&t->remote, context, stream, 0, cuMemcpyAsync, .dst = to, .src = from,
@@ -466,12 +467,12 @@ write_shared(struct hed_remote_twin *t, uint64_t context, uint64_t stream, uint6
 }
 
 static int
-write_in_messages(struct hed_remote_twin *t, uint64_t context, uint64_t to, const void *from,
+write_in_messages(struct hed_remote_standby *t, uint64_t context, uint64_t to, const void *from,
                   uint64_t size)
 {
     const int err = hed_remote_write(&t->remote, context, to, from, size);
 
-    /* Relaxed: the attendant learns of the end of this in other ways. */
+    /* Relaxed: the agent learns of the end of this in other ways. */
     atomic_store_explicit(&t->on_the_way, true, memory_order_relaxed);
     /* The worker takes messages in order: none may stay behind in the buffer of a channel that
      * nobody uses. */
@@ -482,30 +483,30 @@ write_in_messages(struct hed_remote_twin *t, uint64_t context, uint64_t to, cons
 
 /* Each writer takes a channel that another has left, so there are no more channels than writers. */
 int
-hed_remote_twin_write(struct hed_remote_twin *t, uint64_t context, uint64_t to, const void *from,
-                      uint64_t size, struct hed_why *why)
+hed_remote_standby_write(struct hed_remote_standby *t, uint64_t context, uint64_t to,
+                         const void *from, uint64_t size, struct hed_why *why)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
     const uint64_t at = (uintptr_t)from;
-    const unsigned seat = take_writer_seat(t);
+    const unsigned slot = take_writer_slot(t);
     const uint64_t stream = t->shared && at >= t->offered && at - t->offered < t->offered_size
-                                ? stream_of_seat(t, context, seat)
+                                ? stream_of_slot(t, context, slot)
                                 : 0;
     const int err = stream ? write_shared(t, context, stream, to, at, size)
                            : write_in_messages(t, context, to, from, size);
 
     hed_remote_channel_back(own);
-    give_writer_seat(t, seat);
-    if (err && !twin_lost(t, why))
+    give_writer_slot(t, slot);
+    if (err && !standby_lost(t, why))
         hed_why_set(why, "memory cannot be written at the new server: %s", hed_err_text(err));
     return err;
 }
 
 int
-hed_remote_twin_settle(struct hed_remote_twin *t, struct hed_why *why)
+hed_remote_standby_settle(struct hed_remote_standby *t, struct hed_why *why)
 {
     struct hed_remote_channel *own = hed_remote_channel_aside();
-    /* Relaxed: the crew is done. Writers wait for what they write from shared memory. */
+    /* Relaxed: the copy threads are done. Writers wait for what they write from shared memory. */
     const bool waits = atomic_exchange_explicit(&t->on_the_way, false, memory_order_relaxed);
     CUresult result = CUDA_SUCCESS;
     int err;
@@ -513,7 +514,7 @@ hed_remote_twin_settle(struct hed_remote_twin *t, struct hed_why *why)
     for (size_t i = 0; i < t->context_count && result == CUDA_SUCCESS && waits; i++)
         result = hed_remote_wait(&t->remote, t->contexts[i]->object.handle, 0);
     hed_remote_channel_back(own);
-    err = twin_lost(t, why);
+    err = standby_lost(t, why);
     if (!err && result != CUDA_SUCCESS) {
         hed_why_set(why, "memory cannot be written at the new server: CUDA error %d", (int)result);
         err = HED_EIO;

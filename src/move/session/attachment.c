@@ -40,12 +40,12 @@ count_channels(const struct hed_remote *r)
 
 /* What a worker has granted, and its devices. Relaxed: no other thread is in the driver. */
 static void
-leave_devices(struct hed_remote *r, struct hed_remote_seat_device *to)
+leave_devices(struct hed_remote *r, struct hed_remote_attached_device *to)
 {
     for (int i = 0; i < r->device_count; i++) {
         struct hed_remote_device *d = &r->devices[i];
 
-        to[i] = (struct hed_remote_seat_device){
+        to[i] = (struct hed_remote_attached_device){
             .ordinal = d->ordinal,
             .real = d->real,
             .major = d->major,
@@ -57,7 +57,7 @@ leave_devices(struct hed_remote *r, struct hed_remote_seat_device *to)
 }
 
 static void
-take_devices_back(struct hed_remote *r, const struct hed_remote_seat_device *from)
+take_devices_back(struct hed_remote *r, const struct hed_remote_attached_device *from)
 {
     for (int i = 0; i < r->device_count; i++) {
         struct hed_remote_device *d = &r->devices[i];
@@ -75,7 +75,7 @@ take_devices_back(struct hed_remote *r, const struct hed_remote_seat_device *fro
 /* Takes the connections away from the threads' channels. The lock keeps out the thread that
  * flushes. */
 static void
-leave_channels(struct hed_remote *r, struct hed_remote_seat *s, size_t room)
+leave_channels(struct hed_remote *r, struct hed_remote_attachment *s, size_t room)
 {
     hed_lock(&r->flush_lock);
     for (struct hed_remote_channel *ch = r->channels; ch && s->count < room; ch = ch->next) {
@@ -89,14 +89,14 @@ leave_channels(struct hed_remote *r, struct hed_remote_seat *s, size_t room)
 /* Moves everything that belongs to the present worker into `s`, so that there is none. No thread
  * but this one uses a channel; the lock keeps out the thread that flushes. */
 static int
-leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
+leave_worker(struct hed_remote *r, struct hed_remote_attachment *s)
 {
     const size_t room = count_channels(r);
 
-    *s = (struct hed_remote_seat){.channels = calloc(room + 1, sizeof *s->channels)};
+    *s = (struct hed_remote_attachment){.channels = calloc(room + 1, sizeof *s->channels)};
     if (!s->channels)
         return HED_ENOMEM;
-    if (r->host) /* a twin has none */
+    if (r->host) /* a standby has none */
         hed_remote_host_leave(r);
     leave_channels(r, s, room);
     s->address = r->address;
@@ -121,9 +121,9 @@ leave_worker(struct hed_remote *r, struct hed_remote_seat *s)
     return 0;
 }
 
-/* Puts a seat back. The present one has been left. */
+/* Puts an attachment back. The present one has been left. */
 static void
-take_worker_back(struct hed_remote *r, struct hed_remote_seat *s)
+take_worker_back(struct hed_remote *r, struct hed_remote_attachment *s)
 {
     r->address = s->address;
     memcpy(r->session, s->session, sizeof r->session);
@@ -147,7 +147,7 @@ take_worker_back(struct hed_remote *r, struct hed_remote_seat *s)
 
 /* Ends the connection for good; the worker ends with it. */
 static void
-close_worker(struct hed_remote_seat *s)
+close_worker(struct hed_remote_attachment *s)
 {
     for (size_t i = 0; i < s->count; i++)
         hed_channel_free(s->channels[i].channel);
@@ -158,7 +158,7 @@ close_worker(struct hed_remote_seat *s)
 }
 
 void
-hed_remote_seat_leave(struct hed_remote *r)
+hed_remote_attachment_leave(struct hed_remote *r)
 {
     if (r->moving->behind)
         close_worker(r->moving->behind);
@@ -168,9 +168,9 @@ hed_remote_seat_leave(struct hed_remote *r)
 
 /* Closing takes a while, which is for when the program goes on. */
 static void
-leave_behind(struct hed_remote *r, struct hed_remote_seat *s)
+leave_behind(struct hed_remote *r, struct hed_remote_attachment *s)
 {
-    hed_remote_seat_leave(r);
+    hed_remote_attachment_leave(r);
     r->moving->behind = malloc(sizeof *s);
     if (r->moving->behind)
         *r->moving->behind = *s;
@@ -237,7 +237,7 @@ forget_waiting(struct hed_remote *r)
 int
 hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
 {
-    struct hed_remote_seat s;
+    struct hed_remote_attachment s;
     int err = is_away(r) ? HED_ESTATE : 0;
 
     if (!err && park && !(r->moving->waiting = malloc(sizeof s)))
@@ -272,7 +272,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
 static void
 recall_session(struct hed_remote *r)
 {
-    const struct hed_remote_seat *s = r->moving->waiting;
+    const struct hed_remote_attachment *s = r->moving->waiting;
 
     r->address = s->address;
     memcpy(r->session, s->session, sizeof r->session);
@@ -286,7 +286,7 @@ recall_session(struct hed_remote *r)
 static void
 recall_counts(struct hed_remote *r)
 {
-    const struct hed_remote_seat *s = r->moving->waiting;
+    const struct hed_remote_attachment *s = r->moving->waiting;
 
     memcpy(r->slot_used, s->slot_used, sizeof r->slot_used);
     atomic_store_explicit(&r->tickets, 0, memory_order_relaxed);
@@ -353,13 +353,13 @@ begin_at_new(struct hed_remote *r, const char *address, struct hed_why *why)
     return err;
 }
 
-/* Takes over the twin's connection. The attendant gets its first channel, and threads that come
+/* Takes over the standby's connection. The agent gets its first channel, and threads that come
  * later the others. */
 static int
-begin_at_twin(struct hed_remote *r, struct hed_remote *twin)
+begin_at_standby(struct hed_remote *r, struct hed_remote *standby)
 {
-    struct hed_remote_seat s;
-    int err = leave_worker(twin, &s);
+    struct hed_remote_attachment s;
+    int err = leave_worker(standby, &s);
 
     if (err)
         return err;
@@ -373,25 +373,25 @@ begin_at_twin(struct hed_remote *r, struct hed_remote *twin)
     }
     s.count = 0;
     take_worker_back(r, &s);
-    r->map_unit = twin->map_unit;
+    r->map_unit = standby->map_unit;
     if (r->heap < 0)
-        r->heap = twin->heap;
+        r->heap = standby->heap;
     return err;
 }
 
 void
-hed_remote_seat_close(struct hed_remote *twin)
+hed_remote_attachment_close(struct hed_remote *standby)
 {
-    struct hed_remote_seat s;
+    struct hed_remote_attachment s;
 
-    if (leave_worker(twin, &s) == 0)
+    if (leave_worker(standby, &s) == 0)
         close_worker(&s);
 }
 
 static int
 settle_at_new(struct hed_remote *r, struct hed_remote_source *from, struct hed_why *why)
 {
-    int err = hed_remote_rebuild(r, from ? from->twin : NULL, why);
+    int err = hed_remote_rebuild(r, from ? from->standby : NULL, why);
 
     if (!err && from)
         err = from->fill(from, r, why);
@@ -424,7 +424,7 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
 {
     const struct hed_address before = r->address;
     const bool was_away = is_away(r);
-    struct hed_remote_seat old = {.channels = NULL}, new;
+    struct hed_remote_attachment old = {.channels = NULL}, new;
     int err = was_away ? hed_remote_space_take(r, why) : leave_worker(r, &old);
 
     if (err)
@@ -432,8 +432,9 @@ arrive_once(struct hed_remote *r, const char *address, struct hed_remote_source 
     set_away(r, true);
     r->moving->trying = true;
     atomic_store_explicit(&r->lost, false, memory_order_relaxed);
-    err = from && from->twin ? begin_at_twin(r, from->twin) : begin_at_new(r, address, why);
-    hed_remote_lap(r, HED_TALK_SEAT);
+    err =
+        from && from->standby ? begin_at_standby(r, from->standby) : begin_at_new(r, address, why);
+    hed_remote_lap(r, HED_TALK_CONNECTION);
     if (!err)
         err = settle_at_new(r, from, why);
     r->moving->trying = false;

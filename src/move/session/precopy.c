@@ -1,15 +1,15 @@
-/* Moves a program while it runs: memory goes ahead of it.
+/* Moves a program while it runs, by precopy.
  *
  *   while the program runs                                     while it is held
- *   twin ──> round 0: all memory ──> round 1: what has ──> ... ──> hash, last round,
- *            is copied               changed since                 rebuild at the twin
+ *   standby ──> round 0: all memory ──> round 1: what has ──> ... ──> hash, last round,
+ *               is copied               changed since                 rebuild at the standby
  *
- *   a round:  hash at the old worker ──differs from what was written──> read, write at the twin
+ *   a round:  hash at the old worker ──differs from what was written──> read, write at the standby
  *
  * What was written is hashed here, on its way: a hash that the old worker had made before or after
  * the copy would not tell which bytes were read in between.
  *
- * Only device memory goes ahead. Arrays, variables and physical memory are copied in the last
+ * Only device memory is precopied. Arrays, variables and physical memory are copied in the last
  * round.
  *
  * Invariants:
@@ -17,7 +17,7 @@
  *    unmapped under the same lock. So no batch reads memory that is gone, which would fail the
  *    program's context. A batch takes about 20 ms.
  * 2. Nothing of the program changes before the last round is complete. If anything fails until
- *    then, the twin is closed, and the program goes on.
+ *    then, the standby is closed, and the program goes on.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -25,7 +25,7 @@
 #include "driver/context/context.h"
 #include "move/session/early.h"
 #include "move/session/rounds.h"
-#include "move/session/shadow.h"
+#include "move/session/staging.h"
 #include "remote/client/queue.h"
 
 /* ---- taking over ----------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ verify_batch(struct hed_remote_going *g, struct hed_remote_chunk *batch, size_t 
     int err = hed_remote_hasher_run(g->hasher, batch, count, g->hashes, g->why);
 
     for (size_t i = 0; i < count && !err; i++) {
-        const struct hed_remote_twin_range *n = &g->twin->ranges[batch[i].id];
+        const struct hed_remote_standby_range *n = &g->standby->ranges[batch[i].id];
 
         if (n->known[batch[i].index] &&
             !hed_snap_hash_same(&n->hashes[batch[i].index], &g->hashes[i])) {
@@ -71,7 +71,7 @@ verify_there(struct hed_remote_going *g)
     return err;
 }
 
-/* Writes what did not go ahead. It is little, usually, so no pump is made for it. */
+/* Writes what was not precopied. It is little, usually, so no pump is made for it. */
 static int
 write_rest(struct hed_remote_going *g, const struct hed_remote_extents *x)
 {
@@ -80,7 +80,7 @@ write_rest(struct hed_remote_going *g, const struct hed_remote_extents *x)
     for (size_t i = 0; i < x->count && result == CUDA_SUCCESS; i++) {
         const struct hed_remote_extent *e = &x->all[i];
         const struct hed_remote_chunk c = {.extent = e, .id = (uint32_t)i};
-        const char *from = hed_remote_hoard_find(g->hoard, &c);
+        const char *from = hed_remote_host_copy_find(g->host_copy, &c);
 
         if (!from) {
             hed_why_set(g->why, "the program has %s memory (%#llx) that was not copied",
@@ -118,8 +118,8 @@ fill_rest(struct hed_remote_source *self, struct hed_remote *r, struct hed_why *
 }
 
 /* What is ours must not be taken along: the hasher's kernel would have to be loaded there, and
- * variables of the program would lie elsewhere. Only the pump may come, if the twin has its memory
- * already: giving that back takes long. */
+ * variables of the program would lie elsewhere. Only the pump may come, if the standby has its
+ * memory already: giving that back takes long. */
 static void
 drop_tools(struct hed_remote_going *g, bool all)
 {
@@ -137,23 +137,23 @@ take_over(struct hed_remote_going *g)
 {
     struct hed_talk_answer *answer = &g->request->answer;
     struct hed_remote_moved moved = {.bytes = 0};
-    struct taking_over k = {.source = {.twin = &g->twin->remote, .fill = fill_rest},
+    struct taking_over k = {.source = {.standby = &g->standby->remote, .fill = fill_rest},
                             .going = g,
                             .verify = g->request->asked.flags & HED_TALK_VERIFY};
     int err = hed_remote_last_round(g);
 
     if (!err)
-        err = hed_remote_hoard_take(g->hoard, g->remote, g->pump, true, &moved, g->why);
-    /* Relaxed: the crew is done. */
+        err = hed_remote_host_copy_take(g->host_copy, g->remote, g->pump, true, &moved, g->why);
+    /* Relaxed: the copy threads are done. */
     answer->last_round = g->round + atomic_load_explicit(&moved.bytes, memory_order_relaxed);
     hed_remote_lap(g->remote, HED_TALK_REST);
-    drop_tools(g, !g->twin->shared);
+    drop_tools(g, !g->standby->shared);
     hed_remote_lap(g->remote, HED_TALK_TOOLS);
-    hed_remote_twin_written(g->twin);
-    hed_remote_early_settle(g->twin);
+    hed_remote_standby_written(g->standby);
+    hed_remote_early_settle(g->standby);
     /* Dropping them may have left empty blocks, or taken some away. */
     if (!err)
-        err = hed_remote_twin_adjust(g->twin, g->held, g->why);
+        err = hed_remote_standby_adjust(g->standby, g->held, g->why);
     hed_remote_lap(g->remote, HED_TALK_ADJUST);
     if (err)
         return err;
@@ -165,19 +165,19 @@ prepare_going(struct hed_remote_going *g, bool *stays)
 {
     struct hed_remote *r = g->remote;
     uint64_t at, size;
-    int err = hed_remote_twin_open(r, g->request->asked.address, &g->twin, g->why);
+    int err = hed_remote_standby_open(r, g->request->asked.address, &g->standby, g->why);
 
     *stays = err && err != HED_ENOTSUP;
     if (!err) {
-        g->twin->without_pinned = g->without_pinned;
+        g->standby->without_pinned = g->without_pinned;
         err = hed_remote_pump_open(r, &g->pump, g->why);
     }
     if (!err && hed_remote_pump_pinned(g->pump, &at, &size))
-        hed_remote_twin_offer(g->twin, at, size);
+        hed_remote_standby_offer(g->standby, at, size);
     if (!err)
         err = hed_remote_hasher_open(r, hed_remote_guess_chunks(r), &g->hasher, g->why);
     if (!err)
-        err = hed_remote_hoard_make(g->pump, 0, &g->hoard, g->why);
+        err = hed_remote_host_copy_make(g->pump, 0, &g->host_copy, g->why);
     return err;
 }
 
@@ -190,28 +190,28 @@ go_once(struct hed_remote_going *g, uint64_t *begin, uint32_t *rounds, bool *sta
         err = hed_remote_go_rounds(g, rounds);
     if (!err) {
         *stays = true; /* it has been tried */
-        err = hed_remote_hold_program(g->attendant, g->request, begin);
+        err = hed_remote_hold_program(g->agent, g->request, begin);
         if (!err) {
             err = take_over(g);
             hed_remote_release(g->remote);
             g->request->answer.stall_ns += g->remote->moving->laps.last - *begin;
-            /* Variables may be elsewhere because code was loaded ahead. */
+            /* Variables may be elsewhere because code was loaded beforehand. */
             *stays = err != HED_ENOTSUP;
         }
-    } else if (g->twin) {
-        *stays = hed_remote_is_twin_lost(g) || err == HED_ENOMEM;
+    } else if (g->standby) {
+        *stays = hed_remote_is_standby_lost(g) || err == HED_ENOMEM;
     }
     drop_tools(g, true);
-    hed_remote_hoard_free(g->hoard);
-    hed_remote_twin_close(g->twin);
+    hed_remote_host_copy_free(g->host_copy);
+    hed_remote_standby_close(g->standby);
     return err;
 }
 
 int
-hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request *q, bool *stays)
+hed_remote_move_precopy(struct hed_remote_agent *a, struct hed_remote_request *q, bool *stays)
 {
     const uint64_t whole = hed_now_ns();
-    struct hed_remote_going g = {.attendant = a, .request = q, .remote = a->remote, .why = &q->why};
+    struct hed_remote_going g = {.agent = a, .request = q, .remote = a->remote, .why = &q->why};
     uint64_t begin = 0, total;
     uint32_t rounds = 0;
     int err = go_once(&g, &begin, &rounds, stays);
@@ -220,11 +220,8 @@ hed_remote_move_ahead(struct hed_remote_attendant *a, struct hed_remote_request 
     if (err == HED_EEXIST) { /* pinned memory came and went */
         hed_info(REMOTE,
                  "pinned memory has changed: the move begins again, and leaves it for last");
-        g = (struct hed_remote_going){.attendant = a,
-                                      .request = q,
-                                      .remote = a->remote,
-                                      .why = &q->why,
-                                      .without_pinned = true};
+        g = (struct hed_remote_going){
+            .agent = a, .request = q, .remote = a->remote, .why = &q->why, .without_pinned = true};
         err = go_once(&g, &begin, &rounds, stays);
         total += g.total;
     }

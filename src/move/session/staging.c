@@ -1,12 +1,12 @@
-/* Snapshots of a program that hardly stops. See shadow.h.
+/* Snapshots of a program that hardly stops. See staging.h.
  *
- *   SHADOW     hold ──> hash ──> what changed: device ──copy──> free device memory ──> part, parked
+ *   STAGE      hold ──> hash ──> what changed: device ──copy──> free device memory ──> part, parked
  *   CONTINUE   return, release ──> free device memory ──pump──> file
  *
  * Which bytes have changed is decided by the hashes of the parent. Arrays and variables are small
  * and not hashed; they are copied into memory of this process.
  */
-#include "move/session/shadow.h"
+#include "move/session/staging.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@
 #define RETURN_NAP_NS (100 * HED_NS_PER_MS) /* between two of these */
 
 /* Where the bytes of a chunk are. */
-enum chunk_place { IN_SHADOW, IN_PARENT, IN_HOST, IS_ZERO };
+enum chunk_place { IN_STAGING, IN_PARENT, IN_HOST, IS_ZERO };
 
-struct shadow_memory {
+struct staging_memory {
     struct hed_context *ctx; /* a reference */
     uint64_t at, size;       /* at is 0 if there is none */
 };
 
-struct hed_remote_shadow {
+struct hed_remote_staging {
     struct hed_remote *remote;
     struct hed_remote_hasher *hasher; /* to be closed when the worker is back */
     struct hed_remote_extents list;
@@ -37,12 +37,12 @@ struct hed_remote_shadow {
     struct hed_snap_hash *hashes;
     uint8_t *places; /* enum chunk_place */
     char **host;     /* of those IN_HOST; owned */
-    struct shadow_memory memory[HED_PROFILE_DEVICES_MAX];
+    struct staging_memory memory[HED_PROFILE_DEVICES_MAX];
     unsigned count;
 };
 
 static void
-free_shadow(struct hed_remote_shadow *w)
+free_staging(struct hed_remote_staging *w)
 {
     if (!w)
         return;
@@ -62,7 +62,7 @@ free_shadow(struct hed_remote_shadow *w)
 }
 
 void
-hed_remote_shadow_hide(const struct hed_remote_shadow *w, struct hed_remote_extents *x)
+hed_remote_staging_hide(const struct hed_remote_staging *w, struct hed_remote_extents *x)
 {
     hed_remote_hasher_hide(w->hasher, x);
     for (unsigned i = 0; i < w->count; i++)
@@ -71,13 +71,13 @@ hed_remote_shadow_hide(const struct hed_remote_shadow *w, struct hed_remote_exte
 }
 
 void
-hed_remote_shadow_drop(struct hed_remote_attendant *a)
+hed_remote_staging_drop(struct hed_remote_agent *a)
 {
-    if (!a->shadow)
+    if (!a->staging)
         return;
-    hed_remote_hasher_close(a->shadow->hasher);
-    free_shadow(a->shadow);
-    a->shadow = NULL;
+    hed_remote_hasher_close(a->staging->hasher);
+    free_staging(a->staging);
+    a->staging = NULL;
 }
 
 /* ---- what has changed ------------------------------------------------------------------------ */
@@ -95,9 +95,10 @@ is_in_parent(const struct hed_snap_reader *parent, const struct hed_remote_chunk
     return there && hed_snap_hash_same(there, hash);
 }
 
-/* Says where each chunk's bytes are or will be, and how many bytes each context's shadow needs. */
+/* Says where each chunk's bytes are or will be, and how many bytes each context's staging copy
+ * needs. */
 static int
-place_chunks(struct hed_remote_shadow *w, const struct hed_snap_reader *parent)
+place_chunks(struct hed_remote_staging *w, const struct hed_snap_reader *parent)
 {
     struct hed_snap_hash zero;
 
@@ -111,8 +112,8 @@ place_chunks(struct hed_remote_shadow *w, const struct hed_snap_reader *parent)
         else if (c->size == HED_EXTENT_CHUNK && hed_snap_hash_same(&w->hashes[i], &zero))
             w->places[i] = IS_ZERO;
         else
-            w->places[i] = is_in_parent(parent, c, &w->hashes[i]) ? IN_PARENT : IN_SHADOW;
-        if (w->places[i] != IN_SHADOW)
+            w->places[i] = is_in_parent(parent, c, &w->hashes[i]) ? IN_PARENT : IN_STAGING;
+        if (w->places[i] != IN_STAGING)
             continue;
         while (k < w->count && w->memory[k].ctx != c->extent->ctx)
             k++;
@@ -141,7 +142,7 @@ copy_on_device(struct hed_remote *r, struct hed_context *c, uint64_t to, uint64_
 
 /* Copies the chunks of one context that have changed; neighbours are one copy. */
 static CUresult
-copy_to_shadow(struct hed_remote_shadow *w, const struct shadow_memory *m)
+copy_to_staging(struct hed_remote_staging *w, const struct staging_memory *m)
 {
     uint64_t to = m->at, begin = 0, from = 0, n = 0;
     CUresult r = CUDA_SUCCESS;
@@ -150,7 +151,7 @@ copy_to_shadow(struct hed_remote_shadow *w, const struct shadow_memory *m)
         struct hed_remote_chunk *c = &w->chunks[i];
         const uint64_t at = c->extent->at + c->offset;
 
-        if (w->places[i] != IN_SHADOW || c->extent->ctx != m->ctx)
+        if (w->places[i] != IN_STAGING || c->extent->ctx != m->ctx)
             continue;
         if (n && (at != from + n || to != begin + n)) {
             r = copy_on_device(w->remote, m->ctx, begin, from, n);
@@ -170,7 +171,7 @@ copy_to_shadow(struct hed_remote_shadow *w, const struct shadow_memory *m)
 }
 
 static int
-copy_to_host(struct hed_remote_shadow *w, struct hed_why *why)
+copy_to_host(struct hed_remote_staging *w, struct hed_why *why)
 {
     for (uint64_t i = 0; i < w->list.chunks; i++) {
         const struct hed_remote_chunk *c = &w->chunks[i];
@@ -193,10 +194,10 @@ copy_to_host(struct hed_remote_shadow *w, struct hed_why *why)
 
 /* Takes memory that is free, and copies into it. HED_ENOMEM: there is not enough. */
 static int
-fill_shadow(struct hed_remote_shadow *w, struct hed_remote_request *q)
+fill_staging(struct hed_remote_staging *w, struct hed_remote_request *q)
 {
     for (unsigned i = 0; i < w->count; i++) {
-        struct shadow_memory *m = &w->memory[i];
+        struct staging_memory *m = &w->memory[i];
         CUresult r = hed_memory_take(m->ctx, HED_MEMORY_DEVICE,
                                      hed_max(m->size, 2 * HED_EXTENT_CHUNK), 512, &m->at);
 
@@ -207,7 +208,7 @@ fill_shadow(struct hed_remote_shadow *w, struct hed_remote_request *q)
             return HED_ENOMEM;
         }
         if (r == CUDA_SUCCESS)
-            r = copy_to_shadow(w, m);
+            r = copy_to_staging(w, m);
         if (r != CUDA_SUCCESS) {
             hed_why_set(&q->why, "memory cannot be copied on the device: CUDA error %d", (int)r);
             return HED_EIO;
@@ -218,8 +219,8 @@ fill_shadow(struct hed_remote_shadow *w, struct hed_remote_request *q)
 }
 
 static int
-make_shadow(struct hed_remote_shadow *w, struct hed_remote_hasher *h,
-            const struct hed_snap_reader *parent, struct hed_remote_request *q)
+make_staging(struct hed_remote_staging *w, struct hed_remote_hasher *h,
+             const struct hed_snap_reader *parent, struct hed_remote_request *q)
 {
     int err = hed_remote_extents_list(w->remote, &w->list, &q->why);
 
@@ -236,15 +237,15 @@ make_shadow(struct hed_remote_shadow *w, struct hed_remote_hasher *h,
     err = hed_remote_hasher_run(h, w->chunks, w->list.chunks, w->hashes, &q->why);
     if (!err)
         err = place_chunks(w, parent);
-    return err ? err : fill_shadow(w, q);
+    return err ? err : fill_staging(w, q);
 }
 
 int
-hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q)
+hed_remote_staging(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const uint64_t whole = hed_now_ns();
     struct hed_remote *r = a->remote;
-    struct hed_remote_shadow *w = calloc(1, sizeof *w);
+    struct hed_remote_staging *w = calloc(1, sizeof *w);
     struct hed_snap_reader *parent = NULL;
     struct hed_remote_hasher *h = NULL;
     uint64_t begin = 0;
@@ -257,7 +258,7 @@ hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q)
     if (!err)
         err = hed_remote_hold_program(a, q, &begin);
     if (!err) {
-        err = make_shadow(w, h, parent, q);
+        err = make_staging(w, h, parent, q);
         if (!err)
             err = hed_remote_part(r, true, &q->why);
         if (err)
@@ -268,11 +269,11 @@ hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q)
     /* While the worker is parked it keeps the kernel; afterwards it is not needed. */
     if (err) {
         hed_remote_hasher_close(h);
-        free_shadow(w);
+        free_staging(w);
         return err;
     }
     w->hasher = h;
-    a->shadow = w;
+    a->staging = w;
     a->state = HED_TALK_PARKED;
     q->answer.total_ns = hed_now_ns() - whole;
     return 0;
@@ -280,22 +281,22 @@ hed_remote_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-struct shadow_writing {
-    struct hed_remote_shadow *shadow;
+struct staging_writing {
+    struct hed_remote_staging *staging;
     struct hed_snap_writer *writer;
 };
 
 static int
-write_shadow_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_why *why)
+write_staged_chunk(void *arg, const struct hed_remote_chunk *c, void *data, struct hed_why *why)
 {
-    const struct shadow_writing *k = arg;
+    const struct staging_writing *k = arg;
 
-    return hed_remote_put_chunk(k->writer, c, data, &k->shadow->hashes[c->tag], why);
+    return hed_remote_put_chunk(k->writer, c, data, &k->staging->hashes[c->tag], why);
 }
 
-/* Everything but what is in the shadow, whose chunks are moved to `left`. */
+/* Everything but what is in the staging copy, whose chunks are moved to `left`. */
 static int
-write_known_chunks(struct hed_remote_shadow *w, struct hed_snap_writer *to,
+write_known_chunks(struct hed_remote_staging *w, struct hed_snap_writer *to,
                    struct hed_remote_chunk *left, size_t *count, struct hed_why *why)
 {
     static const char zeros[HED_EXTENT_CHUNK];
@@ -320,14 +321,13 @@ write_known_chunks(struct hed_remote_shadow *w, struct hed_snap_writer *to,
 }
 
 static int
-write_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q,
-             struct hed_remote_shadow *w)
+write_staged(struct hed_remote_agent *a, struct hed_remote_request *q, struct hed_remote_staging *w)
 {
     struct hed_remote_chunk *left = calloc(w->list.chunks + 1, sizeof *left);
     uint32_t *ids = calloc(w->list.count + 1, sizeof *ids);
     struct hed_snap_reader *parent = NULL;
     struct hed_remote_pump *p = NULL;
-    struct shadow_writing k = {.shadow = w};
+    struct staging_writing k = {.staging = w};
     size_t count = 0;
     int err = left && ids ? hed_remote_open_parent(q, 1, &parent) : HED_ENOMEM;
 
@@ -344,7 +344,7 @@ write_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q,
     if (!err)
         err = hed_remote_pump_open(a->remote, &p, &q->why);
     if (!err)
-        err = hed_remote_pump_read(p, left, count, write_shadow_chunk, &k, &q->why);
+        err = hed_remote_pump_read(p, left, count, write_staged_chunk, &k, &q->why);
     for (size_t i = 0; i < count; i++)
         q->answer.written += left[i].size;
     if (!err)
@@ -361,7 +361,7 @@ write_shadow(struct hed_remote_attendant *a, struct hed_remote_request *q,
 
 /* Returns to the worker. If that is gone, the program is released and finds out. */
 static int
-return_to_worker(struct hed_remote_attendant *a, struct hed_remote_request *q)
+return_to_worker(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     int err = hed_remote_return(a->remote, &q->why);
 
@@ -372,24 +372,24 @@ return_to_worker(struct hed_remote_attendant *a, struct hed_remote_request *q)
     if (!err)
         return 0;
     hed_remote_waited_in_vain(a->remote, q->why.text);
-    hed_remote_shadow_drop(a);
+    hed_remote_staging_drop(a);
     a->state = HED_TALK_RUNNING;
     hed_remote_release(a->remote);
     return err;
 }
 
 int
-hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q)
+hed_remote_continue(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
     const uint64_t whole = hed_now_ns();
-    struct hed_remote_shadow *w = a->shadow;
+    struct hed_remote_staging *w = a->staging;
     int err = return_to_worker(a, q);
 
     if (err)
         return err;
     hed_remote_release(a->remote);
     a->state = HED_TALK_RUNNING;
-    a->shadow = NULL;
+    a->staging = NULL;
     q->answer.stall_ns = hed_now_ns() - whole;
     if (q->asked.fds) {
         struct hed_talk_answer first = q->answer;
@@ -397,10 +397,10 @@ hed_remote_continue(struct hed_remote_attendant *a, struct hed_remote_request *q
         hed_remote_describe_self(a, &first);
         first.flags |= HED_TALK_MORE;
         (void)hed_talk_answer(q->peer, &first);
-        err = write_shadow(a, q, w);
+        err = write_staged(a, q, w);
     }
     hed_remote_hasher_close(w->hasher);
-    free_shadow(w);
+    free_staging(w);
     q->answer.total_ns = hed_now_ns() - whole;
     return err;
 }
