@@ -53,6 +53,7 @@ TABLE = {
     "move/file": "base",
     "move/session": "move/file move/talk remote/client remote/wire driver kernel/fatbin core base"
                     " gen",
+    "move/command": "move/file move/talk remote/wire locate base",
     "move/criu": "base",
     # What a program did.
     "see/trace": "base gen",
@@ -72,7 +73,7 @@ TABLE = {
     "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver"
                     " kernel/engine",
     "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
-           " share/sched share/meet move/file move/talk",
+           " share/sched share/meet move/file move/talk move/command",
 }
 
 # Storeys whose folders are rooms.

@@ -1,8 +1,14 @@
-/* Folders of the user. See folder.h. */
+/* Folders of the user, and full paths. See folder.h. */
 #include "base/folder.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
 
 bool
 hed_cache_folder(const char *what, char *out, size_t size)
@@ -19,4 +25,23 @@ hed_cache_folder(const char *what, char *out, size_t size)
         return true;
     out[0] = '\0';
     return false;
+}
+
+int
+hed_path_absolute(const char *path, char *out, size_t size, struct hed_why *why)
+{
+    char here[PATH_MAX] = "";
+
+    if (path[0] != '/' && !getcwd(here, sizeof here)) {
+        hed_why_set(why, "cannot find out the current folder: %s", strerror(errno));
+        return hed_err_from_errno(errno);
+    }
+
+    const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
+
+    if (n < 0 || (size_t)n >= size) {
+        hed_why_set(why, "'%.200s...' is too long for a path", path);
+        return HED_ELIMIT;
+    }
+    return 0;
 }

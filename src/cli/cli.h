@@ -113,9 +113,6 @@ int hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *
 /* Checks a setting that a layer parses (`sched`, `fault`) as that layer would. Others are fine. */
 int hed_cli_check_setting(const char *key, const char *value, struct hed_why *why);
 
-/* The full path of a path that is relative to the current folder. */
-int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why);
-
 /* ---- version.c: this build ------------------------------------------------------------------- */
 
 extern const char hed_cli_version_text[]; /* "0.2.0" */

@@ -4,15 +4,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/env.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/env.h"
-#include "cli/install.h"
 #include "cli/probe.h"
 #include "core/config.h"
 #include "kernel/sass/lift.h"
 #include "locate/driver.h"
+#include "locate/install.h"
 
 #define OUTPUT_MAX (4u * 1024 * 1024)
 
@@ -265,7 +265,7 @@ hed_cli_devices(int argc, char **argv)
         goto out;
     }
 
-    const char *gpu = hed_install_gpu(&install, &config);
+    const char *gpu = hed_install_gpu(&install, config.gpu, config.driver);
 
     look_for_driver(&config, gpu, &missing);
     /* The library's log tells why it cannot go on, unless we already know. */

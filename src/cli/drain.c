@@ -21,10 +21,10 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
+#include "remote/wire/ask.h"
 #include "remote/wire/wire.h"
 
 #define ROUNDS 100       /* questions, because clients may come meanwhile */
@@ -193,11 +193,11 @@ drain_round(struct drain *d, struct hed_why *why)
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_buf text;
 
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
 
-    const int err = hed_cli_ask(d->listen, &question, &text, why);
+    const int err = hed_ask(d->listen, &question, &text, why);
 
-    const char *at = err ? NULL : strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
+    const char *at = err ? NULL : strstr(hed_buf_cstr(&text), HED_ASK_CLIENTS);
 
     d->fresh = d->leaving = d->stay = 0;
     while (at && (at = strstr(at + 1, "{\"worker\":")))
@@ -219,7 +219,7 @@ hed_cli_drain(const char *listen, const char *to)
         hed_cli_say("serve: --to: %s", why.text);
         return HED_EXIT_USAGE;
     }
-    err = hed_cli_ask_server(listen, &server, &why);
+    err = hed_ask_server(listen, &server, &why);
     for (int i = 0; i < ROUNDS && !err && (i == 0 || d.fresh || d.leaving); i++) {
         if (i > 0)
             (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);

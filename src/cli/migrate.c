@@ -6,10 +6,11 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/order.h"
-#include "cli/snap/live.h"
+#include "cli/snap/snap.h"
+#include "move/command/command.h"
+#include "remote/wire/ask.h"
 #include "remote/wire/wire.h"
 
 static const char usage[] =
@@ -159,7 +160,7 @@ is_out_of_reach(const struct migrate_words *w, uint64_t *worker)
     if (hed_snap_find_program((pid_t)*worker, &pid, NULL))
         return false;
 
-    const int err = hed_cli_ask_client(w->listen, *worker, &pid, NULL);
+    const int err = hed_ask_client(w->listen, *worker, &pid, NULL);
 
     if (!err && hed_talk_open(pid, &fd, NULL) == 0) {
         (void)close(fd);

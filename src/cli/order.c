@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/ask.h"
+#include "remote/wire/ask.h"
 #include "remote/wire/conn.h"
 #include "remote/wire/order.h"
 #include "remote/wire/wire.h"
@@ -26,7 +26,7 @@ hed_cli_order_give(const struct hed_cli_order *o, struct hed_conn **out, struct 
         hed_why_set(why, "the address is too long");
         return HED_EINVAL;
     }
-    err = hed_cli_ask_open(o->listen, &question, out, why);
+    err = hed_ask_open(o->listen, &question, out, why);
     /* A server that refuses may have hung up already, but its report can still be read. */
     if (!err)
         (void)hed_conn_write(*out, &order, sizeof order);

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/snap/supervise.h"
+#include "cli/supervise.h"
+#include "move/command/saved.h"
 
 #define SHOWN_MAX 3 /* refusals that the line names */
 #define LINE_BYTES 512
@@ -77,7 +78,7 @@ tell_refusals(const char *path)
 int
 hed_refusal_run(const char *path, int (*start)(void *arg), void *arg)
 {
-    struct hed_supervised s = {0};
+    struct hed_supervised s = {.was_saved = hed_saved_hear};
     int signal_number = 0;
     sigset_t old;
     int code;

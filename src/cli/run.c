@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/err.h"
+#include "base/folder.h"
 #include "cli/cli.h"
-#include "cli/env.h"
-#include "cli/install.h"
 #include "cli/refusal.h"
 #include "cli/runtime.h"
 #include "cli/snap/ckpt.h"
@@ -25,6 +25,7 @@
 #include "core/config.h"
 #include "kernel/sass/lift.h"
 #include "locate/driver.h"
+#include "locate/install.h"
 
 #define LEAST_MEM (UINT64_C(1) << 20) /* bytes: a limit below that was meant to have a unit */
 
@@ -204,7 +205,7 @@ take_config(struct request *r, const char *value)
     char path[HED_CONFIG_TEXT_MAX];
     struct hed_why why = {""};
 
-    if (hed_cli_absolute(value, path, sizeof path, &why) != 0) {
+    if (hed_path_absolute(value, path, sizeof path, &why) != 0) {
         hed_cli_say("run: --config: %s", why.text);
         return HED_EXIT_USAGE;
     }
@@ -395,7 +396,8 @@ prepare_nodes(struct request *r, const struct hed_install *install)
     char path[PATH_MAX];
     const bool there = hed_install_plugin(install, "libheddle-nodes", path, sizeof path);
 
-    if (there && r->preload && !hed_config_gpu_is(hed_install_gpu(install, &r->config), "gpu"))
+    if (there && r->preload &&
+        !hed_config_gpu_is(hed_install_gpu(install, r->config.gpu, r->config.driver), "gpu"))
         hed_env_prepend(&r->env, "LD_PRELOAD", path, ": ");
     else
         hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "cli/cli.h"
-#include "cli/env.h"
-#include "cli/install.h"
+#include "locate/install.h"
 
 #define PREFIX "libcudart.so."
 

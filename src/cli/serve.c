@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/env.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/drain.h"
-#include "cli/env.h"
-#include "cli/install.h"
 #include "core/config.h"
+#include "locate/install.h"
+#include "remote/wire/ask.h"
 #include "remote/wire/transport.h"
 #include "remote/wire/wire.h"
 
@@ -406,9 +406,9 @@ ask_server(const struct request *r)
     struct hed_buf text;
     int code;
 
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
 
-    const int err = hed_cli_ask(r->listen, &r->question, &text, &why);
+    const int err = hed_ask(r->listen, &r->question, &text, &why);
 
     if (err == 0) {
         code = print_answer(r, &text);

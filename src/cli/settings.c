@@ -5,34 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/err.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/meeting.h"
 #include "cli/cli.h"
-#include "cli/env.h"
 #include "core/config.h"
 #include "core/fault.h"
 #include "remote/wire/transport.h"
 #include "share/sched/share.h"
-
-int
-hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)
-{
-    char here[PATH_MAX] = "";
-
-    if (path[0] != '/' && !getcwd(here, sizeof here)) {
-        hed_why_set(why, "cannot find out the current folder: %s", strerror(errno));
-        return hed_err_from_errno(errno);
-    }
-
-    const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
-
-    if (n < 0 || (size_t)n >= size) {
-        hed_why_set(why, "'%.200s...' is too long for a path", path);
-        return HED_ELIMIT;
-    }
-    return 0;
-}
 
 /* Makes a setting that is a relative path a full one. */
 static int
@@ -43,7 +25,7 @@ complete_path(struct hed_env *env, const char *key, char *value, struct hed_why 
     if (value[0] == '\0' || value[0] == '/')
         return 0;
 
-    const int err = hed_cli_absolute(value, path, sizeof path, why);
+    const int err = hed_path_absolute(value, path, sizeof path, why);
 
     if (err)
         return err;
@@ -60,7 +42,7 @@ complete_socket(struct hed_env *env, char *value, struct hed_why *why)
     char path[HED_CONFIG_TEXT_MAX];
     char out[HED_CONFIG_TEXT_MAX];
     const int err =
-        value[scheme] ? hed_cli_absolute(value + scheme, path, sizeof path, why) : HED_EINVAL;
+        value[scheme] ? hed_path_absolute(value + scheme, path, sizeof path, why) : HED_EINVAL;
 
     if (!value[scheme])
         hed_why_set(why, "gpu: '%s' has no path; add that of the server's socket", value);
@@ -95,7 +77,7 @@ complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
         snprintf(item, sizeof item, "%.*s", (int)length, at);
         snprintf(path, sizeof path, "%s", item);
         if (strchr(item, '/'))
-            err = hed_cli_absolute(item, path, sizeof path, why);
+            err = hed_path_absolute(item, path, sizeof path, why);
         if (err)
             return err;
         n += snprintf(out + n, sizeof out - (size_t)n, "%s%s", n > 4 ? "," : "", path);

@@ -11,10 +11,10 @@
 #include "base/arena.h"
 #include "base/demangle.h"
 #include "base/str.h"
+#include "base/tree.h"
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
-#include "cli/snap/tree.h"
 #include "kernel/ptx/run/layout.h"
 #include "kernel/ptx/text/parse.h"
 

@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "cli/doctor/doctor.h"
-#include "cli/install.h"
 #include "cli/probe.h"
+#include "locate/install.h"
 
 #define NAME "CPU GPU"
 

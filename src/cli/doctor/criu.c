@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "cli/child.h"
 #include "cli/doctor/doctor.h"
-#include "cli/snap/criu.h"
+#include "move/command/criu.h"
 
 #define NAME "snapshots"
 #define TRY_SECONDS 20

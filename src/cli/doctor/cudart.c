@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/doctor/doctor.h"
-#include "cli/install.h"
 #include "cli/runtime.h"
+#include "locate/install.h"
 #include "locate/ldcache.h"
 
 /* Versions of CUDA runtimes that NVIDIA's packages may have put into the loader's cache. */

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/env.h"
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
-#include "cli/env.h"
-#include "cli/install.h"
 #include "cli/probe.h"
 #include "locate/elf.h"
+#include "locate/install.h"
 
 /* Loads one library in a child and compares its version. True if everything is right. */
 static bool

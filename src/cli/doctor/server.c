@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/err.h"
 #include "cli/doctor/doctor.h"
-#include "cli/env.h"
-#include "cli/install.h"
 #include "cli/probe.h"
+#include "locate/install.h"
 
 #define NAME "server"
 

@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/meeting.h"
 #include "cli/doctor/doctor.h"
-#include "cli/install.h"
 #include "cli/probe.h"
 #include "core/cupti_files.h"
 #include "locate/driver.h"
+#include "locate/install.h"
 #include "share/sched/share.h"
 
 #define REPORTED_MAX 32 /* files in the way that are reported one by one */

@@ -35,7 +35,7 @@ static const struct hed_cli_opt options[] = {
 };
 
 struct disasm {
-    struct hed_cli_asked asked;
+    struct hed_asked asked;
     uint64_t listed;
     uint64_t unknown; /* instructions */
     int code;

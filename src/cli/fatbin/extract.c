@@ -39,7 +39,7 @@ static const struct hed_cli_opt options[] = {
 };
 
 struct extract {
-    struct hed_cli_asked asked;
+    struct hed_asked asked;
     bool to_stdout;
     uint64_t left_out;
     int code;

@@ -216,7 +216,7 @@ read_entry_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
 
 /* Takes one option, by its name. False: the value is wrong, and the reason was printed. */
 static bool
-take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cli_asked *asked)
+take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_asked *asked)
 {
     if (strcmp(name, "kind") == 0)
         return read_kind(o, &asked->select);
@@ -244,7 +244,7 @@ take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cl
 }
 
 int
-hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
+hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_asked *asked,
                      char **files)
 {
     bool plain = false;
@@ -269,7 +269,7 @@ hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_a
 }
 
 bool
-hed_cli_fatbin_wants(const struct hed_cli_asked *asked, struct hed_bytes kernel)
+hed_cli_fatbin_wants(const struct hed_asked *asked, struct hed_bytes kernel)
 {
     return !asked->kernel || (kernel.size == strlen(asked->kernel) &&
                               memcmp(kernel.data, asked->kernel, kernel.size) == 0);

@@ -58,7 +58,7 @@ struct hed_cli_visit hed_cli_fatbin_visit(const char *path, const struct hed_cli
                                           hed_cli_image_fn fn, void *arg);
 
 /* What the options of a subcommand ask for; each subcommand has some of these options. */
-struct hed_cli_asked {
+struct hed_asked {
     struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
     const char *dir;              /* --output */
     const char *kernel;           /* --kernel */
@@ -67,11 +67,11 @@ struct hed_cli_asked {
 
 /* Reads all words. Returns the number of operands, which are put into files (argv has enough room).
  * Returns -1 - the exit code after --help, which prints usage, and after an error. */
-int hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
+int hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_asked *asked,
                          char **files);
 
 /* Is that the kernel that was asked for, or was none? */
-bool hed_cli_fatbin_wants(const struct hed_cli_asked *asked, struct hed_bytes kernel);
+bool hed_cli_fatbin_wants(const struct hed_asked *asked, struct hed_bytes kernel);
 
 /* "ptx", "cubin", "lto" or "kind 64", into out[16], which is returned. */
 const char *hed_cli_fatbin_kind_text(uint16_t kind, char *out);

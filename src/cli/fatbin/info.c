@@ -42,7 +42,7 @@ struct row {
 };
 
 struct info {
-    struct hed_cli_asked asked;
+    struct hed_asked asked;
     int code;
     struct row rows[ROWS_MAX];
     size_t count;

@@ -34,7 +34,7 @@ static const struct hed_cli_opt options[] = {
 };
 
 struct lifting {
-    struct hed_cli_asked asked;
+    struct hed_asked asked;
     const struct hed_cli_image *image; /* at hand */
     const struct hed_sass_program *program;
     bool only_count;

@@ -36,7 +36,7 @@ static const struct hed_cli_opt options[] = {
 };
 
 struct list {
-    struct hed_cli_asked asked;
+    struct hed_asked asked;
     bool begun; /* the heading of the current file's table has been printed */
     bool several;
     int code;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/snap/tree.h"
+#include "base/tree.h"
 #include "share/sched/share.h"
 
 #define HED_CLI_GPUS 64

@@ -10,14 +10,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/folder.h"
 #include "base/str.h"
+#include "base/tree.h"
 #include "cli/child.h"
 #include "cli/cli.h"
-#include "cli/snap/live.h"
-#include "cli/snap/private.h"
-#include "cli/snap/recover.h"
-#include "cli/snap/supervise.h"
-#include "cli/snap/tree.h"
+#include "cli/supervise.h"
+#include "move/command/command.h"
+#include "move/command/private.h"
+#include "move/command/recover.h"
+#include "move/command/saved.h"
 #include "remote/wire/transport.h"
 
 #define USUAL_DIR "heddle-snapshots"
@@ -46,7 +48,7 @@ take_ckpt_word(struct hed_ckpt *c, const char *key, const char *value, struct he
         hed_why_set(why, "zstd=%s is not a level from 1 to 19", value);
     } else if (strcmp(key, "dir") == 0) {
         if (value[0])
-            return hed_cli_absolute(value, c->dir, sizeof c->dir, why) == 0;
+            return hed_path_absolute(value, c->dir, sizeof c->dir, why) == 0;
         hed_why_set(why, "dir= needs a folder");
     } else if (strcmp(key, "recover") == 0) {
         c->recover = USUAL_RECOVER;
@@ -70,7 +72,7 @@ hed_ckpt_parse(const char *text, struct hed_ckpt *out, struct hed_why *why)
 {
     struct hed_ckpt c = {.on = true, .keep = USUAL_KEEP, .wait_ns = USUAL_WAIT_NS};
     char word[PATH_MAX + 16];
-    int err = hed_cli_absolute(USUAL_DIR, c.dir, sizeof c.dir, why);
+    int err = hed_path_absolute(USUAL_DIR, c.dir, sizeof c.dir, why);
 
     for (const char *p = text; err == 0 && *p;) {
         const size_t n = strcspn(p, ",");
@@ -141,7 +143,8 @@ save_once(void *arg)
                                     .dir = s->ckpt->dir,
                                     .running = true,
                                     .zstd = (int)s->ckpt->zstd,
-                                    .deadline_ms = HED_SNAP_DEADLINE_MS};
+                                    .deadline_ms = HED_SNAP_DEADLINE_MS,
+                                    .say = hed_cli_say};
     struct hed_snap_taken taken;
     struct hed_why why = {""};
 
@@ -169,7 +172,7 @@ bring_newest(const struct hed_ckpt_how *how, const char *address, struct hed_rec
              pid_t *out)
 {
     char dir[PATH_MAX], name[HED_SNAP_FILE_NAME];
-    struct hed_snap_bring b = {.dir = how->resume, .address = address};
+    struct hed_snap_bring b = {.dir = how->resume, .address = address, .say = hed_cli_say};
     struct hed_snap_brought brought;
     struct hed_why why = {""};
     struct stat st;
@@ -185,7 +188,7 @@ bring_newest(const struct hed_ckpt_how *how, const char *address, struct hed_rec
 
     if (err == 0) {
         *out = brought.pid;
-        (void)hed_cli_absolute(b.dir, r->from_dir, sizeof r->from_dir, NULL);
+        (void)hed_path_absolute(b.dir, r->from_dir, sizeof r->from_dir, NULL);
         (void)hed_str_copy(r->from_name, sizeof r->from_name, brought.name);
         r->epoch = brought.epoch;
         hed_cli_say("run: process %d goes on from %s", (int)brought.pid, brought.name);
@@ -278,9 +281,13 @@ int
 hed_ckpt_run(const struct hed_ckpt_how *how)
 {
     struct ckpt_state state = {.ckpt = how->ckpt};
-    struct hed_recovery recovery = {.listener = -1, .gpu = how->gpu, .address = how->gpu};
-    struct hed_supervised s = {
-        .every_ns = how->ckpt->every_ns, .tick = save_once, .arg = &state, .reaped = note_reaped};
+    struct hed_recovery recovery = {
+        .listener = -1, .say = hed_cli_say, .gpu = how->gpu, .address = how->gpu};
+    struct hed_supervised s = {.every_ns = how->ckpt->every_ns,
+                               .tick = save_once,
+                               .arg = &state,
+                               .reaped = note_reaped,
+                               .was_saved = hed_saved_hear};
     struct hed_why why = {""};
     int signal_number = 0;
     sigset_t old;

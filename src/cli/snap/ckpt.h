@@ -11,17 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hed_why;
+#include "move/command/recover.h"
 
-struct hed_ckpt {
-    bool on;
-    uint64_t every_ns; /* 0: only when `heddle snap save` asks */
-    uint64_t keep;     /* how many snapshots */
-    uint64_t zstd;     /* level; 0: no packing */
-    uint64_t recover;  /* how often it may go on from one snapshot if its server is lost */
-    uint64_t wait_ns;  /* for a server that is gone to come back */
-    char dir[PATH_MAX];
-};
+struct hed_why;
 
 /* Parses "on" or a list of every=TIME, keep=N, dir=DIR, zstd=LEVEL, recover[=N], wait=TIME. dir
  * becomes a full path. */

@@ -11,10 +11,12 @@
 #include "base/io.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/snap/live.h"
-#include "cli/snap/private.h"
-#include "cli/snap/supervise.h"
+#include "cli/snap/snap.h"
+#include "cli/supervise.h"
 #include "core/config.h"
+#include "move/command/command.h"
+#include "move/command/private.h"
+#include "move/command/saved.h"
 #include "remote/wire/transport.h"
 
 #define COPIES_MAX 1024
@@ -211,7 +213,8 @@ choose_address(struct restore_words *w, const char **out)
 static int
 bring_program(const struct restore_words *w, const char *address, struct hed_snap_brought *out)
 {
-    const struct hed_snap_bring b = {.dir = w->dir,
+    const struct hed_snap_bring b = {.say = hed_cli_say,
+                                     .dir = w->dir,
                                      .name = w->name[0] ? w->name : NULL,
                                      .address = address,
                                      .verify = w->verify,
@@ -233,7 +236,7 @@ __attribute__((noreturn)) static void
 be_first_process(const struct restore_words *w, const char *address, int say)
 {
     struct hed_snap_brought brought;
-    struct hed_supervised s = {.pid = 0};
+    struct hed_supervised s = {.was_saved = hed_saved_hear};
     int signal_number = 0;
     int code;
 
@@ -286,7 +289,7 @@ static int
 restore_one(struct restore_words *w, const char *address, int *signal_number)
 {
     struct hed_snap_brought brought = {.pid = -1};
-    struct hed_supervised s = {.pid = 0};
+    struct hed_supervised s = {.was_saved = hed_saved_hear};
     pid_t pid = 0;
     int code;
 

@@ -5,7 +5,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/snap/live.h"
+#include "cli/snap/snap.h"
+#include "move/command/command.h"
 
 static const char usage[] =
     "usage: heddle snap save PID|WORKER [-o FILE | --dir DIR] [OPTION...]\n"
@@ -131,7 +132,7 @@ int
 hed_cli_snap_save(int argc, char **argv)
 {
     struct save_words w = {.deadline_ns = HED_SNAP_DEADLINE_MS * UINT64_C(1000000)};
-    struct hed_snap_take t = {.pid = 0};
+    struct hed_snap_take t = {.say = hed_cli_say};
     struct hed_snap_taken taken;
     struct hed_why why = {""};
     char dir[PATH_MAX], name[HED_SNAP_FILE_NAME], usual[64];

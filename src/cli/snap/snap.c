@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
 #include "move/file/files.h"
 
 static const struct hed_cli_group group = {

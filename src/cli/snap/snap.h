@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "move/file/store.h"
 
@@ -14,6 +15,24 @@ int hed_cli_snap_info(int argc, char **argv);
 int hed_cli_snap_verify(int argc, char **argv);
 int hed_cli_snap_prune(int argc, char **argv);
 int hed_cli_snap_compact(int argc, char **argv);
+
+int hed_cli_snap_save(int argc, char **argv);
+int hed_cli_snap_restore(int argc, char **argv);
+int hed_cli_snap_fork(int argc, char **argv);
+int hed_cli_snap_out(int argc, char **argv);
+int hed_cli_snap_in(int argc, char **argv);
+int hed_cli_snap_pause(int argc, char **argv);
+int hed_cli_snap_resume(int argc, char **argv);
+
+/* Finds the process that a word names: its own number, that of the heddle command that has started
+ * it, or that of the worker that serves it at the server `listen` (NULL: the usual one). On
+ * failure prints the reason and returns an exit code. */
+int hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out);
+
+struct hed_talk_answer;
+
+/* What the program was held for, a line each. Parts that took no time to speak of are left out. */
+void hed_snap_print_parts(const struct hed_talk_answer *a);
 
 /* A folder of snapshots, and one of them. */
 struct hed_cli_snaps {

@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/ask.h"
 #include "cli/cli.h"
-#include "cli/snap/live.h"
+#include "cli/snap/snap.h"
+#include "move/command/command.h"
+#include "remote/wire/ask.h"
 
 #define FREE_NS (60 * HED_NS_PER_S) /* for a worker to end */
 #define FREE_LOOK_NS (2 * HED_NS_PER_MS)
@@ -158,7 +159,7 @@ wait_for_memory(pid_t pid, const struct hed_talk_answer *a)
 
     while (serves) {
         /* Over TCP a server cannot be asked. One that has ended has freed everything. */
-        if (hed_cli_ask_serves(a->address, pid, &serves) != 0)
+        if (hed_ask_serves(a->address, pid, &serves) != 0)
             return strncmp(a->address, "tcp:", 4) == 0
                        ? "; its server is on another machine, and may need a moment to free it"
                        : "";

@@ -42,7 +42,7 @@ struct hed_why;
 #define HED_TALK_VERSION 2
 #define HED_TALK_FDS_MAX \
     160 /* descriptors of one request: a file, its parent, the parent's homes */
-#define HED_TALK_SAVED "saved-" /* and the PID: a file beside the sockets (cli/snap/saved.h) */
+#define HED_TALK_SAVED "saved-" /* and the PID: a file beside the sockets (move/command/saved.h) */
 #define HED_TALK_PATH_MAX 108   /* bytes of a socket's path, the 0 included; the kernel's limit */
 
 /* What is asked. Numbers are never reused.

@@ -11,12 +11,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/meeting.h"
+#include "base/tree.h"
+#include "cli/cli.h"
 #include "cli/snap/ckpt.h"
-#include "cli/snap/criu.h"
-#include "cli/snap/private.h"
-#include "cli/snap/recover.h"
-#include "cli/snap/tails.h"
-#include "cli/snap/tree.h"
+#include "move/command/criu.h"
+#include "move/command/private.h"
+#include "move/command/recover.h"
+#include "move/command/tails.h"
 
 static char folder[64]; /* where the processes of this test meet, and snapshots would be */
 
@@ -88,7 +89,7 @@ static void
 hear_until_it_ends(struct hed_recovery *r, pid_t pid, int *status)
 {
     while (waitpid(pid, status, WNOHANG) == 0) {
-        hed_recovery_hear(r);
+        hed_recovery_ops.hear(r);
         hed_sleep_ns(HED_NS_PER_MS);
     }
 }
@@ -99,8 +100,11 @@ a_program_without_a_snapshot_is_refused(void **state)
     struct hed_ckpt ckpt = {.recover = 3};
     struct hed_private_server server = {.pid = 0};
     struct hed_ckpt_memory memory = {.quiet = false};
-    struct hed_recovery r = {
-        .ckpt = &ckpt, .server = &server, .memory = &memory, .address = "unix:/nowhere"};
+    struct hed_recovery r = {.say = hed_cli_say,
+                             .ckpt = &ckpt,
+                             .server = &server,
+                             .memory = &memory,
+                             .address = "unix:/nowhere"};
     const pid_t pid = start_asking();
     int status = 0;
 
@@ -110,8 +114,8 @@ a_program_without_a_snapshot_is_refused(void **state)
     hear_until_it_ends(&r, pid, &status);
     assert_int_equal(status, 0);
     assert_false(r.waiting);
-    assert_int_equal(hed_recovery_timeout(&r), -1);
-    assert_int_equal(hed_recovery_step(&r, true), HED_RECOVERY_NOT_YET);
+    assert_int_equal(hed_recovery_ops.timeout(&r), -1);
+    assert_int_equal(hed_recovery_ops.step(&r, true), HED_RECOVERY_NOT_YET);
     hed_recovery_close(&r);
     assert_int_not_equal(access(r.path, F_OK), 0);
 }
@@ -122,7 +126,8 @@ only_the_program_itself_is_heard(void **state)
     struct hed_ckpt ckpt = {.recover = 3};
     struct hed_private_server server = {.pid = 0};
     struct hed_ckpt_memory memory = {.quiet = false};
-    struct hed_recovery r = {.ckpt = &ckpt, .server = &server, .memory = &memory};
+    struct hed_recovery r = {
+        .say = hed_cli_say, .ckpt = &ckpt, .server = &server, .memory = &memory};
     struct hed_talk_request q;
     struct hed_talk_answer a;
     int fd;
@@ -132,12 +137,12 @@ only_the_program_itself_is_heard(void **state)
     assert_int_equal(hed_talk_open_rescue(&fd, NULL), HED_ENOTFOUND);
     assert_int_equal(hed_recovery_open(&r, getpid(), NULL), 0);
     assert_int_equal(hed_talk_open_rescue(&fd, NULL), HED_ENOTFOUND);
-    hed_recovery_hear(&r);
+    hed_recovery_ops.hear(&r);
     r.pid = 1;
     assert_int_equal(hed_talk_open_at(r.path, &fd, NULL), 0);
     hed_talk_ask(&q, HED_TALK_RESCUE);
     assert_int_equal(hed_talk_send(fd, &q, NULL, 0, NULL), 0);
-    hed_recovery_hear(&r);
+    hed_recovery_ops.hear(&r);
     assert_int_equal(hed_talk_wait(fd, -1, HED_TALK_RESCUE, &a, NULL), HED_ETRUNC);
     close(fd);
     hed_recovery_close(&r);
@@ -149,24 +154,25 @@ programs_that_end_by_themselves_are_not_recovered(void **state)
     struct hed_ckpt ckpt = {.recover = 3};
     struct hed_private_server server = {.pid = 0};
     struct hed_ckpt_memory memory = {.quiet = false};
-    struct hed_recovery r = {.ckpt = &ckpt,
+    struct hed_recovery r = {.say = hed_cli_say,
+                             .ckpt = &ckpt,
                              .server = &server,
                              .memory = &memory,
                              .address = "unix:/nowhere",
                              .peer = -1};
 
     (void)state;
-    assert_false(hed_recovery_ended(&r, 0));
-    assert_false(hed_recovery_ended(&r, 1 << 8)); /* exit code 1 */
-    assert_false(hed_recovery_ended(&r, SIGTERM));
-    assert_false(hed_recovery_ended(&r, SIGKILL));
+    assert_false(hed_recovery_ops.ended(&r, 0));
+    assert_false(hed_recovery_ops.ended(&r, 1 << 8)); /* exit code 1 */
+    assert_false(hed_recovery_ops.ended(&r, SIGTERM));
+    assert_false(hed_recovery_ops.ended(&r, SIGKILL));
     r.waiting = true;
-    assert_false(hed_recovery_ended(&r, SIGTERM));
+    assert_false(hed_recovery_ops.ended(&r, SIGTERM));
     assert_false(r.waiting);
     r.waiting = true;
-    assert_true(hed_recovery_ended(&r, SIGSEGV));
+    assert_true(hed_recovery_ops.ended(&r, SIGSEGV));
     r.waiting = false;
-    assert_false(hed_recovery_ended(&r, SIGSEGV)); /* there is no snapshot */
+    assert_false(hed_recovery_ops.ended(&r, SIGSEGV)); /* there is no snapshot */
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/snap/ckpt.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
 
 static void
 explain(const char *log, struct hed_why *why)

@@ -1,5 +1,5 @@
 /* Letting a program go on after the command that saves it has died. See guard.h. */
-#include "cli/snap/guard.h"
+#include "move/command/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "cli/cli.h"
-#include "cli/snap/live.h"
-#include "cli/snap/trust.h"
+#include "move/command/command.h"
+#include "move/command/trust.h"
 
 #define GUARD_MS \
     3600000 /* for each answer: the program may first have to end what it was asked for */
@@ -76,12 +75,12 @@ be_guard(struct hed_snap_guarded *g, int command)
         const int err = release_guarded(g, &why);
 
         if (err == 0)
-            hed_cli_say("snap: the command that saved process %d has died; the program goes on",
-                        (int)g->pid);
+            g->say("snap: the command that saved process %d has died; the program goes on",
+                   (int)g->pid);
         else if (err != HED_ENOTFOUND)
-            hed_cli_say("snap: the command that saved process %d has died, and the program cannot "
-                        "go on: %s",
-                        (int)g->pid, why.text);
+            g->say("snap: the command that saved process %d has died, and the program cannot "
+                   "go on: %s",
+                   (int)g->pid, why.text);
         hed_criu_folder_remove(g->images);
         hed_snap_store_drop(g->store, g->draft);
     }

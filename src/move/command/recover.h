@@ -10,8 +10,8 @@
  * The program waits in the call that has noticed the loss, alive, until there is a server again.
  * Only then is it killed: if none comes, it sees the error as it would without all this.
  *
- * supervise.c asks for what is due in its loop. Restoring takes place in this process, because the
- * program must be a child of it.
+ * The command's supervisor (cli/supervise.h) asks for what is due in its loop. Restoring takes
+ * place in this process, because the program must be a child of it.
  */
 #pragma once
 
@@ -21,11 +21,20 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "move/file/store.h"
-#include "move/talk/talk.h"
+#include "move/command/command.h"
 
-struct hed_ckpt;
 struct hed_private_server;
+
+/* How a program is saved from time to time (heddle run --ckpt). */
+struct hed_ckpt {
+    bool on;
+    uint64_t every_ns; /* 0: only when `heddle snap save` asks */
+    uint64_t keep;     /* how many snapshots */
+    uint64_t zstd;     /* level; 0: no packing */
+    uint64_t recover;  /* how often it may go on from one snapshot if its server is lost */
+    uint64_t wait_ns;  /* for a server that is gone to come back */
+    char dir[PATH_MAX];
+};
 
 /* What the processes that take snapshots know. In memory that all share. */
 struct hed_ckpt_memory {
@@ -35,6 +44,8 @@ struct hed_ckpt_memory {
 };
 
 struct hed_recovery {
+    const struct hed_recovery_ops *ops; /* set by hed_recovery_open() */
+    hed_command_say *say;
     const struct hed_ckpt *ckpt;
     struct hed_ckpt_memory *memory;
     struct hed_private_server *server; /* started for this program; its pid is 0 if it is gone, and
@@ -70,22 +81,28 @@ struct hed_recovery {
 int hed_recovery_open(struct hed_recovery *r, pid_t pid, struct hed_why *why);
 void hed_recovery_close(struct hed_recovery *r);
 
-/* The listener can be read: hears what the program says. */
-void hed_recovery_hear(struct hed_recovery *r);
-
-/* The program cannot go on, although it did not ask. */
-void hed_recovery_stuck(struct hed_recovery *r, const char *why);
-
-/* The program has ended, and not because it was killed for a recovery. True: it is recovered. */
-bool hed_recovery_ended(struct hed_recovery *r, int status);
-
 enum hed_recovery_step {
-    HED_RECOVERY_NOT_YET, /* ask again after hed_recovery_timeout() */
+    HED_RECOVERY_NOT_YET, /* ask again after `timeout` */
     HED_RECOVERY_KILL,    /* the program must be killed; then ask again */
     HED_RECOVERY_BACK,    /* the program is back, with the same number */
     HED_RECOVERY_OVER,    /* there is no program any more; the user knows why */
 };
 
-/* How long until the next step, in ms; -1: there is none. */
-int hed_recovery_timeout(const struct hed_recovery *r);
-enum hed_recovery_step hed_recovery_step(struct hed_recovery *r, bool alive);
+/* What the supervisor tells and asks, by a table, so that it does not need this room. */
+struct hed_recovery_ops {
+    /* The listener can be read: hears what the program says. */
+    void (*hear)(struct hed_recovery *r);
+
+    /* The program cannot go on, although it did not ask. */
+    void (*stuck)(struct hed_recovery *r, const char *why);
+
+    /* The program has ended, and not because it was killed for a recovery. True: it is recovered.
+     */
+    bool (*ended)(struct hed_recovery *r, int status);
+
+    /* How long until the next step, in ms; -1: there is none. */
+    int (*timeout)(const struct hed_recovery *r);
+    enum hed_recovery_step (*step)(struct hed_recovery *r, bool alive);
+};
+
+extern const struct hed_recovery_ops hed_recovery_ops;

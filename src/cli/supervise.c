@@ -1,5 +1,5 @@
 /* The parent of a program. See supervise.h. */
-#include "cli/snap/supervise.h"
+#include "cli/supervise.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,10 +14,9 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/tree.h"
 #include "cli/cli.h"
-#include "cli/snap/recover.h"
-#include "cli/snap/saved.h"
-#include "cli/snap/tree.h"
+#include "move/command/recover.h"
 
 /* What a program is commonly sent. SIGSTOP and SIGKILL cannot be passed on. */
 static const int passed_on[] = {SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
@@ -70,7 +69,8 @@ reap_children(struct watch *w)
         } else if (pid == w->ticking) {
             w->ticking = 0;
             if (w->s->recovery && WIFEXITED(status) && WEXITSTATUS(status) == HED_SUPERVISE_STUCK)
-                hed_recovery_stuck(w->s->recovery, "it was gone after a snapshot was taken");
+                w->s->recovery->ops->stuck(w->s->recovery,
+                                           "it was gone after a snapshot was taken");
         } else if (w->s->reaped) {
             w->s->reaped(w->s->arg, pid);
         }
@@ -159,7 +159,7 @@ is_to_recover(struct watch *w)
 {
     if (!w->s->recovery || w->over || w->stop != 0)
         return false;
-    if (!w->killed && !hed_recovery_ended(w->s->recovery, w->status))
+    if (!w->killed && !w->s->recovery->ops->ended(w->s->recovery, w->status))
         return false;
     w->killed = true;
     return true;
@@ -172,7 +172,7 @@ step_recovery(struct watch *w, int signals)
 
     if (w->ended)
         wait_for_tick(w);
-    switch (hed_recovery_step(r, !w->ended)) {
+    switch (r->ops->step(r, !w->ended)) {
     case HED_RECOVERY_KILL:
         w->killed = true;
         r->memory->quiet = true;
@@ -196,7 +196,7 @@ static int
 watch_timeout(const struct watch *w)
 {
     const int tick = tick_timeout(w);
-    const int step = w->s->recovery ? hed_recovery_timeout(w->s->recovery) : -1;
+    const int step = w->s->recovery ? w->s->recovery->ops->timeout(w->s->recovery) : -1;
 
     return tick < 0 ? step : step < 0 ? tick : tick < step ? tick : step;
 }
@@ -212,8 +212,8 @@ watch_once(struct watch *w, int signals, const sigset_t *mine)
     (void)poll(p, 2, signals < 0 && (timeout < 0 || timeout > 100) ? 100 : timeout);
     pass_signals(w, signals, false);
     if (p[1].revents != 0)
-        hed_recovery_hear(r);
-    if (r && w->stop == 0 && hed_recovery_timeout(r) == 0)
+        r->ops->hear(r);
+    if (r && w->stop == 0 && r->ops->timeout(r) == 0)
         step_recovery(w, signals);
     if (!w->ended && tick_timeout(w) == 0)
         run_tick(w, mine);
@@ -236,7 +236,8 @@ hed_supervise(const struct hed_supervised *s, int *signal_number)
         close(fd);
     wait_for_tick(&w);
     if (w.stop == 0 && !w.over && w.ended && WIFSIGNALED(w.status) &&
-        WTERMSIG(w.status) == SIGKILL && hed_saved_hear(s->pid, saved, sizeof saved)) {
+        WTERMSIG(w.status) == SIGKILL && s->was_saved &&
+        s->was_saved(s->pid, saved, sizeof saved)) {
         hed_cli_say("process %d was saved in %s, and has ended; `heddle snap restore %s` makes it "
                     "go on",
                     (int)s->pid, saved, saved);

@@ -1,5 +1,5 @@
 /* Finding heddle's own libraries. See install.h. */
-#include "cli/install.h"
+#include "locate/install.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,16 +8,15 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "core/config.h"
 #include "locate/driver.h"
 #include "locate/elf.h"
 #include "locate/guest.h"
 
 /* Relative to the command's folder. The first is right in a build tree and in most installations.
- * HED_CLI_LIBDIR is where this build installs its libraries, an absolute path if that is not below
- * the prefix.
+ * HED_LOCATE_LIBDIR is where this build installs its libraries, an absolute path if that is not
+ * below the prefix.
  */
-static const char *const folders[] = {"../lib/heddle", HED_CLI_LIBDIR};
+static const char *const folders[] = {"../lib/heddle", HED_LOCATE_LIBDIR};
 
 static const char *const names[HED_INSTALL_COUNT] = {
     [HED_INSTALL_CORE] = "libheddle.so.0",
@@ -124,13 +123,13 @@ hed_install_plugin(const struct hed_install *p, const char *name, char *out, siz
 }
 
 const char *
-hed_install_gpu(const struct hed_install *p, const struct hed_config *c)
+hed_install_gpu(const struct hed_install *p, const char *gpu, const char *driver)
 {
     char path[PATH_MAX];
 
-    if (strcmp(c->gpu, "auto") != 0)
-        return c->gpu;
-    if (hed_locate_gpu(c->driver))
+    if (strcmp(gpu, "auto") != 0)
+        return gpu;
+    if (hed_locate_gpu(driver))
         return "gpu";
     if (hed_locate_host(""))
         return "vm:";

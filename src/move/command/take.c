@@ -28,13 +28,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/ask.h"
-#include "cli/cli.h"
-#include "cli/snap/guard.h"
-#include "cli/snap/live.h"
-#include "cli/snap/private.h"
-#include "cli/snap/saved.h"
-#include "cli/snap/trust.h"
+#include "move/command/command.h"
+#include "move/command/guard.h"
+#include "move/command/private.h"
+#include "move/command/saved.h"
+#include "move/command/trust.h"
+#include "remote/wire/ask.h"
 
 struct taking {
     const struct hed_snap_take *t;
@@ -114,7 +113,7 @@ note_private_server(struct taking *s)
     char *gpu = s->process.private_gpu;
 
     if (hed_private_is(s->info.address) &&
-        hed_cli_ask_gpu(s->info.address, gpu, sizeof s->process.private_gpu) != 0)
+        hed_ask_gpu(s->info.address, gpu, sizeof s->process.private_gpu) != 0)
         (void)hed_str_copy(gpu, sizeof s->process.private_gpu, HED_SNAP_PRIVATE_USUAL);
 }
 
@@ -390,7 +389,8 @@ take_and_go_on(struct taking *s, struct hed_why *why)
 static int
 guard_taking(struct taking *s, struct hed_why *why)
 {
-    struct hed_snap_guarded g = {.pid = s->t->pid,
+    struct hed_snap_guarded g = {.say = s->t->say,
+                                 .pid = s->t->pid,
                                  .store = s->place.store,
                                  .draft = &s->draft,
                                  .images = &s->images,

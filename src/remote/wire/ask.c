@@ -1,5 +1,5 @@
 /* Questions to a running server. See ask.h. */
-#include "cli/ask.h"
+#include "remote/wire/ask.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 static int
 find_server(const char *listen, struct hed_address *out, struct hed_why *why)
 {
-    const char *folder = geteuid() == 0 ? DEFAULT_FOLDER : getenv("XDG_RUNTIME_DIR");
+    const char *folder = geteuid() == 0 ? DEFAULT_FOLDER : secure_getenv("XDG_RUNTIME_DIR");
     char text[256];
 
     if (listen)
@@ -52,8 +52,8 @@ read_answer(struct hed_conn *c, struct hed_buf *b)
 }
 
 int
-hed_cli_ask_open(const char *listen, const struct hed_preface *question, struct hed_conn **out,
-                 struct hed_why *why)
+hed_ask_open(const char *listen, const struct hed_preface *question, struct hed_conn **out,
+             struct hed_why *why)
 {
     struct hed_preface preface = *question;
     struct hed_address address;
@@ -73,11 +73,11 @@ hed_cli_ask_open(const char *listen, const struct hed_preface *question, struct 
 }
 
 int
-hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
-            struct hed_why *why)
+hed_ask(const char *listen, const struct hed_preface *question, struct hed_buf *text,
+        struct hed_why *why)
 {
     struct hed_conn *c = NULL;
-    int err = hed_cli_ask_open(listen, question, &c, why);
+    int err = hed_ask_open(listen, question, &c, why);
 
     if (err != 0)
         return err;
@@ -89,21 +89,21 @@ hed_cli_ask(const char *listen, const struct hed_preface *question, struct hed_b
 }
 
 int
-hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why)
+hed_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_why *why)
 {
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_buf text;
     char key[64];
 
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
 
-    int err = hed_cli_ask(listen, &question, &text, why);
+    int err = hed_ask(listen, &question, &text, why);
 
     if (err == 0) {
         /* No text of a client can hold these words: quotes in it are escaped. */
         (void)snprintf(key, sizeof key, "{\"worker\":%" PRIu64 ",", worker);
 
-        const char *clients = strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
+        const char *clients = strstr(hed_buf_cstr(&text), HED_ASK_CLIENTS);
         const char *at = clients ? strstr(clients, key) : NULL;
         const char *pid = at ? strstr(at, ",\"pid\":") : NULL;
         const long number = pid ? strtol(pid + 7, NULL, 10) : 0;
@@ -124,17 +124,17 @@ hed_cli_ask_client(const char *listen, uint64_t worker, pid_t *out, struct hed_w
 }
 
 int
-hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why)
+hed_ask_server(const char *listen, pid_t *out, struct hed_why *why)
 {
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_conn *c = NULL;
     struct hed_buf text;
     pid_t pid = 0;
-    int err = hed_cli_ask_open(listen, &question, &c, why);
+    int err = hed_ask_open(listen, &question, &c, why);
 
     if (err)
         return err;
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
     err = hed_conn_peer(c, &(uid_t){0}, &(gid_t){0}, &pid);
     if (!err)
         err = read_answer(c, &text);
@@ -154,15 +154,15 @@ hed_cli_ask_server(const char *listen, pid_t *out, struct hed_why *why)
 }
 
 int
-hed_cli_ask_gpu(const char *listen, char *out, size_t size)
+hed_ask_gpu(const char *listen, char *out, size_t size)
 {
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_why ignored;
     struct hed_buf text;
     int err;
 
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
-    err = hed_cli_ask(listen, &question, &text, &ignored);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
+    err = hed_ask(listen, &question, &text, &ignored);
     if (!err) {
         const char *at = strstr(hed_buf_cstr(&text), ",\"gpu\":\"");
         const size_t n = at ? strcspn(at + 8, "\"\\") : 0;
@@ -178,19 +178,19 @@ hed_cli_ask_gpu(const char *listen, char *out, size_t size)
 }
 
 int
-hed_cli_ask_serves(const char *listen, pid_t client, bool *out)
+hed_ask_serves(const char *listen, pid_t client, bool *out)
 {
     const struct hed_preface question = {.kind = HED_PREFACE_STATUS};
     struct hed_why ignored;
     struct hed_buf text;
     char key[64];
 
-    hed_buf_init(&text, HED_CLI_ANSWER_MAX);
+    hed_buf_init(&text, HED_ASK_ANSWER_MAX);
 
-    const int err = hed_cli_ask(listen, &question, &text, &ignored);
+    const int err = hed_ask(listen, &question, &text, &ignored);
 
     if (!err) {
-        const char *clients = strstr(hed_buf_cstr(&text), HED_CLI_CLIENTS);
+        const char *clients = strstr(hed_buf_cstr(&text), HED_ASK_CLIENTS);
 
         (void)snprintf(key, sizeof key, ",\"pid\":%d,\"uid\":", (int)client);
         *out = clients && strstr(clients, key);

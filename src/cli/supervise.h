@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,9 @@ struct hed_supervised {
 
     /* Another child of ours has ended. May be NULL. */
     void (*reaped)(void *arg, pid_t pid);
+
+    /* The program was killed: was it saved before, and in which file? May be NULL. */
+    bool (*was_saved)(pid_t pid, char *file, size_t size);
 
     /* What a program that has lost its server goes back to a snapshot with; NULL: it does not. */
     struct hed_recovery *recovery;

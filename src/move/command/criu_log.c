@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/snap/criu.h"
+#include "move/command/criu.h"
 
 /* criu tries things out at its start, and reports what it does without. */
 static const char *const harmless[] = {

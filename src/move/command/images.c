@@ -27,7 +27,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
 #include "move/file/files.h"
 #include "move/file/writer.h"
 

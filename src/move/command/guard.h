@@ -15,9 +15,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/snap/criu.h"
-#include "move/file/store.h"
-#include "move/talk/talk.h"
+#include "move/command/command.h"
 
 struct hed_snap_guard {
     int fd; /* -1: there is none */
@@ -32,6 +30,7 @@ struct hed_snap_guarded {
     struct hed_criu_folder *images;
     int fds[HED_TALK_FDS_MAX]; /* the file, its parent, the parent's homes */
     size_t count;
+    hed_command_say *say;
 };
 
 /* Before the program is held. */

@@ -1,13 +1,19 @@
-/* heddle snap: what those of its files share that work on running programs.
+/* What `heddle snap`, `heddle migrate` and `heddle run --ckpt` do with running programs. The words
+ * are the command line's (src/cli/snap): nothing here reads options, and what there is to say goes
+ * through a function that the caller gives.
  *
- *   subject.c   which program a command is about, and what it says
+ *   program.c   the program that a command is about, and what it says
+ *   amounts.c   times and sizes as people write them
  *   place.c     the folder and the name of a snapshot, and the files that it needs
  *   images.c    the images of CRIU as part of a snapshot
- *   take.c      saves a program            save.c      heddle snap save
- *   bring.c     makes a program again      restore.c   heddle snap restore, fork
- *   swap.c      heddle snap out, in, pause, resume
+ *   take.c      saves a program; guard.c lets it go on if the command dies meanwhile
+ *   bring.c     makes a program again; trust.c says whose snapshots may be used, tails.c what
+ *               becomes of files that have grown
+ *   recover.c   a program that has lost its server goes on from a snapshot
+ *   private.c   a server for one program
  *   criu.c      runs CRIU; criu_log.c says why it failed
  *   new_pids.c  a namespace in which a process has its old number
+ *   saved.c     tells the command that has started a program where it was saved
  */
 #pragma once
 
@@ -17,32 +23,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/snap/criu.h"
+#include "move/command/criu.h"
 #include "move/file/store.h"
 #include "move/talk/talk.h"
 
 struct hed_why;
 
-int hed_cli_snap(int argc, char **argv);
-int hed_cli_snap_save(int argc, char **argv);
-int hed_cli_snap_restore(int argc, char **argv);
-int hed_cli_snap_fork(int argc, char **argv);
-int hed_cli_snap_out(int argc, char **argv);
-int hed_cli_snap_in(int argc, char **argv);
-int hed_cli_snap_pause(int argc, char **argv);
-int hed_cli_snap_resume(int argc, char **argv);
+/* Says a line to the user, as printf() does, without a newline. */
+typedef void hed_command_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- subject.c ------------------------------------------------------------------------------- */
+/* ---- program.c ------------------------------------------------------------------------------- */
 
 /* How long a program may take to stop what it is doing, unless the user says otherwise. */
 #define HED_SNAP_DEADLINE_MS 60000
 
-/* Finds the process that a word names: its own number, that of the heddle command that has started
- * it, or that of the worker that serves it at the server `listen` (NULL: the usual one). On
- * failure prints the reason and returns an exit code. */
-int hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out);
-
-/* The same for a number that is no worker's. False, with the reason: there is no such program. */
+/* Finds the program that a number means: its own, or that of the heddle command that has started
+ * it. False, with the reason: there is no such program. */
 bool hed_snap_find_program(pid_t number, pid_t *out, struct hed_why *why);
 
 /* Asks a program how it is. */
@@ -52,6 +48,11 @@ int hed_snap_ask_info(pid_t pid, struct hed_talk_answer *out, struct hed_why *wh
 int hed_snap_check_info(const struct hed_talk_answer *info, enum hed_talk_state needed,
                         struct hed_why *why);
 
+/* Checks the address of a server. "" and NULL pass. */
+int hed_snap_check_address(const char *address, struct hed_why *why);
+
+/* ---- amounts.c ------------------------------------------------------------------------------- */
+
 /* Parses a time such as 500ms, 60s, 5m, 2h; plain numbers are seconds. */
 int hed_snap_parse_time(const char *text, uint64_t *ns);
 
@@ -59,12 +60,6 @@ int hed_snap_parse_time(const char *text, uint64_t *ns);
 #define HED_SNAP_AMOUNT 32
 const char *hed_snap_bytes_text(uint64_t bytes, char *out);
 const char *hed_snap_time_text(uint64_t ns, char *out);
-
-/* What the program was held for, a line each. Parts that took no time to speak of are left out. */
-void hed_snap_print_parts(const struct hed_talk_answer *a);
-
-/* Checks the address of a server. "" and NULL pass. */
-int hed_snap_check_address(const char *address, struct hed_why *why);
 
 /* ---- place.c --------------------------------------------------------------------------------- */
 
@@ -139,6 +134,7 @@ struct hed_snap_take {
     int zstd;          /* level; 0: no packing */
     const char *label; /* may be NULL */
     uint32_t deadline_ms;
+    hed_command_say *say;
 };
 
 struct hed_snap_taken {
@@ -167,6 +163,7 @@ struct hed_snap_bring {
     bool cut;               /* cut files that have grown, if the program will write that again */
     bool trust_user;        /* even if the program is another user's (trust.h) */
     bool glance;            /* only look at it: its payloads are not read */
+    hed_command_say *say;   /* about snapshots that are passed over; may be NULL */
 };
 
 struct hed_snap_brought {

@@ -1,5 +1,5 @@
 /* A process with all its descendants. See tree.h. */
-#include "cli/snap/tree.h"
+#include "base/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

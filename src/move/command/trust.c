@@ -1,5 +1,5 @@
 /* Whom a snapshot may be believed. See trust.h. */
-#include "cli/snap/trust.h"
+#include "move/command/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  *
  *     file_entry { type = 1, id = 2, reg = 3 { flags = 2, pos = 3, name = 6, size = 8, mode = 10 }}
  */
-#include "cli/snap/tails.h"
+#include "move/command/tails.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "cli/snap/criu.h"
+#include "move/command/criu.h"
 
 #define IMAGE_MAX (64u << 20) /* bytes; a process has not so many files */
 

@@ -15,11 +15,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cli/cli.h"
-#include "cli/snap/live.h"
-#include "cli/snap/private.h"
-#include "cli/snap/tails.h"
-#include "cli/snap/trust.h"
+#include "move/command/command.h"
+#include "move/command/private.h"
+#include "move/command/tails.h"
+#include "move/command/trust.h"
 
 struct bringing {
     const struct hed_snap_bring *b;
@@ -60,8 +59,8 @@ open_snapshot(struct bringing *s, struct hed_why *why)
                                     &s->reader, s->out->name, &passed);
         if (err != 0)
             hed_why_set(why, "%s: %s", s->place.dir, passed.text);
-        else if (passed.text[0])
-            hed_cli_say("snap: %s", passed.text);
+        else if (passed.text[0] && s->b->say)
+            s->b->say("snap: %s", passed.text);
     }
     if (err != 0)
         return err;

@@ -1,5 +1,5 @@
 /* Tells the heddle command that has started a program where the program was saved. See saved.h. */
-#include "cli/snap/saved.h"
+#include "move/command/saved.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/process.h"
 #include "base/str.h"
-#include "cli/snap/tree.h"
+#include "base/tree.h"
 #include "move/talk/talk.h"
 
 /* Beside the program's socket, where only its user and root can write. */

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/str.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
 
 /* In process 1 of the namespace: /proc must show its processes. */
 static void

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/folder.h"
 #include "base/str.h"
-#include "cli/cli.h"
-#include "cli/snap/live.h"
+#include "move/command/command.h"
 #include "move/file/files.h"
 
 int
@@ -17,7 +17,7 @@ hed_snap_place_open(const char *dir, bool make, struct hed_snap_folder *out, str
 {
     *out = (struct hed_snap_folder){.folder = -1};
 
-    int err = hed_cli_absolute(dir, out->dir, sizeof out->dir, why);
+    int err = hed_path_absolute(dir, out->dir, sizeof out->dir, why);
 
     if (err != 0)
         return err;

@@ -1,5 +1,5 @@
 /* Recovery from a lost server. See recover.h. */
-#include "cli/snap/recover.h"
+#include "move/command/recover.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,11 +12,9 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "cli/cli.h"
-#include "cli/snap/ckpt.h"
-#include "cli/snap/live.h"
-#include "cli/snap/private.h"
-#include "cli/snap/tails.h"
+#include "move/command/command.h"
+#include "move/command/private.h"
+#include "move/command/tails.h"
 #include "remote/wire/link/link.h"
 #include "remote/wire/transport.h"
 
@@ -30,6 +28,7 @@
 int
 hed_recovery_open(struct hed_recovery *r, pid_t pid, struct hed_why *why)
 {
+    r->ops = &hed_recovery_ops;
     r->pid = pid;
     r->listener = -1;
     r->peer = -1;
@@ -58,8 +57,8 @@ refuse_recovery(struct hed_recovery *r, const char *why)
     struct hed_talk_request q;
     struct hed_talk_answer a;
 
-    hed_cli_say("run: --ckpt: process %d has lost its GPU's server (%s) and is told so: %s",
-                (int)r->pid, r->lost, why);
+    r->say("run: --ckpt: process %d has lost its GPU's server (%s) and is told so: %s", (int)r->pid,
+           r->lost, why);
     if (r->peer >= 0) {
         hed_talk_ask(&q, HED_TALK_RESCUE);
         hed_talk_reply(&a, &q);
@@ -163,8 +162,8 @@ begin_recovery(struct hed_recovery *r, const char *lost, const char *at)
     r->pause = FIRST_PAUSE_NS;
 }
 
-void
-hed_recovery_hear(struct hed_recovery *r)
+static void
+recovery_hear(struct hed_recovery *r)
 {
     struct hed_talk_request q;
     int fds[HED_TALK_FDS_MAX];
@@ -188,8 +187,8 @@ hed_recovery_hear(struct hed_recovery *r)
     begin_recovery(r, q.label, q.address);
 }
 
-void
-hed_recovery_stuck(struct hed_recovery *r, const char *why)
+static void
+recovery_stuck(struct hed_recovery *r, const char *why)
 {
     if (r->waiting)
         return;
@@ -240,8 +239,8 @@ find_recovery_server(struct hed_recovery *r, struct hed_why *why)
     return err;
 }
 
-bool
-hed_recovery_ended(struct hed_recovery *r, int status)
+static bool
+recovery_ended(struct hed_recovery *r, int status)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS};
     const bool asked = r->waiting;
@@ -270,7 +269,7 @@ static int
 bring_back(struct hed_recovery *r, struct hed_snap_brought *out, struct hed_why *why)
 {
     struct hed_snap_bring b = {
-        .dir = r->ckpt->dir, .session = r->session, .address = r->at, .cut = true};
+        .dir = r->ckpt->dir, .session = r->session, .address = r->at, .cut = true, .say = r->say};
     uint64_t epoch;
 
     if (!find_newest(r, &epoch) && r->from_name[0]) {
@@ -300,17 +299,16 @@ try_later(struct hed_recovery *r, bool alive, const struct hed_why *why)
             refuse_recovery(r, why->text);
             return HED_RECOVERY_NOT_YET;
         }
-        hed_cli_say("run: --ckpt: process %d has lost its GPU's server (%s) and cannot go on from "
-                    "a snapshot: %s",
-                    (int)r->pid, r->lost, why->text);
+        r->say("run: --ckpt: process %d has lost its GPU's server (%s) and cannot go on from "
+               "a snapshot: %s",
+               (int)r->pid, r->lost, why->text);
         r->waiting = false;
         return HED_RECOVERY_OVER;
     }
     if (!r->said)
-        hed_cli_say("run: --ckpt: process %d has lost its GPU's server (%s) and waits up to %s "
-                    "for another at %s: %s",
-                    (int)r->pid, r->lost, hed_snap_time_text(r->ckpt->wait_ns, text), r->at,
-                    why->text);
+        r->say("run: --ckpt: process %d has lost its GPU's server (%s) and waits up to %s "
+               "for another at %s: %s",
+               (int)r->pid, r->lost, hed_snap_time_text(r->ckpt->wait_ns, text), r->at, why->text);
     r->said = true;
     r->next = now + r->pause;
     r->pause = hed_min(2 * r->pause, LONGEST_PAUSE_NS);
@@ -327,14 +325,14 @@ say_recovered(const struct hed_recovery *r, const struct hed_snap_brought *b)
     if (b->cut > 0)
         (void)snprintf(cut, sizeof cut, "; %u of its files %s cut to the size of then", b->cut,
                        b->cut == 1 ? "was" : "were");
-    hed_cli_say("run: --ckpt: process %d has lost its GPU's server (%s) and goes on from %s, which "
-                "was saved %s before (%llu of at most %llu times from there)%s",
-                (int)r->pid, r->lost, b->name, hed_snap_time_text(age, text),
-                (unsigned long long)r->count, (unsigned long long)r->ckpt->recover, cut);
+    r->say("run: --ckpt: process %d has lost its GPU's server (%s) and goes on from %s, which "
+           "was saved %s before (%llu of at most %llu times from there)%s",
+           (int)r->pid, r->lost, b->name, hed_snap_time_text(age, text),
+           (unsigned long long)r->count, (unsigned long long)r->ckpt->recover, cut);
 }
 
-int
-hed_recovery_timeout(const struct hed_recovery *r)
+static int
+recovery_timeout(const struct hed_recovery *r)
 {
     const uint64_t now = hed_now_ns();
 
@@ -343,8 +341,8 @@ hed_recovery_timeout(const struct hed_recovery *r)
     return now >= r->next ? 0 : (int)((r->next - now) / HED_NS_PER_MS) + 1;
 }
 
-enum hed_recovery_step
-hed_recovery_step(struct hed_recovery *r, bool alive)
+static enum hed_recovery_step
+recovery_step(struct hed_recovery *r, bool alive)
 {
     struct hed_snap_brought brought;
     struct hed_why why = {""};
@@ -375,3 +373,11 @@ hed_recovery_step(struct hed_recovery *r, bool alive)
     say_recovered(r, &brought);
     return HED_RECOVERY_BACK;
 }
+
+const struct hed_recovery_ops hed_recovery_ops = {
+    .hear = recovery_hear,
+    .stuck = recovery_stuck,
+    .ended = recovery_ended,
+    .timeout = recovery_timeout,
+    .step = recovery_step,
+};

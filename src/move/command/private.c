@@ -1,5 +1,5 @@
 /* A server for one program. See private.h. */
-#include "cli/snap/private.h"
+#include "move/command/private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cli/install.h"
+#include "locate/install.h"
 
 #define FOLDER "/tmp/heddle-run-"
 #define START_NS (60 * HED_NS_PER_S) /* a driver may take long to start */

@@ -1,5 +1,5 @@
 /* Finding and running CRIU. See criu.h; criu_log.c reads its log. */
-#include "cli/snap/criu.h"
+#include "move/command/criu.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/process.h"
 #include "base/str.h"
-#include "cli/env.h"
-#include "cli/install.h"
+#include "locate/install.h"
 
 #define WORDS_MAX 64
 #define WORD_MAX (PATH_MAX + 64)

@@ -1,5 +1,5 @@
 /* The environment of the program to run. See env.h. */
-#include "cli/env.h"
+#include "base/env.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hed_config;
 struct hed_why;
 
 enum hed_install_lib {
@@ -23,8 +22,9 @@ struct hed_install {
 /* The path of a plug-in. False if the plug-in is not installed or the path is too long. */
 bool hed_install_plugin(const struct hed_install *p, const char *name, char *out, size_t size);
 
-/* Where work runs: the setting `gpu`, with "auto" replaced by what it means on this machine. */
-const char *hed_install_gpu(const struct hed_install *p, const struct hed_config *c);
+/* Where work runs: the setting `gpu`, with "auto" replaced by what it means on this machine.
+ * `driver` is the setting of that name. */
+const char *hed_install_gpu(const struct hed_install *p, const char *gpu, const char *driver);
 
 /* Finds the libraries, and checks that they can be read and were built for this machine. */
 int hed_install_find(struct hed_install *out, struct hed_why *why);
