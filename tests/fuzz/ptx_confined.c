@@ -1,6 +1,6 @@
 /* Fuzz target: PTX text whose kernels run in the baseline tier, confined, with addresses of all
- * kinds as parameters. Nothing outside of their pen changes; a sanitizer sees what the functions do
- * that they call.
+ * kinds as parameters. Nothing outside of their address sandbox changes; a sanitizer sees what the
+ * functions do that they call.
  */
 #include "harness/fuzz.h"
 
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "kernel/engine/engine_parts.h"
-#include "kernel/engine/pen.h"
+#include "kernel/engine/sandbox.h"
 #include "kernel/engine/watch.h"
 
 #define DEVICE_BYTES ((size_t)1 << 20)
@@ -31,11 +31,11 @@ set_up(void)
 
     hed_cpu_compile_init(&cpu);
     cpu.baseline = true;
-    must(hed_pen_create(HED_SPACE_BASE, &cpu.pen, &why) == 0);
-    must(hed_engine_create_confined(1, cpu.pen, &cpu.engine, &why) == 0);
+    must(hed_address_sandbox_create(HED_SPACE_BASE, &cpu.sandbox, &why) == 0);
+    must(hed_engine_create_confined(1, cpu.sandbox, &cpu.engine, &why) == 0);
     cpu.watch = hed_watch_create(KERNEL_NS, 0, NULL);
     hed_engine_set_watch(cpu.engine, cpu.watch);
-    hed_heap_init(&cpu.heaps[0], &cpu.pen->open);
+    hed_heap_init(&cpu.heaps[0], &cpu.sandbox->open);
     must(hed_cpu_reserve(&cpu, 0, (uint64_t)1 << 40, &device) == 0);
     must(hed_cpu_map(&cpu, device, DEVICE_BYTES) == 0);
     secret = malloc(SECRET_BYTES);

@@ -135,7 +135,7 @@ run_move(const struct hed_parent *p, const struct hed_child_grid *c, struct hed_
 {
     const struct hed_job job = {
         .entry = hed_cpu_move_rows,
-        .info = {.abi = HED_PTX_ABI, .flags = p->cpu->pen ? HED_PTX_CONFINED : 0},
+        .info = {.abi = HED_PTX_ABI, .flags = p->cpu->sandbox ? HED_PTX_CONFINED : 0},
         .deadline = p->deadline,
         .name = "a copy by a kernel",
         .grid = {1, 1, 1},
@@ -371,7 +371,7 @@ wait_for_room_locked(struct hed_grid *g, struct hed_parent *p, struct hed_childr
 }
 
 enum hed_device_result
-hed_children_add(struct hed_ptx_strand *s, struct hed_parent *p, struct hed_child_grid *child,
+hed_children_add(struct hed_ptx_warp *s, struct hed_parent *p, struct hed_child_grid *child,
                  bool is_tail)
 {
     struct hed_children *k = hed_children_of(p);
@@ -393,7 +393,7 @@ hed_children_add(struct hed_ptx_strand *s, struct hed_parent *p, struct hed_chil
     if (!room)
         free(child);
     if (failed)
-        hed_strand_leave_failed(s);
+        hed_engine_warp_leave_failed(s);
     return room ? HED_DEVICE_SUCCESS : HED_DEVICE_TOO_MANY_PENDING;
 }
 

@@ -31,7 +31,7 @@
 struct hed_cpu;
 struct hed_grid;
 struct hed_launch;
-struct hed_ptx_strand;
+struct hed_ptx_warp;
 
 #define HED_CHILDREN_GIVEN_MAX 65536 /* buffers of a grid without a launch; errors; handles */
 /* Launches of a grid, and levels of them, whatever the program's limit is. */
@@ -138,17 +138,17 @@ uint32_t hed_children_limit(const struct hed_parent *p);
 /* NULL if there is no memory. */
 struct hed_children *hed_children_of(struct hed_parent *p);
 /* Takes the child, even on failure. A launch that is over the limit waits until there is room. */
-enum hed_device_result hed_children_add(struct hed_ptx_strand *s, struct hed_parent *p,
+enum hed_device_result hed_children_add(struct hed_ptx_warp *s, struct hed_parent *p,
                                         struct hed_child_grid *child, bool is_tail);
 /* The last error of a thread of the grid; 0 if there is none. It is forgotten if `clears`. */
 uint32_t hed_children_error(struct hed_children *k, uint64_t thread, bool clears);
 /* Returns the error. 0 clears it. If there is no memory for it, it is lost. */
 uint32_t hed_children_set_error(struct hed_children *k, uint64_t thread, uint32_t error);
-/* A strand has been waiting for a while. If it waits for children of its grid, they run now. */
+/* A warp has been waiting for a while. If it waits for children of its grid, they run now. */
 void hed_children_hurry(void *parent, struct hed_grid *g);
 /* device.c: a call of the device runtime. */
-uint64_t hed_cpu_device_call(void *parent, struct hed_ptx_strand *s, uint32_t which,
+uint64_t hed_cpu_device_call(void *parent, struct hed_ptx_warp *s, uint32_t which,
                              const uint64_t *args);
 
 /* move.c: the entry of a kernel that carries out the struct hed_move in its parameters. */
-void hed_cpu_move_rows(struct hed_ptx_strand *s);
+void hed_cpu_move_rows(struct hed_ptx_warp *s);

@@ -193,7 +193,7 @@ compile_options(const struct hed_cpu *c, enum hed_rows rows)
         .rows = rows,
         .level = LEVEL,
         .check_alignment = true,
-        .confined = c->pen != NULL,
+        .confined = c->sandbox != NULL,
         .features = c->features,
     };
 }

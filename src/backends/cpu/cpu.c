@@ -20,7 +20,7 @@
 #include "driver/shared.h"
 #include "driver/space.h"
 #include "kernel/engine/engine.h"
-#include "kernel/engine/pen.h"
+#include "kernel/engine/sandbox.h"
 #include "kernel/engine/watch.h"
 #include "kernel/ptx/run/board.h"
 #include "kernel/sass/lift.h"
@@ -88,14 +88,14 @@ cpu_free(struct hed_cpu *c)
         hed_heap_fini(&c->heaps[i]);
         hed_heap_fini(&c->buffers[i]);
     }
-    hed_pen_free(c->pen);
+    hed_address_sandbox_free(c->sandbox);
     hed_cache_free(c->cache);
     hed_board_free(c->board);
     free(c);
 }
 
-/* The pen begins where devices' addresses do on every backend. */
-_Static_assert(HED_SPACE_BASE % HED_PTX_PEN_SIZE == 0, "the usual place");
+/* The address sandbox begins where devices' addresses do on every backend. */
+_Static_assert(HED_SPACE_BASE % HED_PTX_SANDBOX_SIZE == 0, "the usual place");
 
 static int
 cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why *why)
@@ -108,7 +108,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         return HED_ENOMEM;
     }
     if (strcmp(config->cpu_confine, "yes") == 0) {
-        err = hed_pen_create(HED_SPACE_BASE, &c->pen, why);
+        err = hed_address_sandbox_create(HED_SPACE_BASE, &c->sandbox, why);
         if (err) {
             free(c);
             return err;
@@ -116,8 +116,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     }
     hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++) {
-        hed_heap_init(&c->heaps[i], c->pen ? &c->pen->open : NULL);
-        hed_heap_init(&c->buffers[i], c->pen ? &c->pen->open : NULL);
+        hed_heap_init(&c->heaps[i], c->sandbox ? &c->sandbox->open : NULL);
+        hed_heap_init(&c->buffers[i], c->sandbox ? &c->sandbox->open : NULL);
     }
     c->near.prefers = strcmp(config->cpu_code, "sass") == 0  ? HED_NEAR_SASS
                       : strcmp(config->cpu_code, "ptx") == 0 ? HED_NEAR_PTX
@@ -137,7 +137,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     const unsigned threads = config->cpu_threads < HED_ENGINE_THREADS_MAX
                                  ? (unsigned)config->cpu_threads
                                  : HED_ENGINE_THREADS_MAX;
-    err = hed_engine_create_confined(threads, c->pen, &c->engine, why);
+    err = hed_engine_create_confined(threads, c->sandbox, &c->engine, why);
     if (err) {
         cpu_free(c);
         return err;

@@ -34,7 +34,7 @@
 struct hed_board;
 struct hed_cpu_kernel;
 struct hed_engine;
-struct hed_pen;
+struct hed_address_sandbox;
 struct hed_ptx_func;
 struct hed_ptx_module;
 struct hed_watch;
@@ -54,8 +54,8 @@ struct hed_tiers {
 };
 
 struct hed_cpu {
-    struct hed_near near; /* first */
-    struct hed_pen *pen;  /* kernels are confined; or NULL */
+    struct hed_near near;                /* first */
+    struct hed_address_sandbox *sandbox; /* kernels are confined; or NULL */
     struct hed_engine *engine;
     struct hed_watch *watch; /* NULL: no limits of time */
     struct hed_cache *cache; /* NULL: none */

@@ -2,8 +2,9 @@
  * are those of CUDA 12 and later (dynamic parallelism 2), which have no way to wait for a child.
  * See children.h.
  *
- * Nothing that a kernel passes is trusted: addresses are masked in a pen, buffers and handles are
- * looked up, and no lock is held while memory of the kernel is touched, because that may fault.
+ * Nothing that a kernel passes is trusted: addresses are masked in an address sandbox, buffers and
+ * handles are looked up, and no lock is held while memory of the kernel is touched, because that
+ * may fault.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ enum { STREAM_NULL, STREAM_LEGACY, STREAM_PER_THREAD, STREAM_TAIL_LAUNCH, STREAM
 #define BUFFERS_LIMIT ((size_t)1 << 30) /* bytes */
 
 struct device {
-    struct hed_ptx_strand *strand;
+    struct hed_ptx_warp *warp;
     struct hed_parent *parent;
     struct hed_children *children;
 };
@@ -41,7 +42,7 @@ struct device {
 
 /* Its number in the grid. */
 static uint64_t
-thread_number(const struct hed_ptx_strand *s)
+thread_number(const struct hed_ptx_warp *s)
 {
     const struct hed_ptx_grid *g = s->grid;
     const uint32_t *c = s->block->ctaid;
@@ -56,14 +57,14 @@ thread_number(const struct hed_ptx_strand *s)
 static uint32_t
 set_last_error(const struct device *d, uint32_t error)
 {
-    return hed_children_set_error(d->children, thread_number(d->strand), error);
+    return hed_children_set_error(d->children, thread_number(d->warp), error);
 }
 
 /* Writes a result where the kernel wants it. */
 static void
 put_answer(const struct device *d, uint64_t to, const void *from, size_t size)
 {
-    memcpy((void *)(uintptr_t)hed_ptx_in_pen(d->strand->grid, to), from, size);
+    memcpy((void *)(uintptr_t)hed_ptx_in_sandbox(d->warp->grid, to), from, size);
 }
 
 static uint32_t
@@ -342,7 +343,7 @@ launch_buffer(const struct device *d, uint64_t address, uint64_t stream)
         free(c);
         return HED_DEVICE_INVALID_HANDLE;
     }
-    return hed_children_add(d->strand, d->parent, c, stream == STREAM_TAIL_LAUNCH);
+    return hed_children_add(d->warp, d->parent, c, stream == STREAM_TAIL_LAUNCH);
 }
 
 /* Shared and local memory belong to threads that may be gone when a copy runs; NVIDIA's functions
@@ -350,8 +351,8 @@ launch_buffer(const struct device *d, uint64_t address, uint64_t stream)
 static bool
 is_global(const struct device *d, uint64_t address)
 {
-    const struct hed_ptx_grid *g = d->strand->grid;
-    const uint64_t at = hed_ptx_in_pen(g, address);
+    const struct hed_ptx_grid *g = d->warp->grid;
+    const uint64_t at = hed_ptx_in_sandbox(g, address);
 
     return address != 0 && !(at >= g->shared_first && at < g->shared_last) &&
            !(at >= g->local_first && at < g->local_last);
@@ -380,7 +381,7 @@ add_move(const struct device *d, const struct hed_move *m, uint64_t stream)
     memcpy(c->params, m, sizeof *m);
     /* NVIDIA's library copies and fills with kernels of its own. If one of these cannot be launched
      * it answers cudaErrorUnknown, whatever the reason is (CUDA 13.0). */
-    return hed_children_add(d->strand, d->parent, c, stream == STREAM_TAIL_LAUNCH)
+    return hed_children_add(d->warp, d->parent, c, stream == STREAM_TAIL_LAUNCH)
                ? HED_DEVICE_UNKNOWN
                : HED_DEVICE_SUCCESS;
 }
@@ -434,7 +435,7 @@ get_limit(const struct device *d, uint64_t to, uint32_t limit)
 static uint32_t
 allocate(const struct device *d, uint64_t to, uint64_t size)
 {
-    const uint64_t p = hed_rt_malloc(d->strand, size);
+    const uint64_t p = hed_rt_malloc(d->warp, size);
 
     put_answer(d, to, &p, sizeof p);
     return p ? HED_DEVICE_SUCCESS : HED_DEVICE_NO_MEMORY;
@@ -462,7 +463,7 @@ answer_question(const struct device *d, uint32_t which, const uint64_t *a)
     case HED_DEVICE_MALLOC:
         return allocate(d, a[0], a[1]);
     case HED_DEVICE_FREE:
-        hed_rt_free(d->strand, a[0]);
+        hed_rt_free(d->warp, a[0]);
         return HED_DEVICE_SUCCESS;
     default:
         return HED_DEVICE_NOT_SUPPORTED;
@@ -557,11 +558,11 @@ call_with_result(const struct device *d, uint32_t which, const uint64_t *a)
 }
 
 uint64_t
-hed_cpu_device_call(void *parent, struct hed_ptx_strand *s, uint32_t which, const uint64_t *args)
+hed_cpu_device_call(void *parent, struct hed_ptx_warp *s, uint32_t which, const uint64_t *args)
 {
     struct hed_parent *p = parent;
     const bool can = p->launch->device >= 0 && p->launch->device < HED_PROFILE_DEVICES_MAX;
-    const struct device d = {.strand = s, .parent = p, .children = can ? hed_children_of(p) : NULL};
+    const struct device d = {.warp = s, .parent = p, .children = can ? hed_children_of(p) : NULL};
 
     if (!d.children)
         return which == HED_DEVICE_GET_PARAMETER_BUFFER ? 0 : HED_DEVICE_NO_MEMORY;

@@ -275,7 +275,7 @@ struct function_job {
     struct hed_why why;
 };
 
-/* A thread of its own: a strand's stack is too small for it. */
+/* A thread of its own: a warp's stack is too small for it. */
 static void *
 lift_function(void *arg)
 {

@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/reserve.h"
 #include "base/whole.h"
-#include "kernel/engine/pen.h"
+#include "kernel/engine/sandbox.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */
@@ -34,11 +34,11 @@ int
 hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    const struct hed_pen *pen = ((const struct hed_cpu *)m)->pen;
+    const struct hed_address_sandbox *sandbox = ((const struct hed_cpu *)m)->sandbox;
     void *p = MAP_FAILED;
 
-    if (pen)
-        return hed_pen_reserve(pen, size, base);
+    if (sandbox)
+        return hed_address_sandbox_reserve(sandbox, size, base);
     if (PLACES_CAN_BE_CHOSEN && hed_reserve_addresses(want, size))
         p = at_address(want);
     if (p == MAP_FAILED) {

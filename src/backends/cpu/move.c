@@ -5,22 +5,23 @@
 #include "base/number.h"
 #include "kernel/engine/engine.h"
 
-#define PIECE ((uint64_t)1 << 30) /* bytes at a time, which stay within the margin of a pen */
+#define PIECE \
+    ((uint64_t)1 << 30) /* bytes at a time, which stay within the margin of an address sandbox */
 
 static void
-move_piece(const struct hed_ptx_strand *s, const struct hed_move *m, uint64_t to, uint64_t from,
+move_piece(const struct hed_ptx_warp *s, const struct hed_move *m, uint64_t to, uint64_t from,
            size_t size)
 {
-    void *at = (void *)(uintptr_t)hed_ptx_in_pen(s->grid, to);
+    void *at = (void *)(uintptr_t)hed_ptx_in_sandbox(s->grid, to);
 
     if (m->is_fill)
         memset(at, (int)m->value, size);
     else
-        memmove(at, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, from), size);
+        memmove(at, (const void *)(uintptr_t)hed_ptx_in_sandbox(s->grid, from), size);
 }
 
 void
-hed_cpu_move_rows(struct hed_ptx_strand *s)
+hed_cpu_move_rows(struct hed_ptx_warp *s)
 {
     struct hed_move m;
 

@@ -1,7 +1,7 @@
 /* The sixteen barriers of a block.
  *
  * A barrier counts threads. A barrier for all threads of the block also counts those that have
- * ended. Only a running warp knows how many of its lanes have ended. So if no strand of a block can
+ * ended. Only a running warp knows how many of its lanes have ended. So if no warp of a block can
  * run and all that are left wait at one such barrier, it is complete.
  */
 #include "kernel/engine/engine_parts.h"
@@ -10,24 +10,24 @@
 static void
 release_barrier(struct hed_barrier *r)
 {
-    struct hed_strand *list = r->waiting, *ordered = NULL;
+    struct hed_engine_warp *list = r->waiting, *ordered = NULL;
 
     /* The list has the latest first; they continue in the order in which they came. */
     while (list) {
-        struct hed_strand *s = list;
+        struct hed_engine_warp *s = list;
 
         list = s->next;
         s->next = ordered;
         ordered = s;
     }
     while (ordered) {
-        struct hed_strand *s = ordered;
+        struct hed_engine_warp *s = ordered;
 
         ordered = s->next;
         s->barrier = 0;
         s->barrier_trues = r->trues;
         s->barrier_count = r->arrived;
-        hed_strand_ready(s);
+        hed_engine_warp_ready(s);
     }
     *r = (struct hed_barrier){0};
 }
@@ -60,7 +60,7 @@ hed_barrier_stuck(struct hed_block *b)
 
         if (r->expected != 0 || !r->waiting)
             continue;
-        for (const struct hed_strand *s = r->waiting; s; s = s->next)
+        for (const struct hed_engine_warp *s = r->waiting; s; s = s->next)
             waiting++;
         if (waiting == b->live) {
             release_barrier(r);
@@ -70,9 +70,9 @@ hed_barrier_stuck(struct hed_block *b)
     return false;
 }
 
-/* Counts an arrival. True if the barrier is complete, and the strands that waited can continue. */
+/* Counts an arrival. True if the barrier is complete, and the warps that waited can continue. */
 static bool
-arrive_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+arrive_at_barrier(struct hed_engine_warp *s, uint32_t id, uint32_t threads, uint32_t arriving,
                   uint32_t trues)
 {
     struct hed_block *b = s->block;
@@ -95,7 +95,7 @@ arrive_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t 
 }
 
 static void
-wait_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+wait_at_barrier(struct hed_engine_warp *s, uint32_t id, uint32_t threads, uint32_t arriving,
                 uint32_t trues)
 {
     if (arrive_at_barrier(s, id, threads, arriving, trues))
@@ -106,26 +106,26 @@ wait_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t ar
     s->barrier = id + 1;
     s->next = r->waiting;
     r->waiting = s;
-    hed_strand_wait(s);
+    hed_engine_warp_wait(s);
 }
 
 void
-hed_rt_barrier(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
+hed_rt_barrier(struct hed_ptx_warp *a, uint32_t id, uint32_t threads, uint32_t arriving)
 {
-    wait_at_barrier(hed_strand_of(a), id, threads, arriving, 0);
+    wait_at_barrier(hed_engine_warp_of(a), id, threads, arriving, 0);
 }
 
 void
-hed_rt_barrier_arrive(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
+hed_rt_barrier_arrive(struct hed_ptx_warp *a, uint32_t id, uint32_t threads, uint32_t arriving)
 {
-    (void)arrive_at_barrier(hed_strand_of(a), id, threads, arriving, 0);
+    (void)arrive_at_barrier(hed_engine_warp_of(a), id, threads, arriving, 0);
 }
 
 uint32_t
-hed_rt_barrier_reduce(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving,
+hed_rt_barrier_reduce(struct hed_ptx_warp *a, uint32_t id, uint32_t threads, uint32_t arriving,
                       uint32_t trues, uint32_t op)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
 
     wait_at_barrier(s, id, threads, arriving, trues);
     switch (op) {

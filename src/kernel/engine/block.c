@@ -1,4 +1,4 @@
-/* Open blocks: their strands, stacks and shared memory, which are reused. */
+/* Open blocks: their warps, stacks and shared memory, which are reused. */
 #include "kernel/engine/engine_parts.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/number.h"
-#include "kernel/engine/pen.h"
+#include "kernel/engine/sandbox.h"
 
 #define OUT_MAX ((size_t)8 << 20) /* bytes of one printf; printf.c passes the text on earlier */
 /* Stacks begin at different offsets in a page; otherwise they would compete for few cache lines. */
@@ -22,13 +22,13 @@
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
 
 static void
-strand_main(void *arg)
+warp_main(void *arg)
 {
-    struct hed_strand *s = arg;
+    struct hed_engine_warp *s = arg;
 
     hed_side_first(&s->block->worker->side);
     s->block->grid->job->entry(&s->abi);
-    hed_strand_end(s);
+    hed_engine_warp_end(s);
 }
 
 static bool
@@ -60,13 +60,13 @@ protect_stacks(struct hed_block *b)
     struct hed_engine *e = b->worker->engine;
 
     if (b->guard == 0)
-        return !e->pen;
+        return !e->sandbox;
     if (!take_guards(e, b->stack_room)) {
         b->guard = 0;
-        return !e->pen;
+        return !e->sandbox;
     }
     for (uint32_t i = 0; i < b->stack_room; i++)
-        if (mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE) != 0 && e->pen)
+        if (mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE) != 0 && e->sandbox)
             return false;
     return true;
 }
@@ -145,8 +145,8 @@ block_free(struct hed_block *b)
     if (b->frames.at)
         hed_region_give(&e->stacks, &b->frames);
     if (b->locals.at)
-        hed_region_give(&e->pen->local, &b->locals);
-    free(b->strands);
+        hed_region_give(&e->sandbox->local, &b->locals);
+    free(b->warps);
     free(b);
 }
 
@@ -163,14 +163,15 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     b->guard = g->guard;
     hed_buf_init(&b->out, OUT_MAX);
     hed_buf_init(&b->format, OUT_MAX);
-    b->strands = calloc(g->strands, sizeof *b->strands);
-    if (b->strands)
-        b->strand_room = g->strands;
+    b->warps = calloc(g->warps, sizeof *b->warps);
+    if (b->warps)
+        b->warp_room = g->warps;
     /* Frames hold variables in local memory, so they lie where the stacks do; those of confined
-     * kernels are in the pen instead. */
-    if (!b->strands ||
-        (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->strands, &b->frames) != 0) ||
-        (g->local && hed_region_take(&w->engine->pen->local, g->local * g->locals, &b->locals)) ||
+     * kernels are in the address sandbox instead. */
+    if (!b->warps ||
+        (g->frame && hed_region_take(&w->engine->stacks, g->frame * g->warps, &b->frames) != 0) ||
+        (g->local &&
+         hed_region_take(&w->engine->sandbox->local, g->local * g->locals, &b->locals)) ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
         take_block_shared(b, g) != 0) {
         b->guard = 0;
@@ -188,21 +189,21 @@ static bool
 block_fits(struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
-           b->stack_room >= g->stacks && b->strand_room >= g->strands &&
-           b->frames.size >= g->frame * g->strands && b->locals.size >= g->local * g->locals &&
+           b->stack_room >= g->stacks && b->warp_room >= g->warps &&
+           b->frames.size >= g->frame * g->warps && b->locals.size >= g->local * g->locals &&
            b->in_window == g->job->in_windows &&
            (b->in_window ? fit_window(b, g) == 0 : b->shared_room >= shared_size(g));
 }
 
 static void
-place_strand(struct hed_strand *s, const struct hed_grid *g, uint32_t strand)
+place_warp(struct hed_engine_warp *s, const struct hed_grid *g, uint32_t warp)
 {
-    const uint32_t first = strand * HED_PTX_LANES;
+    const uint32_t first = warp * HED_PTX_LANES;
     const uint32_t *ntid = g->abi.ntid;
-    struct hed_ptx_strand *a = &s->abi;
+    struct hed_ptx_warp *a = &s->abi;
     uint32_t tid[3] = {first % ntid[0], first / ntid[0] % ntid[1], first / ntid[0] / ntid[1]};
 
-    a->warp = strand;
+    a->warp = warp;
     a->lane = 0;
     s->threads = (uint32_t)hed_min(g->threads - first, HED_PTX_LANES);
     a->lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
@@ -220,7 +221,7 @@ place_strand(struct hed_strand *s, const struct hed_grid *g, uint32_t strand)
 }
 
 static void
-place_strand_memory(struct hed_strand *s, const struct hed_block *b, uint32_t index)
+place_warp_memory(struct hed_engine_warp *s, const struct hed_block *b, uint32_t index)
 {
     const size_t shift = index % MEMORY_SHIFTS * MEMORY_SHIFT;
 
@@ -228,9 +229,9 @@ place_strand_memory(struct hed_strand *s, const struct hed_block *b, uint32_t in
     s->abi.memory_size = b->stack_size - b->guard - shift - STACK_OF_BASELINE;
 }
 
-/* Strands that were made for grids like this one stay as they are. */
+/* Warps that were made for grids like this one stay as they are. */
 static bool
-strands_are_made(const struct hed_block *b, const struct hed_grid *g)
+warps_are_made(const struct hed_block *b, const struct hed_grid *g)
 {
     return memcmp(b->made.ntid, g->abi.ntid, sizeof b->made.ntid) == 0 &&
            b->made.direct == g->direct && b->made.in_baseline == (g->job->program != NULL) &&
@@ -238,20 +239,20 @@ strands_are_made(const struct hed_block *b, const struct hed_grid *g)
 }
 
 static void
-make_strands(struct hed_block *b, const struct hed_grid *g)
+make_warps(struct hed_block *b, const struct hed_grid *g)
 {
-    for (uint32_t i = 0; i < g->strands; i++) {
-        struct hed_strand *s = &b->strands[i];
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct hed_engine_warp *s = &b->warps[i];
 
         s->abi.block = &b->abi;
         s->block = b;
         s->stack = b->stacks.at + (g->direct ? 0 : i * b->stack_size);
         if (g->job->program)
-            place_strand_memory(s, b, g->direct ? 0 : i);
+            place_warp_memory(s, b, g->direct ? 0 : i);
         s->abi.frame = g->frame ? b->frames.at + i * g->frame : NULL;
         s->abi.local = g->local ? b->locals.at + (g->locals > 1 ? i * g->local : 0) : NULL;
         s->abi.local_size = g->local;
-        place_strand(s, g, i);
+        place_warp(s, g, i);
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
     }
     memcpy(b->made.ntid, g->abi.ntid, sizeof b->made.ntid);
@@ -284,10 +285,10 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     b->abi.shared = b->shared.at + (b->in_window ? 0 : b->shared_room - shared_size(g));
     b->abi.smid = w->index % g->abi.nsm;
     b->steps = 0;
-    if (!strands_are_made(b, g))
-        make_strands(b, g);
-    for (uint32_t i = 0; i < g->strands; i++) {
-        struct hed_strand *s = &b->strands[i];
+    if (!warps_are_made(b, g))
+        make_warps(b, g);
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct hed_engine_warp *s = &b->warps[i];
 
         s->abi.grid = &g->abi;
         s->abi.lane = 0;
@@ -314,14 +315,14 @@ hed_block_begin(struct hed_block *b, uint64_t index)
     struct hed_grid *g = b->grid;
 
     hed_block_place(b, index);
-    b->live = g->strands;
+    b->live = g->warps;
     b->ended_threads = 0;
     b->first = b->last = NULL;
     b->queued = 0;
     b->steps = 0;
     memset(b->barriers, 0, sizeof b->barriers);
-    for (uint32_t i = 0; i < g->strands; i++) {
-        struct hed_strand *s = &b->strands[i];
+    for (uint32_t i = 0; i < g->warps; i++) {
+        struct hed_engine_warp *s = &b->warps[i];
 
         s->abi.fuel = HED_FUEL;
         s->spun = 0;
@@ -330,9 +331,9 @@ hed_block_begin(struct hed_block *b, uint64_t index)
         s->abi.lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
         s->barrier = 0;
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
-        s->side.sp = hed_fiber_make(s->stack + b->stack_size - i % SHIFTS * SHIFT, strand_main, s);
-        s->state = HED_STRAND_WAITING;
-        hed_strand_ready(s);
+        s->side.sp = hed_fiber_make(s->stack + b->stack_size - i % SHIFTS * SHIFT, warp_main, s);
+        s->state = HED_ENGINE_WARP_WAITING;
+        hed_engine_warp_ready(s);
     }
 }
 

@@ -1,6 +1,6 @@
-/* A worker's part of a grid whose strands never wait on a stack: they run one after the other on
- * one stack. Compiled warps run block after block by themselves (HED_PTX_BLOCKS). Others run strand
- * by strand; a kernel that is cut at barriers returns there, and when all strands of the block have
+/* A worker's part of a grid whose warps never wait on a stack: they run one after the other on
+ * one stack. Compiled warps run block after block by themselves (HED_PTX_BLOCKS). Others run warp
+ * by warp; a kernel that is cut at barriers returns there, and when all warps of the block have
  * returned, they go on in another round.
  */
 #include "base/number.h"
@@ -39,36 +39,36 @@ advance_block(struct hed_engine_worker *w, struct hed_grid *g)
     if (hed_grid_failed(g) || (w->direct.block == w->direct.end && !take_blocks(w, g)))
         return false;
     hed_block_place(b, w->direct.block++);
-    w->direct.strand = 0;
+    w->direct.warp = 0;
     w->direct.rounds = 0;
     return true;
 }
 
 static void
-run_strands(struct hed_engine_worker *w, struct hed_grid *g)
+run_each_warp(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
 
-    while (w->direct.strand < g->strands) {
-        struct hed_strand *s = &b->strands[w->direct.strand];
+    while (w->direct.warp < g->warps) {
+        struct hed_engine_warp *s = &b->warps[w->direct.warp];
 
         s->abi.fuel = HED_FUEL;
         s->abi.line = 0;
-        w->direct.strand++;
+        w->direct.warp++;
         w->running = s;
         g->job->entry(&s->abi);
     }
 }
 
-/* One round for all strands of the block that are not at their end. False if all are. */
+/* One round for all warps of the block that are not at their end. False if all are. */
 static bool
 run_round(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
     bool any = false;
 
-    for (; w->direct.strand < g->strands; w->direct.strand++) {
-        struct hed_strand *s = &b->strands[w->direct.strand];
+    for (; w->direct.warp < g->warps; w->direct.warp++) {
+        struct hed_engine_warp *s = &b->warps[w->direct.warp];
 
         if (w->direct.rounds && !s->abi.resume)
             continue;
@@ -77,12 +77,12 @@ run_round(struct hed_engine_worker *w, struct hed_grid *g)
         g->job->entry(&s->abi);
         any = any || s->abi.resume;
     }
-    w->direct.strand = 0;
+    w->direct.warp = 0;
     w->direct.rounds++;
     return any && !hed_grid_failed(g);
 }
 
-/* The kernel goes from strand to strand and from block to block. */
+/* The kernel goes from warp to warp and from block to block. */
 static void
 run_whole_blocks(struct hed_engine_worker *w, struct hed_grid *g)
 {
@@ -108,13 +108,13 @@ direct_main(void *arg)
     else
         do {
             if (g->job->info.flags & HED_PTX_CUT) {
-                while (w->direct.strand < g->strands && run_round(w, g))
+                while (w->direct.warp < g->warps && run_round(w, g))
                     ;
             } else {
-                run_strands(w, g);
+                run_each_warp(w, g);
             }
         } while (advance_block(w, g));
-    hed_strand_abandon(&w->direct.room->strands[0]);
+    hed_engine_warp_abandon(&w->direct.room->warps[0]);
 }
 
 void
@@ -128,19 +128,19 @@ hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g)
     }
     w->direct.room = b;
     w->direct.block = w->direct.end = 0;
-    w->direct.strand = g->strands;
+    w->direct.warp = g->warps;
     w->direct.run = (struct hed_ptx_run){.block = &b->abi,
-                                         .strands = &b->strands[0].abi,
-                                         .stride = sizeof *b->strands,
-                                         .count = g->strands,
+                                         .warps = &b->warps[0].abi,
+                                         .stride = sizeof *b->warps,
+                                         .count = g->warps,
                                          .stop = (const uint32_t *)&g->failed};
     b->live = 0;
     if (!hed_grid_failed(g)) {
-        struct hed_strand *s = &b->strands[0];
+        struct hed_engine_warp *s = &b->warps[0];
 
         hed_side_init(&s->side, b->stacks.at + b->guard, b->stack_size - b->guard);
         s->side.sp = hed_fiber_make(b->stacks.at + b->stack_size, direct_main, w);
-        hed_strand_run(w, s);
+        hed_engine_warp_run(w, s);
     }
     hed_block_close(b);
 }

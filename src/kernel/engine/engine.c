@@ -8,24 +8,24 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "kernel/engine/pen.h"
 #include "kernel/engine/rt.h"
+#include "kernel/engine/sandbox.h"
 #include "kernel/engine/watch.h"
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
 #define SHARED_RANGE ((size_t)256 << 30) /* room for as many windows as a device has blocks */
 #define STACK_WARP ((size_t)1 << 20)     /* of a warp, besides its variables, at most */
 #define STACK_LEAST ((size_t)64 << 10)   /* sizes are powers of two, so that stacks can be reused */
-#define STACK_MOST ((size_t)256 << 20)   /* per strand */
+#define STACK_MOST ((size_t)256 << 20)   /* per warp */
 #define GUARD ((size_t)64 << 10)         /* bytes under a stack; large frames may skip a page */
 /* The same for confined kernels: no frame of a function in C that they call is larger. */
 #define GUARD_CONFINED ((size_t)256 << 10)
-#define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
+#define GUARDED_MOST 64     /* stacks have guards if a block has at most so many warps */
 #define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
 #define CHUNK_MOST 64       /* blocks; compiled ones stop between blocks by themselves */
 #define WORTH_NS 20000      /* a grid that takes less is not worth waking another thread */
 #define OPEN_LEAST 2
-/* In the pen: what cooperative groups use, then the parameters. */
+/* In the address sandbox: what cooperative groups use, then the parameters. */
 #define WORKSPACE_SIZE 64
 #define PARAMS_MOST (HED_REGION_LEAST - WORKSPACE_SIZE)
 
@@ -57,8 +57,8 @@ hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why
 }
 
 int
-hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_engine **out,
-                           struct hed_why *why)
+hed_engine_create_confined(unsigned threads, struct hed_address_sandbox *sandbox,
+                           struct hed_engine **out, struct hed_why *why)
 {
     struct hed_engine *e = calloc(1, sizeof *e);
 
@@ -79,9 +79,9 @@ hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_eng
         free(e);
         return HED_ENOMEM;
     }
-    e->pen = pen;
-    e->shared = pen ? &pen->shared : &e->own_shared;
-    if (!pen && hed_regions_init(e->shared, SHARED_RANGE) != 0) {
+    e->sandbox = sandbox;
+    e->shared = sandbox ? &sandbox->shared : &e->own_shared;
+    if (!sandbox && hed_regions_init(e->shared, SHARED_RANGE) != 0) {
         hed_why_set(why, "no addresses for shared memory");
         hed_regions_fini(&e->stacks);
         free(e->workers);
@@ -105,7 +105,7 @@ hed_engine_free(struct hed_engine *e)
         return;
     hed_engine_workers_stop(e);
     hed_regions_fini(&e->stacks);
-    if (!e->pen)
+    if (!e->sandbox)
         hed_regions_fini(&e->own_shared);
     pthread_cond_destroy(&e->work);
     hed_lock_fini(&e->lock);
@@ -132,7 +132,7 @@ static void
 choose_stack(struct hed_grid *g)
 {
     const struct hed_job *job = g->job;
-    const size_t guard = g->engine->pen ? GUARD_CONFINED : GUARD;
+    const size_t guard = g->engine->sandbox ? GUARD_CONFINED : GUARD;
     size_t size = (size_t)job->info.stack + STACK_WARP;
 
     if (job->info.flags & HED_PTX_RECURSES)
@@ -175,11 +175,12 @@ check_job(const struct hed_engine *e, const struct hed_job *job, struct hed_why 
     uint64_t threads = 1;
 
     /* The cache keeps the two kinds of code apart; this makes sure. */
-    if (!job->program && is_confined != (e->pen != NULL)) {
-        hed_why_set(why, "kernel %.120s: its code is %sconfined", job->name, e->pen ? "not " : "");
+    if (!job->program && is_confined != (e->sandbox != NULL)) {
+        hed_why_set(why, "kernel %.120s: its code is %sconfined", job->name,
+                    e->sandbox ? "not " : "");
         return CUDA_ERROR_INVALID_IMAGE;
     }
-    if (job->param_bytes > PARAMS_MOST && e->pen) {
+    if (job->param_bytes > PARAMS_MOST && e->sandbox) {
         hed_why_set(why, "kernel %.120s: %zu bytes of parameters", job->name, job->param_bytes);
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
@@ -204,7 +205,8 @@ check_job(const struct hed_engine *e, const struct hed_job *job, struct hed_why 
     return CUDA_SUCCESS;
 }
 
-/* Moves what the kernel may reach into its pen. The worker has the room: hed_engine_worker_take. */
+/* Moves what the kernel may reach into its address sandbox. The worker has the room:
+ * hed_engine_worker_take. */
 static void
 confine_grid(struct hed_grid *g, const struct hed_engine_worker *w)
 {
@@ -212,8 +214,8 @@ confine_grid(struct hed_grid *g, const struct hed_engine_worker *w)
     struct hed_ptx_grid *a = &g->abi;
     unsigned char *given = w->given.at;
 
-    a->pen_base = g->engine->pen->base;
-    a->pen_outer = ~(HED_PTX_PEN_SIZE - 1);
+    a->sandbox_base = g->engine->sandbox->base;
+    a->sandbox_outer = ~(HED_PTX_SANDBOX_SIZE - 1);
     memset(given, 0, WORKSPACE_SIZE);
     if (job->param_bytes)
         memcpy(given + WORKSPACE_SIZE, job->params, job->param_bytes);
@@ -224,14 +226,14 @@ confine_grid(struct hed_grid *g, const struct hed_engine_worker *w)
     g->local = job->program && job->info.flags & HED_PTX_RECURSES
                    ? g->stack_size
                    : hed_round_up(job->info.local, 64);
-    g->locals = g->direct && !(job->info.flags & HED_PTX_CUT) ? 1 : g->strands;
+    g->locals = g->direct && !(job->info.flags & HED_PTX_CUT) ? 1 : g->warps;
 }
 
 static void
 grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_engine_worker *w,
           const struct hed_job *job)
 {
-    const struct hed_regions *local = e->pen ? &e->pen->local : &e->stacks;
+    const struct hed_regions *local = e->sandbox ? &e->sandbox->local : &e->stacks;
     const uint32_t align = job->info.shared_align ? job->info.shared_align : 1;
     const uint32_t fixed = hed_round_up(job->info.shared, align);
     struct hed_ptx_grid *a = &g->abi;
@@ -263,12 +265,12 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_engine_work
     if (job->cooperative)
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
     g->next = job->first;
-    g->strands = hed_divide_up(g->threads, HED_PTX_LANES);
+    g->warps = hed_divide_up(g->threads, HED_PTX_LANES);
     g->direct = !(job->info.flags & HED_PTX_WAITS);
-    g->stacks = g->direct ? 1 : g->strands;
+    g->stacks = g->direct ? 1 : g->warps;
     g->frame = job->info.flags & HED_PTX_CUT ? hed_round_up(job->info.frame, 64) : 0;
     choose_stack(g);
-    if (e->pen)
+    if (e->sandbox)
         confine_grid(g, w);
     /* Cooperative groups expect the size here, then the word of the barrier. */
     if (job->cooperative)

@@ -19,8 +19,8 @@ struct hed_engine;
 struct hed_grid;
 struct hed_heap;
 struct hed_numbers;
-struct hed_pen;
-struct hed_strand;
+struct hed_address_sandbox;
+struct hed_engine_warp;
 struct hed_watch;
 struct hed_why;
 
@@ -31,10 +31,10 @@ struct hed_why;
 /* What a launch asks the program for that runs it. A NULL function, or no table at all: kernels
  * cannot do that. Functions are called by the threads that run the grid, by several at once. */
 struct hed_engine_host {
-    /* A strand of the grid has been waiting for a while, perhaps for something it asked for. */
+    /* A warp of the grid has been waiting for a while, perhaps for something it asked for. */
     void (*waiting)(void *owner, struct hed_grid *g);
     /* A call of the device runtime: see struct hed_ptx_host. */
-    uint64_t (*device_call)(void *owner, struct hed_ptx_strand *s, uint32_t which,
+    uint64_t (*device_call)(void *owner, struct hed_ptx_warp *s, uint32_t which,
                             const uint64_t *args);
     /* Sets a condition of a graph. False: there is no such condition. */
     bool (*set_condition)(void *owner, uint64_t handle, uint32_t value);
@@ -87,9 +87,9 @@ struct hed_job {
 /* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
  * core. HED_ENOMEM, ... */
 int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
-/* The same for confined kernels only, whose pen outlives the engine. */
-int hed_engine_create_confined(unsigned threads, struct hed_pen *pen, struct hed_engine **out,
-                               struct hed_why *why);
+/* The same for confined kernels only, whose address sandbox outlives the engine. */
+int hed_engine_create_confined(unsigned threads, struct hed_address_sandbox *sandbox,
+                               struct hed_engine **out, struct hed_why *why);
 
 /* Launches with a deadline need a watch, which must outlive the engine. */
 void hed_engine_set_watch(struct hed_engine *e, struct hed_watch *w);
@@ -112,15 +112,15 @@ CUresult hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct 
 
 /* ---- for functions that kernels call, on threads of the grid --------------------------------- */
 
-struct hed_grid *hed_grid_of(const struct hed_ptx_strand *s);
+struct hed_grid *hed_grid_of(const struct hed_ptx_warp *s);
 const struct hed_job *hed_grid_job(const struct hed_grid *g);
 bool hed_grid_has_failed(const struct hed_grid *g);
 /* The first failure counts; true if this is it. The kernel is added to the text and, if s is given,
  * block and thread. */
-bool hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+bool hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_engine_warp *s, const char *fmt,
+                   ...) __attribute__((format(printf, 4, 5)));
 /* Does not return if the grid has failed. No lock may be held. */
-void hed_strand_leave_failed(struct hed_ptx_strand *s);
+void hed_engine_warp_leave_failed(struct hed_ptx_warp *s);
 
 /* ---- for those who load compiled kernels ----------------------------------------------------- */
 

@@ -306,7 +306,7 @@ hed_fault_leave(struct hed_engine_worker *w, const stack_t *old)
 
 /* Is the address in the stack's guard, or a little below it, as with large frames? */
 static bool
-is_in_guard(const struct hed_strand *s, uint64_t address)
+is_in_guard(const struct hed_engine_warp *s, uint64_t address)
 {
     const uint64_t low = (uint64_t)(uintptr_t)s->stack;
 
@@ -314,7 +314,7 @@ is_in_guard(const struct hed_strand *s, uint64_t address)
 }
 
 void
-hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s)
+hed_fault_report(struct hed_engine_worker *w, const struct hed_engine_warp *s)
 {
     const struct hed_fault *f = &w->fault;
     const unsigned long long address = f->address;

@@ -1,11 +1,11 @@
-/* A worker's part of a grid whose strands have stacks of their own.
+/* A worker's part of a grid whose warps have stacks of their own.
  *
  *   open blocks form a ring; the first one takes a step:
- *     every strand that is ready runs until it yields, waits or ends
+ *     every warp that is ready runs until it yields, waits or ends
  *     ended    -> the next block of the grid takes its place
  *     moved    -> it takes another step
- *     waited   -> its strands only yielded: the next block in the ring takes a step
- *     stuck    -> none of its strands can ever run: the launch fails
+ *     waited   -> its warps only yielded: the next block in the ring takes a step
+ *     stuck    -> none of its warps can ever run: the launch fails
  *   all blocks only waited -> one more block is opened, if there is one and the limit allows it
  *
  * Blocks are handed out in the order of their index, so a block that waits for an earlier one waits
@@ -29,7 +29,7 @@
 enum step { STEP_ENDED, STEP_MOVED, STEP_WAITED, STEP_STUCK };
 
 bool
-hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
+hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_engine_warp *s, const char *fmt, ...)
 {
     uint32_t none = 0;
     char text[sizeof(struct hed_why)], room[HED_DEMANGLED_MAX];
@@ -49,7 +49,7 @@ hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const 
         return true;
     }
 
-    const struct hed_ptx_strand *a = &s->abi;
+    const struct hed_ptx_warp *a = &s->abi;
     const uint32_t lane = a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
 
@@ -60,11 +60,11 @@ hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const 
 }
 
 void
-hed_strand_ready(struct hed_strand *s)
+hed_engine_warp_ready(struct hed_engine_warp *s)
 {
     struct hed_block *b = s->block;
 
-    s->state = HED_STRAND_READY;
+    s->state = HED_ENGINE_WARP_READY;
     s->next = NULL;
     if (b->first)
         b->last->next = s;
@@ -75,22 +75,22 @@ hed_strand_ready(struct hed_strand *s)
 }
 
 void
-hed_strand_leave(struct hed_strand *s)
+hed_engine_warp_leave(struct hed_engine_warp *s)
 {
     hed_side_switch(&s->side, &s->block->worker->side);
 }
 
 void
-hed_strand_wait(struct hed_strand *s)
+hed_engine_warp_wait(struct hed_engine_warp *s)
 {
-    s->state = HED_STRAND_WAITING;
+    s->state = HED_ENGINE_WARP_WAITING;
     s->spun = 0;
     s->block->moved++;
-    hed_strand_leave(s);
+    hed_engine_warp_leave(s);
 }
 
 void
-hed_strand_abandon(struct hed_strand *s)
+hed_engine_warp_abandon(struct hed_engine_warp *s)
 {
     struct hed_engine_worker *w = s->block->worker;
 
@@ -99,28 +99,28 @@ hed_strand_abandon(struct hed_strand *s)
 }
 
 void
-hed_strand_end(struct hed_strand *s)
+hed_engine_warp_end(struct hed_engine_warp *s)
 {
     struct hed_block *b = s->block;
 
-    s->state = HED_STRAND_ENDED;
+    s->state = HED_ENGINE_WARP_ENDED;
     b->live--;
     b->moved++;
     b->ended_threads += s->threads;
     hed_barrier_ended(b);
-    hed_strand_abandon(s);
+    hed_engine_warp_abandon(s);
 }
 
 void
-hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s)
+hed_engine_warp_run(struct hed_engine_worker *w, struct hed_engine_warp *s)
 {
     w->gone = false;
     w->fault.signo = 0;
     w->running = s;
     hed_side_switch(&w->side, &s->side);
-    s = w->running; /* direct.c changes it from strand to strand, and so does hed_kernel */
+    s = w->running; /* direct.c changes it from warp to warp, and so does hed_kernel */
     if (w->grid->direct && w->direct.run.running)
-        s = hed_strand_of(w->direct.run.running);
+        s = hed_engine_warp_of(w->direct.run.running);
     w->running = NULL;
     if (w->fault.signo)
         hed_fault_report(w, s);
@@ -133,11 +133,11 @@ step_block(struct hed_engine_worker *w, struct hed_block *b)
 
     b->moved = 0;
     while (n-- > 0) {
-        struct hed_strand *s = b->first;
+        struct hed_engine_warp *s = b->first;
 
         b->first = s->next;
         b->queued--;
-        hed_strand_run(w, s);
+        hed_engine_warp_run(w, s);
         if (hed_grid_failed(b->grid))
             return STEP_WAITED;
     }
@@ -268,7 +268,7 @@ hed_grid_work(struct hed_engine_worker *w, struct hed_grid *g)
             wait_for_blocks(w, g, &waited);
             break;
         case STEP_STUCK:
-            hed_grid_fail(g, CUDA_ERROR_LAUNCH_TIMEOUT, &b->strands[0],
+            hed_grid_fail(g, CUDA_ERROR_LAUNCH_TIMEOUT, &b->warps[0],
                           "all threads of the block wait for each other");
             break;
         }

@@ -13,13 +13,13 @@
 static char removed; /* its address marks a slot that was used and is free again */
 
 void
-hed_heap_init(struct hed_heap *h, struct hed_regions *pen)
+hed_heap_init(struct hed_heap *h, struct hed_regions *sandbox)
 {
-    *h = (struct hed_heap){.pen = pen};
+    *h = (struct hed_heap){.sandbox = sandbox};
     hed_lock_init(&h->lock, HED_RANK_HEAP);
 }
 
-/* ---- memory in the pen ----------------------------------------------------------------------- */
+/* ---- memory in the address sandbox ----------------------------------------------------------- */
 
 static int
 class_of_size(size_t size)
@@ -47,13 +47,13 @@ put_spare_locked(struct hed_heap_spare *s, void *p)
     s->at[s->count++] = p;
 }
 
-/* Cuts a piece of the pen into parts of one size. No lock is held. */
+/* Cuts a piece of the address sandbox into parts of one size. No lock is held. */
 static void
 cut_piece(struct hed_heap *h, int class)
 {
     struct hed_region piece;
 
-    if (hed_region_take(h->pen, HED_REGION_LEAST, &piece) != 0)
+    if (hed_region_take(h->sandbox, HED_REGION_LEAST, &piece) != 0)
         return;
     hed_lock(&h->lock);
     for (size_t at = piece.size; at > 0; at -= (size_t)16 << class)
@@ -62,14 +62,14 @@ cut_piece(struct hed_heap *h, int class)
 }
 
 static void *
-take_from_pen(struct hed_heap *h, size_t size)
+take_from_sandbox(struct hed_heap *h, size_t size)
 {
     const int class = class_of_size(size);
     struct hed_region piece;
     void *p = NULL;
 
     if (class == HED_HEAP_CLASSES)
-        return hed_region_take(h->pen, size, &piece) == 0 ? piece.at : NULL;
+        return hed_region_take(h->sandbox, size, &piece) == 0 ? piece.at : NULL;
 
     struct hed_heap_spare *s = &h->spare[class];
 
@@ -85,7 +85,7 @@ take_from_pen(struct hed_heap *h, size_t size)
 }
 
 static void
-give_to_pen(struct hed_heap *h, void *p, size_t size)
+give_to_sandbox(struct hed_heap *h, void *p, size_t size)
 {
     const int class = class_of_size(size);
     struct hed_region piece = {.at = p, .size = HED_REGION_LEAST};
@@ -98,20 +98,20 @@ give_to_pen(struct hed_heap *h, void *p, size_t size)
     }
     while (piece.size < size)
         piece.size *= 2;
-    hed_region_give(h->pen, &piece);
+    hed_region_give(h->sandbox, &piece);
 }
 
 static void *
 take_memory(struct hed_heap *h, size_t size)
 {
-    return h->pen ? take_from_pen(h, size) : aligned_alloc(16, (size + 15) & ~(size_t)15);
+    return h->sandbox ? take_from_sandbox(h, size) : aligned_alloc(16, (size + 15) & ~(size_t)15);
 }
 
 static void
 give_memory(struct hed_heap *h, void *p, size_t size)
 {
-    if (h->pen)
-        give_to_pen(h, p, size);
+    if (h->sandbox)
+        give_to_sandbox(h, p, size);
     else
         free(p);
 }
@@ -121,7 +121,7 @@ give_memory(struct hed_heap *h, void *p, size_t size)
 void
 hed_heap_fini(struct hed_heap *h)
 {
-    for (size_t i = 0; i < h->room && !h->pen; i++) {
+    for (size_t i = 0; i < h->room && !h->sandbox; i++) {
         if (h->slots[i].at != &removed)
             free(h->slots[i].at);
     }
@@ -235,11 +235,11 @@ hed_heap_give(struct hed_heap *h, void *p)
 }
 
 uint64_t
-hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
+hed_rt_malloc(struct hed_ptx_warp *s, uint64_t size)
 {
-    const struct hed_job *job = hed_strand_of(s)->block->grid->job;
+    const struct hed_job *job = hed_engine_warp_of(s)->block->grid->job;
 
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
     if (!job->heap || size > SIZE_MAX)
         return 0;
     return (uint64_t)(uintptr_t)hed_heap_take(job->heap, size, job->heap_limit);
@@ -247,11 +247,11 @@ hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
 
 /* A pointer that is not malloc's is ignored, as on an H200, except for a line in the log. */
 void
-hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
+hed_rt_free(struct hed_ptx_warp *s, uint64_t p)
 {
-    const struct hed_job *job = hed_strand_of(s)->block->grid->job;
+    const struct hed_job *job = hed_engine_warp_of(s)->block->grid->job;
 
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
     if (p == 0)
         return;
     if (!job->heap || hed_heap_give(job->heap, (void *)(uintptr_t)p) != 0)

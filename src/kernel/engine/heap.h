@@ -20,19 +20,19 @@ struct hed_heap_spare {
     size_t count, room;
 };
 
-/* The memory is the process's, or comes from the pen of confined kernels. The table has the
- * addresses in use, so a bad pointer is found without reading the memory it points to. */
+/* The memory is the process's, or comes from the address sandbox of confined kernels. The table has
+ * the addresses in use, so a bad pointer is found without reading the memory it points to. */
 struct hed_heap {
-    struct hed_regions *pen; /* or NULL; constant */
+    struct hed_regions *sandbox; /* or NULL; constant */
     struct hed_lock lock;
     struct hed_heap_slot *slots; /* open addressing; guarded by lock, like all that follows */
     size_t room;                 /* a power of two */
     size_t filled;               /* slots that are not empty */
     size_t used;                 /* bytes */
-    struct hed_heap_spare spare[HED_HEAP_CLASSES]; /* of the pen */
+    struct hed_heap_spare spare[HED_HEAP_CLASSES]; /* of the address sandbox */
 };
 
-void hed_heap_init(struct hed_heap *h, struct hed_regions *pen);
+void hed_heap_init(struct hed_heap *h, struct hed_regions *sandbox);
 /* Frees everything. */
 void hed_heap_fini(struct hed_heap *h);
 

@@ -42,7 +42,7 @@ take_argument(struct arguments *a, size_t size)
     uint64_t value = 0;
 
     a->at = hed_align_up(a->at, size);
-    memcpy(&value, (const void *)(uintptr_t)hed_ptx_in_pen(a->grid, a->base + a->at), size);
+    memcpy(&value, (const void *)(uintptr_t)hed_ptx_in_sandbox(a->grid, a->base + a->at), size);
     a->at += size;
     a->taken++;
     return value;
@@ -201,7 +201,7 @@ print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
         bound_text_spec(s);
         spec_add(s, 's');
         hed_buf_addf(out, s->text,
-                     v ? (const char *)(uintptr_t)hed_ptx_in_pen(a->grid, v) : "(null)");
+                     v ? (const char *)(uintptr_t)hed_ptx_in_sandbox(a->grid, v) : "(null)");
         return;
     case 'p':
         spec_add(s, 'p');
@@ -228,14 +228,14 @@ block_index(const struct hed_block *b)
 }
 
 uint32_t
-hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
+hed_rt_vprintf(struct hed_ptx_warp *warp, uint64_t format, uint64_t args)
 {
-    struct hed_block *b = hed_strand_of(strand)->block;
+    struct hed_block *b = hed_engine_warp_of(warp)->block;
     const uint64_t index = block_index(b);
-    struct arguments a = {.grid = strand->grid, .base = args};
-    const char *p = (const char *)(uintptr_t)hed_ptx_in_pen(strand->grid, format);
+    struct arguments a = {.grid = warp->grid, .base = args};
+    const char *p = (const char *)(uintptr_t)hed_ptx_in_sandbox(warp->grid, format);
 
-    hed_strand_look(strand);
+    hed_engine_warp_look(warp);
     /* "If the format string is NULL, -1 is returned, and if an internal error occurs, -2." */
     if (format == 0)
         return UINT32_MAX;
@@ -257,7 +257,7 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
         print_conversion(&b->out, &s, &a);
         if (b->out.size > BLOCK_MOST) {
             hed_output_add(b);
-            hed_strand_look(strand);
+            hed_engine_warp_look(warp);
         }
     }
     if (b->out.size > BLOCK_MOST)

@@ -18,7 +18,7 @@
 
 /* Code that waits may wait for what the host does for it. */
 static void
-tell_host(struct hed_strand *s)
+tell_host(struct hed_engine_warp *s)
 {
     const struct hed_job *job = s->block->grid->job;
 
@@ -27,23 +27,23 @@ tell_host(struct hed_strand *s)
 }
 
 void
-hed_rt_yield(struct hed_ptx_strand *a)
+hed_rt_yield(struct hed_ptx_warp *a)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
 
     a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
     s->spun++;
     tell_host(s);
     if (s->block->grid->direct) {
-        hed_strand_look(a);
+        hed_engine_warp_look(a);
         return;
     }
-    hed_strand_ready(s);
-    hed_strand_leave(s);
+    hed_engine_warp_ready(s);
+    hed_engine_warp_leave(s);
 }
 
 void
-hed_rt_trap(struct hed_ptx_strand *a, uint32_t trap, uint32_t line)
+hed_rt_trap(struct hed_ptx_warp *a, uint32_t trap, uint32_t line)
 {
     static const struct {
         CUresult result;
@@ -56,38 +56,38 @@ hed_rt_trap(struct hed_ptx_strand *a, uint32_t trap, uint32_t line)
         [HED_PTX_TRAP_CALL] = {CUDA_ERROR_INVALID_PC, "call through a pointer to no function"},
         [HED_PTX_TRAP_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "illegal instruction"},
     };
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
 
     if (trap >= sizeof traps / sizeof *traps)
         trap = 0;
     if (line)
         a->line = line;
     hed_grid_fail(s->block->grid, traps[trap].result, s, "%s", traps[trap].text);
-    hed_strand_abandon(s);
+    hed_engine_warp_abandon(s);
 }
 
 /* As a GPU that does not have the instruction. */
 void
-hed_rt_refuse(struct hed_ptx_strand *a, const char *text, uint32_t line)
+hed_rt_refuse(struct hed_ptx_warp *a, const char *text, uint32_t line)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
     struct hed_grid *g = s->block->grid;
 
     a->line = line;
     if (hed_grid_fail(g, CUDA_ERROR_ILLEGAL_INSTRUCTION, s, "%s", text) && g->job->host &&
         g->job->host->refused)
         g->job->host->refused(g->job->owner, text, g->job->name);
-    hed_strand_abandon(s);
+    hed_engine_warp_abandon(s);
 }
 
 void
-hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
+hed_rt_nanosleep(struct hed_ptx_warp *a, uint32_t ns)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
     const uint64_t most = ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 
     if (s->block->grid->direct) {
-        hed_strand_look(a);
+        hed_engine_warp_look(a);
         s->spun++;
         tell_host(s);
         hed_sleep_ns(most);
@@ -102,34 +102,34 @@ hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
 }
 
 uint64_t
-hed_rt_clock(struct hed_ptx_strand *a)
+hed_rt_clock(struct hed_ptx_warp *a)
 {
-    const struct hed_grid *g = hed_strand_of(a)->block->grid;
+    const struct hed_grid *g = hed_engine_warp_of(a)->block->grid;
     const uint64_t ns = hed_now_ns();
 
-    hed_strand_look(a);
+    hed_engine_warp_look(a);
     return ns / 1000000 * g->job->clock_khz + ns % 1000000 * g->job->clock_khz / 1000000;
 }
 
 uint64_t
-hed_rt_globaltimer(struct hed_ptx_strand *a)
+hed_rt_globaltimer(struct hed_ptx_warp *a)
 {
-    hed_strand_look(a);
+    hed_engine_warp_look(a);
     return hed_wall_ns();
 }
 
 static const char *
-text_of(const struct hed_ptx_strand *a, uint64_t address)
+text_of(const struct hed_ptx_warp *a, uint64_t address)
 {
-    return (const char *)(uintptr_t)hed_ptx_in_pen(a->grid, address);
+    return (const char *)(uintptr_t)hed_ptx_in_sandbox(a->grid, address);
 }
 
 /* Writes the line that CUDA writes, to stderr as CUDA does. */
 void
-hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uint32_t line,
+hed_rt_assertfail(struct hed_ptx_warp *a, uint64_t message, uint64_t file, uint32_t line,
                   uint64_t function, uint64_t char_size)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
     struct hed_grid *g = s->block->grid;
     const uint32_t lane = a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
@@ -150,26 +150,26 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
 }
 
 void
-hed_rt_set_condition(struct hed_ptx_strand *a, uint64_t handle, uint32_t value)
+hed_rt_set_condition(struct hed_ptx_warp *a, uint64_t handle, uint32_t value)
 {
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
     const struct hed_job *job = s->block->grid->job;
 
-    hed_strand_look(a);
+    hed_engine_warp_look(a);
     if (!job->host || !job->host->set_condition ||
         !job->host->set_condition(job->owner, handle, value))
         hed_grid_fail(s->block->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "no condition of a graph");
 }
 
 uint64_t
-hed_rt_device_call(struct hed_ptx_strand *a, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
+hed_rt_device_call(struct hed_ptx_warp *a, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
                    uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
 {
     const uint64_t args[HED_DEVICE_WORDS] = {a0, a1, a2, a3, a4, a5, a6, a7};
-    struct hed_strand *s = hed_strand_of(a);
+    struct hed_engine_warp *s = hed_engine_warp_of(a);
     const struct hed_job *job = s->block->grid->job;
 
-    hed_strand_look(a);
+    hed_engine_warp_look(a);
     s->spun = 0;
     if (job->host && job->host->device_call)
         return job->host->device_call(job->owner, a, which, args);
@@ -177,14 +177,14 @@ hed_rt_device_call(struct hed_ptx_strand *a, uint32_t which, uint64_t a0, uint64
 }
 
 uint64_t
-hed_engine_object(struct hed_ptx_strand *a, uint64_t object)
+hed_engine_object(struct hed_ptx_warp *a, uint64_t object)
 {
     const struct hed_numbers *objects;
     uint64_t at;
 
     if (object == 0 || object >= HED_NUMBERS_END)
         return object;
-    objects = hed_strand_of(a)->block->grid->job->objects;
+    objects = hed_engine_warp_of(a)->block->grid->job->objects;
     at = objects ? (uintptr_t)hed_numbers_find(objects, object) : 0;
     return at ? at : object;
 }
@@ -192,9 +192,9 @@ hed_engine_object(struct hed_ptx_strand *a, uint64_t object)
 /* ---- for hosts ------------------------------------------------------------------------------- */
 
 struct hed_grid *
-hed_grid_of(const struct hed_ptx_strand *s)
+hed_grid_of(const struct hed_ptx_warp *s)
 {
-    return ((const struct hed_strand *)s)->block->grid;
+    return ((const struct hed_engine_warp *)s)->block->grid;
 }
 
 const struct hed_job *
@@ -210,9 +210,9 @@ hed_grid_has_failed(const struct hed_grid *g)
 }
 
 void
-hed_strand_leave_failed(struct hed_ptx_strand *s)
+hed_engine_warp_leave_failed(struct hed_ptx_warp *s)
 {
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

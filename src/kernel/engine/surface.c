@@ -18,16 +18,16 @@
 
 /* A confined kernel can write where the descriptor lies, so it is copied before it is checked. */
 static struct hed_surface
-surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
+surface_of(struct hed_ptx_warp *s, uint64_t object, uint32_t line)
 {
     struct hed_surface f;
 
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
     object = hed_engine_object(s, object);
     s->line = line; /* for the report of a fault that a bad object causes */
     if (object == 0 || object % _Alignof(struct hed_surface))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    memcpy(&f, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, object), sizeof f);
+    memcpy(&f, (const void *)(uintptr_t)hed_ptx_in_sandbox(s->grid, object), sizeof f);
     if (f.magic != HED_SURFACE_MAGIC || !hed_format_is_sound(&f.format) ||
         !hed_texels_are_sound(&f.image))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
@@ -37,7 +37,7 @@ surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 /* Clamps byte, row and plane to the surface; false if they are outside and nothing is to be
  * done. */
 static bool
-clamp_to_surface(struct hed_ptx_strand *s, const struct hed_surface *f,
+clamp_to_surface(struct hed_ptx_warp *s, const struct hed_surface *f,
                  const struct hed_rt_access *how, uint64_t bytes, int64_t *at, uint32_t line)
 {
     const int64_t row = (int64_t)f->image.width * f->format.bytes;
@@ -60,7 +60,7 @@ clamp_to_surface(struct hed_ptx_strand *s, const struct hed_surface *f,
 
 /* The address of that many bytes; NULL if they are outside. */
 static unsigned char *
-surface_address(struct hed_ptx_strand *s, const struct hed_surface *f,
+surface_address(struct hed_ptx_warp *s, const struct hed_surface *f,
                 const struct hed_rt_access *how, const uint32_t *in, uint64_t bytes, uint32_t line)
 {
     const unsigned dimensions = hed_ptx_geom_coordinates(how->geom);
@@ -71,7 +71,7 @@ surface_address(struct hed_ptx_strand *s, const struct hed_surface *f,
         at[0] *= f->format.bytes;
     if (!clamp_to_surface(s, f, how, bytes, at, line))
         return NULL;
-    return (unsigned char *)(uintptr_t)hed_ptx_in_pen(
+    return (unsigned char *)(uintptr_t)hed_ptx_in_sandbox(
         s->grid, f->image.at + (uint64_t)at[2] * f->image.slice + (uint64_t)at[1] * f->image.pitch +
                      (uint64_t)at[0]);
 }
@@ -121,7 +121,7 @@ store_formatted(const struct hed_format *f, unsigned char *p, const uint32_t *wo
 }
 
 void
-hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+hed_rt_surface(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
                void *data, uint32_t line)
 {
     const struct hed_surface own = surface_of(s, object, line), *f = &own;
@@ -192,8 +192,8 @@ reduce64(const struct hed_rt_access *how, uint64_t *p, uint64_t v)
 }
 
 void
-hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
-                      const uint32_t *in, const void *data, uint32_t line)
+hed_rt_surface_reduce(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
+                      const void *data, uint32_t line)
 {
     const struct hed_surface own = surface_of(s, object, line), *f = &own;
     struct hed_rt_access how;
@@ -303,7 +303,7 @@ ask_texture(const struct hed_texture *t, uint32_t query, uint32_t level)
 }
 
 uint32_t
-hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
+hed_rt_texture_query(struct hed_ptx_warp *s, uint64_t object, uint32_t query, uint32_t level,
                      uint32_t line)
 {
     struct hed_surface surface;
@@ -311,12 +311,13 @@ hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, 
     const struct hed_texture *t;
     uint32_t answer = 0, magic;
 
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
     s->line = line;
     if (hed_engine_object(s, object) == 0 ||
         hed_engine_object(s, object) % _Alignof(struct hed_texture))
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    memcpy(&magic, (const void *)(uintptr_t)hed_ptx_in_pen(s->grid, hed_engine_object(s, object)),
+    memcpy(&magic,
+           (const void *)(uintptr_t)hed_ptx_in_sandbox(s->grid, hed_engine_object(s, object)),
            sizeof magic);
     if (magic == HED_SURFACE_MAGIC) {
         surface = surface_of(s, object, line);

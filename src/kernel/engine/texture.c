@@ -225,7 +225,7 @@ fetch_texel(const struct lookup *k, const struct hed_texels *g, const int64_t *c
     if (k->dimensions < 3)
         i[2] = plane < g->depth ? plane : g->depth - 1;
     return read_texel(t,
-                      (const unsigned char *)(uintptr_t)hed_ptx_in_pen(
+                      (const unsigned char *)(uintptr_t)hed_ptx_in_sandbox(
                           k->grid, g->at + (uint64_t)i[2] * g->slice + (uint64_t)i[1] * g->pitch +
                                        (uint64_t)i[0] * t->format.bytes));
 }
@@ -475,16 +475,16 @@ hed_texels_are_sound(const struct hed_texels *g)
 }
 
 const struct hed_texture *
-hed_engine_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct hed_texture *own)
+hed_engine_texture_of(const struct hed_ptx_warp *s, uint64_t object, struct hed_texture *own)
 {
     const struct hed_texture *t = (const struct hed_texture *)(uintptr_t)object;
     const size_t head = offsetof(struct hed_texture, level);
 
     if (object % _Alignof(struct hed_texture))
         return NULL;
-    if (s->grid->pen_outer == 0)
+    if (s->grid->sandbox_outer == 0)
         return t->magic == HED_TEXTURE_MAGIC ? t : NULL;
-    t = (const struct hed_texture *)(uintptr_t)hed_ptx_in_pen(s->grid, object);
+    t = (const struct hed_texture *)(uintptr_t)hed_ptx_in_sandbox(s->grid, object);
     memcpy(own, t, head);
     if (own->magic != HED_TEXTURE_MAGIC || own->levels < 1 || own->levels > HED_MIPMAP_LEVELS ||
         !hed_format_is_sound(&own->format))
@@ -498,25 +498,25 @@ hed_engine_texture_of(const struct hed_ptx_strand *s, uint64_t object, struct he
 
 /* A reference by name that is bound to nothing; it reads as 0, too. */
 static bool
-is_unbound(const struct hed_ptx_strand *s, uint64_t object)
+is_unbound(const struct hed_ptx_warp *s, uint64_t object)
 {
     const union hed_reference_room *r;
 
     if (object % _Alignof(union hed_reference_room))
         return false;
-    r = (const union hed_reference_room *)(uintptr_t)hed_ptx_in_pen(s->grid, object);
+    r = (const union hed_reference_room *)(uintptr_t)hed_ptx_in_sandbox(s->grid, object);
     return r->magic == HED_UNBOUND_MAGIC;
 }
 
 void
-hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+hed_rt_texture(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
                uint32_t out[4], uint32_t line)
 {
     struct hed_texture own;
     struct lookup k = {.grid = s->grid};
     union texel v;
 
-    hed_strand_look(s);
+    hed_engine_warp_look(s);
     object = hed_engine_object(s, object);
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0) {

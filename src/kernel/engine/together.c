@@ -1,8 +1,8 @@
 /* The functions of kernel/ptx/run/group.h on matrices, as compiled code calls them.
  *
- * They take long and get no strand, so compiled code that calls them in a loop is nearly always in
+ * They take long and get no warp, so compiled code that calls them in a loop is nearly always in
  * one of them, where its thread cannot be interrupted (watch.h). So they look themselves whether
- * the grid has failed meanwhile, as the functions do that get a strand (hed_strand_look()).
+ * the grid has failed meanwhile, as the functions do that get a warp (hed_engine_warp_look()).
  */
 #include "kernel/engine/engine_parts.h"
 #include "kernel/ptx/run/group.h"
@@ -26,9 +26,9 @@ leave_failed_grid(void)
 
     if (!w || !w->running || !hed_grid_failed(w->grid))
         return;
-    hed_strand_abandon(w->grid->direct && w->direct.run.running
-                           ? hed_strand_of(w->direct.run.running)
-                           : w->running);
+    hed_engine_warp_abandon(w->grid->direct && w->direct.run.running
+                                ? hed_engine_warp_of(w->direct.run.running)
+                                : w->running);
 }
 
 #define TOGETHER(name)                                                                        \

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "kernel/engine/engine_parts.h"
-#include "kernel/engine/pen.h"
+#include "kernel/engine/sandbox.h"
 
 #define THREAD_STACK ((size_t)512 << 10)
 #define SPARE_BLOCKS 8 /* open blocks that a worker keeps from grid to grid */
@@ -31,7 +31,7 @@ worker_free(struct hed_engine_worker *w)
     hed_block_trim(w, 0);
     hed_fault_fini(w);
     if (w->given.at)
-        hed_region_give(&w->engine->pen->open, &w->given);
+        hed_region_give(&w->engine->sandbox->open, &w->given);
     pthread_cond_destroy(&w->own.left_cond);
     hed_lock_fini(&w->own.out_lock);
     free(w);
@@ -113,7 +113,7 @@ worker_create(struct hed_engine *e, unsigned index)
     hed_lock_init(&w->own.out_lock, HED_RANK_OUTPUT);
     pthread_cond_init(&w->own.left_cond, NULL);
     if (hed_fault_init(w) == 0 &&
-        (!e->pen || hed_region_take(&e->pen->open, HED_REGION_LEAST, &w->given) == 0))
+        (!e->sandbox || hed_region_take(&e->sandbox->open, HED_REGION_LEAST, &w->given) == 0))
         return w;
     worker_free(w);
     return NULL;

@@ -1,11 +1,11 @@
-/* Kernels that a server runs stay in their pen: whatever a kernel can take the address of lies
- * there, other addresses fail the launch, and the worker lives on. */
+/* Kernels that a server runs stay in their address sandbox: whatever a kernel can take the address
+ * of lies there, other addresses fail the launch, and the worker lives on. */
 #include <stdio.h>
 
 #include "conformance/conf.h"
 
 #define OK(call) CHECK_IS(call, CUDA_SUCCESS)
-#define PEN_BITS 45 /* kernel/ptx/run/abi.h */
+#define SANDBOX_BITS 45 /* kernel/ptx/run/abi.h */
 
 /* look stores the addresses of what a kernel has; poke stores to an address. */
 static const char text[] =
@@ -56,8 +56,8 @@ check_addresses(void)
     OK(CU(cuLaunchKernel)(look, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     OK(CU(cuMemcpyDtoH_v2)(found, at, sizeof found));
     for (int i = 0; i < COUNT; i++)
-        CHECK(found[i] >> PEN_BITS == at >> PEN_BITS, "%s is at %#llx, memory at %#llx", names[i],
-              (unsigned long long)found[i], (unsigned long long)at);
+        CHECK(found[i] >> SANDBOX_BITS == at >> SANDBOX_BITS, "%s is at %#llx, memory at %#llx",
+              names[i], (unsigned long long)found[i], (unsigned long long)at);
     OK(CU(cuCtxDestroy_v2)(context));
 }
 

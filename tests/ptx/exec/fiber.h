@@ -1,7 +1,7 @@
-/* The strands of harness.c. A strand runs on the caller's stack, to its end or to a place where the
+/* The warps of harness.c. A warp runs on the caller's stack, to its end or to a place where the
  * kernel returns to wait; or on a stack of its own, and then it may wait anywhere.
  *
- *     fiber_run()  <->  fiber_wait()    one strand runs at a time, and the caller chooses which
+ *     fiber_run()  <->  fiber_wait()    one warp runs at a time, and the caller chooses which
  *
  * Only harness.c includes this.
  */
@@ -17,11 +17,11 @@
 
 #define FIBER_STACK (1u << 20) /* bytes; local memory of recursions lies there */
 
-/* A strand that runs; with a stack of its own where threads meet. */
+/* A warp that runs; with a stack of its own where threads meet. */
 struct fiber {
     hed_ptx_entry entry;
-    struct hed_ptx_strand *strand;
-    struct hed_ptx_run *run; /* with HED_PTX_BLOCKS, instead of the strand */
+    struct hed_ptx_warp *warp;
+    struct hed_ptx_run *run; /* with HED_PTX_BLOCKS, instead of the warp */
     ucontext_t context, caller;
     void *stack;     /* NULL: runs on the caller's */
     jmp_buf trapped; /* where it ends */
@@ -31,7 +31,7 @@ struct fiber {
 
 static struct fiber *running;
 
-/* Lets the other strands of the block run up to their next barrier. */
+/* Lets the other warps of the block run up to their next barrier. */
 static void
 fiber_wait(void)
 {
@@ -52,16 +52,16 @@ fiber_run(void)
         if (f->run)
             hed_ptx_run_blocks(f->entry, f->run);
         else
-            f->entry(f->strand);
-        if (!f->strand->resume || !f->stack)
+            f->entry(f->warp);
+        if (!f->warp->resume || !f->stack)
             break;
         fiber_wait();
     }
     f->err = how ? HED_ESTATE : 0;
-    f->done = how != 0 || !f->strand->resume;
+    f->done = how != 0 || !f->warp->resume;
 }
 
-/* Gives a strand a stack. */
+/* Gives a warp a stack. */
 static bool
 fiber_begin(struct fiber *f)
 {
@@ -75,7 +75,7 @@ fiber_begin(struct fiber *f)
     return true;
 }
 
-/* Lets a strand run until it waits or ends. */
+/* Lets a warp run until it waits or ends. */
 static void
 fiber_go_on(struct fiber *f)
 {

@@ -19,7 +19,7 @@
 #include "ptx/exec/fiber.h"
 
 #define SHARED_BYTES (1u << 20)
-#define MEMORY_BYTES (16u << 20) /* of a strand, for the baseline tier */
+#define MEMORY_BYTES (16u << 20) /* of a warp, for the baseline tier */
 #define ALIGN 256u
 
 /* The run in progress; tests run one at a time. */
@@ -28,7 +28,7 @@ static struct exec *now;
 /* ---- the runtime ----------------------------------------------------------------------------- */
 
 static void __attribute__((noreturn))
-host_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
+host_trap(struct hed_ptx_warp *s, uint32_t trap, uint32_t line)
 {
     (void)s;
     now->trap = trap;
@@ -37,7 +37,7 @@ host_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
 }
 
 static void
-host_yield(struct hed_ptx_strand *s)
+host_yield(struct hed_ptx_warp *s)
 {
     s->fuel = 100;
     if (++now->yields > 1000000)
@@ -45,21 +45,21 @@ host_yield(struct hed_ptx_strand *s)
 }
 
 static void __attribute__((noreturn))
-host_refuse(struct hed_ptx_strand *s, const char *text, uint32_t line)
+host_refuse(struct hed_ptx_warp *s, const char *text, uint32_t line)
 {
     hed_why_set(&now->why, "%s", text);
     host_trap(s, HED_PTX_TRAP_INSTRUCTION, line);
 }
 
 static void
-host_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
+host_nanosleep(struct hed_ptx_warp *s, uint32_t ns)
 {
     (void)s;
     (void)ns;
 }
 
 static uint64_t
-host_clock(struct hed_ptx_strand *s)
+host_clock(struct hed_ptx_warp *s)
 {
     static uint64_t ticks = UINT64_C(0x100000000);
 
@@ -68,13 +68,13 @@ host_clock(struct hed_ptx_strand *s)
 }
 
 static uint64_t
-host_globaltimer(struct hed_ptx_strand *s)
+host_globaltimer(struct hed_ptx_warp *s)
 {
     return host_clock(s) * 32;
 }
 
 static void
-host_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+host_barrier(struct hed_ptx_warp *s, uint32_t id, uint32_t threads, uint32_t arriving)
 {
     (void)s;
     (void)id;
@@ -84,12 +84,12 @@ host_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t a
 }
 
 static void
-host_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+host_barrier_arrive(struct hed_ptx_warp *s, uint32_t id, uint32_t threads, uint32_t arriving)
 {
     host_barrier(s, id, threads, arriving);
 }
 
-/* All strands of the block have come to a barrier. */
+/* All warps of the block have come to a barrier. */
 static void
 end_round(struct hed_ptx_block *b)
 {
@@ -98,7 +98,7 @@ end_round(struct hed_ptx_block *b)
 }
 
 static uint32_t
-host_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+host_barrier_reduce(struct hed_ptx_warp *s, uint32_t id, uint32_t threads, uint32_t arriving,
                     uint32_t trues, uint32_t op)
 {
     struct hed_ptx_block *b = s->block;
@@ -117,7 +117,7 @@ host_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uin
 }
 
 static uint32_t
-host_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
+host_vprintf(struct hed_ptx_warp *s, uint64_t format, uint64_t args)
 {
     (void)s;
     snprintf(now->printed, sizeof(now->printed), "%s", (const char *)(uintptr_t)format);
@@ -127,7 +127,7 @@ host_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
 }
 
 static void
-host_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+host_assertfail(struct hed_ptx_warp *s, uint64_t message, uint64_t file, uint32_t line,
                 uint64_t function, uint64_t char_size)
 {
     (void)message;
@@ -138,21 +138,21 @@ host_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint3
 }
 
 static uint64_t
-host_malloc(struct hed_ptx_strand *s, uint64_t size)
+host_malloc(struct hed_ptx_warp *s, uint64_t size)
 {
     (void)s;
     return (uintptr_t)malloc(size);
 }
 
 static void
-host_free(struct hed_ptx_strand *s, uint64_t p)
+host_free(struct hed_ptx_warp *s, uint64_t p)
 {
     (void)s;
     free((void *)(uintptr_t)p);
 }
 
 static void
-host_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
+host_set_condition(struct hed_ptx_warp *s, uint64_t handle, uint32_t value)
 {
     (void)s;
     *(uint32_t *)(uintptr_t)handle = value;
@@ -160,7 +160,7 @@ host_set_condition(struct hed_ptx_strand *s, uint64_t handle, uint32_t value)
 
 /* Nothing can be launched from here. */
 static uint64_t
-host_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
+host_device_call(struct hed_ptx_warp *s, uint32_t which, uint64_t a0, uint64_t a1, uint64_t a2,
                  uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
 {
     host_trap(s, HED_PTX_TRAP, 0);
@@ -168,7 +168,7 @@ host_device_call(struct hed_ptx_strand *s, uint32_t which, uint64_t a0, uint64_t
 
 /* There are no textures here. */
 static void
-host_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+host_texture(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
              uint32_t out[4], uint32_t line)
 {
     (void)object;
@@ -179,7 +179,7 @@ host_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const u
 }
 
 static void
-host_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+host_surface(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
              void *data, uint32_t line)
 {
     (void)object;
@@ -190,7 +190,7 @@ host_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const u
 }
 
 static void
-host_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+host_surface_reduce(struct hed_ptx_warp *s, uint64_t object, uint64_t access, const uint32_t *in,
                     const void *data, uint32_t line)
 {
     (void)object;
@@ -201,7 +201,7 @@ host_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access, 
 }
 
 static uint32_t
-host_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
+host_texture_query(struct hed_ptx_warp *s, uint64_t object, uint32_t query, uint32_t level,
                    uint32_t line)
 {
     (void)object;
@@ -346,7 +346,7 @@ exec_close(struct exec *e)
 /* ---- running --------------------------------------------------------------------------------- */
 
 static void
-set_strand(struct hed_ptx_strand *s, unsigned warp, unsigned threads)
+set_warp(struct hed_ptx_warp *s, unsigned warp, unsigned threads)
 {
     const unsigned width = s->grid->ntid[0], first = warp * HED_PTX_LANES;
 
@@ -366,28 +366,28 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
     const unsigned count = (threads + HED_PTX_LANES - 1) / HED_PTX_LANES;
     const size_t frame = (k->info.frame + 63) & ~63u;
     const uint32_t piece = meets ? MEMORY_BYTES / count & ~1023u : MEMORY_BYTES;
-    struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
+    struct hed_ptx_warp *warps = calloc(count, sizeof(*warps));
     struct fiber *fibers = calloc(count, sizeof(*fibers));
     const uint32_t go_on = 0;
     struct hed_ptx_run run = {.block = b,
-                              .strands = strands,
-                              .stride = sizeof(*strands),
+                              .warps = warps,
+                              .stride = sizeof(*warps),
                               .count = count,
                               .blocks = 1,
                               .stop = &go_on};
     bool any = true;
     int err = 0;
 
-    assert_true(strands && fibers && frame * count <= MEMORY_BYTES);
+    assert_true(warps && fibers && frame * count <= MEMORY_BYTES);
     for (unsigned i = 0; i < count; i++) {
-        strands[i] = (struct hed_ptx_strand){.grid = b->grid,
-                                             .block = b,
-                                             .memory = memory + (meets ? i * piece : 0),
-                                             .memory_size = piece,
-                                             .frame = memory + i * frame};
-        set_strand(&strands[i], i, threads);
+        warps[i] = (struct hed_ptx_warp){.grid = b->grid,
+                                         .block = b,
+                                         .memory = memory + (meets ? i * piece : 0),
+                                         .memory_size = piece,
+                                         .frame = memory + i * frame};
+        set_warp(&warps[i], i, threads);
         fibers[i].entry = k->entry;
-        fibers[i].strand = &strands[i];
+        fibers[i].warp = &warps[i];
         fibers[i].run = k->info.flags & HED_PTX_BLOCKS ? &run : NULL;
         fibers[i].done = fibers[i].run && i > 0;
         assert_true(!meets || fiber_begin(&fibers[i]));
@@ -406,7 +406,7 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char
     for (unsigned i = 0; i < count; i++)
         free(fibers[i].stack);
     free(fibers);
-    free(strands);
+    free(warps);
     return err;
 }
 

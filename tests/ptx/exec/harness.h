@@ -7,9 +7,9 @@
  *     assert_int_equal(exec_run(&e, "kernel", &launch), 0);
  *     exec_close(&e);
  *
- * The runtime behind the kernels is a stand-in: strands run one after the other to their end, on
+ * The runtime behind the kernels is a stand-in: warps run one after the other to their end, on
  * one stack. So it is only for kernels in which no warp waits for another: hed_rt_barrier acts as
- * if the warp were alone in its block. With exec_launch.meets each strand has a stack, and barriers
+ * if the warp were alone in its block. With exec_launch.meets each warp has a stack, and barriers
  * work as long as all threads of a block come to each of them.
  */
 #pragma once

@@ -5,9 +5,9 @@
 #include "base/number.h"
 #include "unit/cpu/make.h"
 
-/* Counts its threads, if the numbers of the strand are right. */
+/* Counts its threads, if the numbers of the warp are right. */
 static void
-count_warp(struct hed_ptx_strand *s)
+count_warp(struct hed_ptx_warp *s)
 {
     _Atomic int *seen = param(s, 0);
 
@@ -116,7 +116,7 @@ a_grid_can_be_handed_over_at_every_block(void **state)
 }
 
 static void
-places(struct hed_ptx_strand *s)
+places(struct hed_ptx_warp *s)
 {
     const struct hed_ptx_grid *g = s->grid;
     const uint32_t *c = s->block->ctaid;
@@ -162,7 +162,7 @@ blocks_and_threads_have_three_dimensions(void **state)
 
 /* Adds up the numbers of a block's warps by halving, with a barrier after each step. */
 static void
-sum_block(struct hed_ptx_strand *s)
+sum_block(struct hed_ptx_warp *s)
 {
     uint32_t *shared = (uint32_t *)s->block->shared;
     uint32_t *out = param(s, 0);
@@ -194,7 +194,7 @@ barriers_hold_a_block_together(void **state)
 
 /* Warps that have ended do not hold up a barrier. */
 static void
-early_end(struct hed_ptx_strand *s)
+early_end(struct hed_ptx_warp *s)
 {
     uint32_t *out = param(s, 0);
 
@@ -206,7 +206,7 @@ early_end(struct hed_ptx_strand *s)
 
 /* The same with lanes: warps themselves know how many are left. */
 static void
-early_lanes(struct hed_ptx_strand *s)
+early_lanes(struct hed_ptx_warp *s)
 {
     uint32_t *out = param(s, 0);
 
@@ -231,7 +231,7 @@ ended_threads_count_as_arrived(void **state)
 
 /* Half of the block produces and the other half consumes, through barriers 1 and 2. */
 static void
-produce(struct hed_ptx_strand *s)
+produce(struct hed_ptx_warp *s)
 {
     uint32_t *shared = (uint32_t *)s->block->shared;
     uint32_t *out = param(s, 0);
@@ -264,7 +264,7 @@ named_barriers_connect_halves(void **state)
 }
 
 static void
-reduce(struct hed_ptx_strand *s)
+reduce(struct hed_ptx_warp *s)
 {
     uint32_t *out = param(s, 0);
     const uint32_t w = s->warp;
@@ -289,7 +289,7 @@ barriers_reduce(void **state)
 }
 
 static void
-spend(struct hed_ptx_strand *s)
+spend(struct hed_ptx_warp *s)
 {
     if (--s->fuel <= 0)
         hed_rt_yield(s);
@@ -297,7 +297,7 @@ spend(struct hed_ptx_strand *s)
 
 /* Each block adds to the result of the block before it: the simplest decoupled look-back. */
 static void
-look_back(struct hed_ptx_strand *s)
+look_back(struct hed_ptx_warp *s)
 {
     _Atomic uint32_t *done = param(s, 0);
     const uint32_t b = s->block->ctaid[0];
@@ -326,7 +326,7 @@ blocks_may_wait_for_earlier_ones(void **state)
 
 /* All blocks meet several times, which works only if all of them are running at once. */
 static void
-meet_all(struct hed_ptx_strand *s)
+meet_all(struct hed_ptx_warp *s)
 {
     _Atomic uint32_t *words = param(s, 0);
     const uint32_t n = s->grid->nctaid[0];

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static void
-nothing(struct hed_ptx_strand *s)
+nothing(struct hed_ptx_warp *s)
 {
 }
 
@@ -30,7 +30,7 @@ expect_fault(hed_ptx_entry entry, uint32_t flags, CUresult want, const char *tex
 static volatile int *volatile nowhere = (volatile int *)0x128;
 
 static void
-bad_address(struct hed_ptx_strand *s)
+bad_address(struct hed_ptx_warp *s)
 {
     if (s->block->ctaid[0] == 7 && s->warp == 1)
         *nowhere = 1;
@@ -45,7 +45,7 @@ a_bad_address_fails_the_launch(void **state)
 }
 
 static void
-over_the_end(struct hed_ptx_strand *s)
+over_the_end(struct hed_ptx_warp *s)
 {
     volatile unsigned char *shared = s->block->shared;
 
@@ -71,7 +71,7 @@ shared_memory_has_an_end(void **state)
 static uint32_t window_end; /* bytes that can be used */
 
 static void
-over_the_end_of_a_window(struct hed_ptx_strand *s)
+over_the_end_of_a_window(struct hed_ptx_warp *s)
 {
     volatile unsigned char *shared = s->block->shared;
 
@@ -107,20 +107,20 @@ shared_memory_in_windows_ends_with_a_page(void **state)
 }
 
 static void
-traps(struct hed_ptx_strand *s)
+traps(struct hed_ptx_warp *s)
 {
     if (s->block->ctaid[0] == 3)
         hed_rt_trap(s, HED_PTX_TRAP, 42);
 }
 
 static void
-misaligned(struct hed_ptx_strand *s)
+misaligned(struct hed_ptx_warp *s)
 {
     hed_rt_trap(s, HED_PTX_TRAP_ALIGN, 1);
 }
 
 static void
-no_function(struct hed_ptx_strand *s)
+no_function(struct hed_ptx_warp *s)
 {
     hed_rt_trap(s, HED_PTX_TRAP_CALL, 1);
 }
@@ -136,7 +136,7 @@ traps_fail_the_launch(void **state)
 }
 
 static int
-deeper(struct hed_ptx_strand *s, volatile char *above)
+deeper(struct hed_ptx_warp *s, volatile char *above)
 {
     volatile char here[256];
 
@@ -147,7 +147,7 @@ deeper(struct hed_ptx_strand *s, volatile char *above)
 }
 
 static void
-endless(struct hed_ptx_strand *s)
+endless(struct hed_ptx_warp *s)
 {
     volatile char first = 1;
 
@@ -163,7 +163,7 @@ endless_recursion_is_noticed(void **state)
 }
 
 static void
-at_two_barriers(struct hed_ptx_strand *s)
+at_two_barriers(struct hed_ptx_warp *s)
 {
     hed_rt_barrier(s, s->warp == 0 ? 1 : 2, 64, s->grid->ntid[0] / 2);
     hed_rt_barrier(s, s->warp == 0 ? 1 : 2, 64, 1);
@@ -176,7 +176,7 @@ threads_that_wait_for_each_other_do_not_hang(void **state)
 }
 
 static void
-asserts(struct hed_ptx_strand *s)
+asserts(struct hed_ptx_warp *s)
 {
     if (s->block->ctaid[0] == 2)
         hed_rt_assertfail(s, (uintptr_t) "x > 0", (uintptr_t) "a.cu", 12, (uintptr_t) "f(int)", 1);

@@ -60,7 +60,7 @@ make_job(hed_ptx_entry entry, uint32_t flags, uint32_t blocks, uint32_t threads)
 }
 
 static inline void *
-param(const struct hed_ptx_strand *s, unsigned i)
+param(const struct hed_ptx_warp *s, unsigned i)
 {
     void *p;
 
@@ -70,7 +70,7 @@ param(const struct hed_ptx_strand *s, unsigned i)
 
 /* The number of a lane's thread in a one-dimensional grid. */
 static inline uint32_t
-thread_of(const struct hed_ptx_strand *s, uint32_t lane)
+thread_of(const struct hed_ptx_warp *s, uint32_t lane)
 {
     return s->block->ctaid[0] * s->grid->ntid[0] + s->tid[0][lane];
 }

@@ -33,7 +33,7 @@ capture(struct hed_job *job, void *const *params)
 }
 
 static void
-print_all(struct hed_ptx_strand *s)
+print_all(struct hed_ptx_warp *s)
 {
     struct {
         int32_t a;
@@ -62,7 +62,7 @@ printf_formats_as_c_does(void **state)
 }
 
 static void
-print_block(struct hed_ptx_strand *s)
+print_block(struct hed_ptx_warp *s)
 {
     const uint32_t block = s->block->ctaid[0];
 
@@ -86,7 +86,7 @@ output_is_in_the_order_of_the_blocks(void **state)
 }
 
 static void
-odd_formats(struct hed_ptx_strand *s)
+odd_formats(struct hed_ptx_warp *s)
 {
     const uint64_t args[4] = {0};
 
@@ -107,7 +107,7 @@ odd_formats_do_no_harm(void **state)
 }
 
 static void
-allocate(struct hed_ptx_strand *s)
+allocate(struct hed_ptx_warp *s)
 {
     uint32_t *out = param(s, 0);
     char *p = (char *)(uintptr_t)hed_rt_malloc(s, 1000);
@@ -137,7 +137,7 @@ kernels_have_a_heap_with_a_limit(void **state)
 }
 
 static void
-free_twice(struct hed_ptx_strand *s)
+free_twice(struct hed_ptx_warp *s)
 {
     const uint64_t p = hed_rt_malloc(s, 16);
 

@@ -10,7 +10,7 @@ static const struct hed_ptx_grid grid;
 static struct hed_grid running; /* has not failed */
 static struct hed_block block = {.grid = &running};
 /* Operations that cannot fail only look at both grids: kernels are not confined. */
-static struct hed_strand strand = {.abi = {.grid = &grid}, .block = &block};
+static struct hed_engine_warp warp = {.abi = {.grid = &grid}, .block = &block};
 
 static float
 as_float(uint32_t bits)
@@ -76,7 +76,7 @@ sample_as(const struct hed_texture *t, struct hed_rt_access how, const float *at
     if (!how.type)
         how.type = HED_PTX_TYPE_F32;
     memcpy(in + 1, at, 3 * sizeof *at);
-    hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)t, pack_access(how), in, out, 1);
+    hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)t, pack_access(how), in, out, 1);
 }
 
 static float
@@ -288,14 +288,14 @@ levels_are_chosen_and_mixed(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         t.mipmap_filter = rows[i].mixed ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
         in[4] = as_bits(rows[i].level);
-        hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(level), in, out, 1);
+        hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(level), in, out, 1);
         assert_true(as_float(out[0]) == rows[i].want);
     }
     in[5] = as_bits(0.5f); /* two texels of the largest level: level 1 */
-    hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
+    hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
     assert_true(as_float(out[0]) == 100);
     t.level_max = 0;
-    hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
+    hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
     assert_true(as_float(out[0]) == 0);
 }
 
@@ -358,11 +358,11 @@ gathers_and_offsets_take_neighbours(void **state)
     assert_true(as_float(out[0]) == 3 && as_float(out[1]) == 4 && as_float(out[2]) == 2 &&
                 as_float(out[3]) == 1);
     in[11] = 1;
-    hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
+    hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
     assert_true(as_float(out[0]) == 2);
     in[11] = (uint32_t)-7;
     in[12] = 7;
-    hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
+    hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
     assert_true(as_float(out[0]) == 3);
 }
 
@@ -378,12 +378,12 @@ memory_beyond_its_end_reads_as_zero(void **state)
 
     for (int i = -2; i < 6; i++) {
         in[1] = (uint32_t)i;
-        hed_rt_texture(&strand.abi, (uint64_t)(uintptr_t)&t, pack_access(how), in, out, 1);
+        hed_rt_texture(&warp.abi, (uint64_t)(uintptr_t)&t, pack_access(how), in, out, 1);
         assert_true(as_float(out[0]) == (i < 0 || i > 3 ? 0 : row[i]));
     }
     t.level[0].width = 0;
     assert_true(sample(&t, HED_PTX_GEOM_1D, 0, 0, 0) == 0);
-    hed_rt_texture(&strand.abi, 0, pack_access(how), in, out, 1);
+    hed_rt_texture(&warp.abi, 0, pack_access(how), in, out, 1);
     assert_int_equal(out[0], 0);
 }
 
@@ -403,20 +403,20 @@ formatted_stores_keep_to_the_format(void **state)
     uint32_t in[HED_RT_COORDINATES] = {0, 1};
     uint32_t data[4] = {5, (uint32_t)-5, 1000, (uint32_t)-1000};
 
-    hed_rt_surface(&strand.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
+    hed_rt_surface(&warp.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     assert_memory_equal(bytes, "\0\0\0\0\x05\xfb\x7f\x80", 8);
     in[1] = 2; /* beyond the end: writes nothing */
-    hed_rt_surface(&strand.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
+    hed_rt_surface(&warp.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     f.format = (struct hed_format){HED_TEXEL_FLOAT, 16, 2, 4};
     in[1] = 0;
     data[0] = as_bits(1);
     data[1] = as_bits(1e9f);
-    hed_rt_surface(&strand.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
+    hed_rt_surface(&warp.abi, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     assert_memory_equal(bytes, "\x00\x3c\x00\x7c\x05\xfb\x7f\x80", 8);
 }
 
 static void
-add_one(struct hed_ptx_strand *s)
+add_one(struct hed_ptx_warp *s)
 {
     const struct hed_rt_access how = {.geom = HED_PTX_GEOM_2D,
                                       .type = HED_PTX_TYPE_U32,
@@ -447,7 +447,7 @@ reductions_lose_nothing(void **state)
 /* ---- numbers that are no object -------------------------------------------------------------- */
 
 static void
-sample_it(struct hed_ptx_strand *s)
+sample_it(struct hed_ptx_warp *s)
 {
     const struct hed_rt_access how = {.geom = HED_PTX_GEOM_2D, .type = HED_PTX_TYPE_F32};
     const uint32_t in[HED_RT_COORDINATES] = {0};
@@ -457,7 +457,7 @@ sample_it(struct hed_ptx_strand *s)
 }
 
 static void
-load_it(struct hed_ptx_strand *s)
+load_it(struct hed_ptx_warp *s)
 {
     const struct hed_rt_access how = {
         .geom = HED_PTX_GEOM_2D, .type = HED_PTX_TYPE_B32, .count = 1, .clamp = HED_PTX_CLAMP_TRAP};
@@ -468,7 +468,7 @@ load_it(struct hed_ptx_strand *s)
 }
 
 static void
-ask_it(struct hed_ptx_strand *s)
+ask_it(struct hed_ptx_warp *s)
 {
     (void)hed_rt_texture_query(s, (uint64_t)(uintptr_t)param(s, 0), HED_PTX_QUERY_WIDTH, 0, 17);
 }
@@ -533,7 +533,7 @@ objects_answer_questions(void **state)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(hed_rt_texture_query(&strand.abi, (uint64_t)(uintptr_t)rows[i].object,
+        assert_int_equal(hed_rt_texture_query(&warp.abi, (uint64_t)(uintptr_t)rows[i].object,
                                               rows[i].query, rows[i].level, 1),
                          rows[i].want);
 }

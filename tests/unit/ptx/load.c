@@ -54,7 +54,7 @@ objects_run(void **state)
 {
     struct hed_ptx_loaded l;
     struct hed_why why = {""};
-    struct hed_ptx_strand s = {0};
+    struct hed_ptx_warp s = {0};
 
     if (hed_ptx_load(object, object_size, tables, 2, &l, &why) != 0)
         print_error("%s\n", why.text);

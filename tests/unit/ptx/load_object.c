@@ -7,7 +7,7 @@
 extern uint32_t load_outside(uint32_t x);
 extern uint32_t load_other(uint32_t x);
 
-void hed_kernel(struct hed_ptx_strand *s);
+void hed_kernel(struct hed_ptx_warp *s);
 
 const struct hed_ptx_info hed_kernel_info = {
     .abi = HED_PTX_ABI, .flags = HED_PTX_WAITS, .shared = 16, .stack = 100};
@@ -28,7 +28,7 @@ static uint32_t (*volatile const functions[3])(uint32_t) = {local, load_outside,
 __attribute__((visibility("default"))) uint32_t load_global = 5;
 
 void
-hed_kernel(struct hed_ptx_strand *s)
+hed_kernel(struct hed_ptx_warp *s)
 {
     const uint32_t x = s->line;
 

@@ -4,7 +4,7 @@
 
 #define FUEL_APART 64 /* the price of a round of a waiting loop while other lanes wait */
 
-/* ---- guards -------------------------------------------------------------------------------- */
+/* ---- guards ---------------------------------------------------------------------------------- */
 
 /* The running lanes for which the guard holds: predicate a, inverted by the bits of e. */
 static inline uint32_t
@@ -46,18 +46,18 @@ INTERP_STEP(hed_interp_guard_split)
     return s + 1;
 }
 
-/* ---- branches ------------------------------------------------------------------------------ */
+/* ---- branches -------------------------------------------------------------------------------- */
 
-/* A loop that may wait yields to other strands, and to other lanes, now and then. */
+/* A loop that may wait yields to other warps, and to other lanes, now and then. */
 static const struct interp_step *
 go_waiting(struct interp_warp *w, const struct interp_step *to)
 {
-    struct hed_ptx_strand *strand = w->strand;
+    struct hed_ptx_warp *warp = w->warp;
 
-    strand->fuel -= w->active == w->live ? 1 : FUEL_APART;
-    if (strand->fuel > 0)
+    warp->fuel -= w->active == w->live ? 1 : FUEL_APART;
+    if (warp->fuel > 0)
         return hed_interp_go(w, to);
-    strand->grid->host->yield(strand);
+    warp->grid->host->yield(warp);
     return hed_interp_rotate(w, interp_pc(w, to));
 }
 
@@ -148,9 +148,9 @@ static INTERP_STEP(brx_lanes)
         hed_interp_wait(w, UINT32_C(1) << lane, t->pcs[index[lane]]);
     }
     if (s->imm && lanes) {
-        w->strand->fuel -= FUEL_APART;
-        if (w->strand->fuel <= 0)
-            w->strand->grid->host->yield(w->strand);
+        w->warp->fuel -= FUEL_APART;
+        if (w->warp->fuel <= 0)
+            w->warp->grid->host->yield(w->warp);
     }
     if (!rest)
         return hed_interp_next(w);
@@ -203,7 +203,7 @@ hed_interp_patch(struct interp_decoder *d, struct interp_step *s)
     }
 }
 
-/* ---- ends ---------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 /* Lanes have left the frame: the others go on, or the next ones run. */
 static const struct interp_step *

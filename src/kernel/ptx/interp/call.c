@@ -10,7 +10,7 @@ struct interp_call {
     uint32_t nargs, nrets;
 };
 
-/* ---- running ------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* The bytes of a lane's value in a frame. */
 static unsigned char *
@@ -91,7 +91,7 @@ enter_function(struct interp_warp *w, const struct interp_step *s, const struct 
     struct interp_frame *to;
 
     interp_leave_if_stopped(w);
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     to = hed_interp_push(w, f, lanes, grows ? call->args[n - 1].bytes : 0);
     to->parent = from;
     to->site = s;
@@ -150,7 +150,7 @@ static INTERP_STEP(call_pointer)
     return enter_function(w, s, f, same);
 }
 
-/* ---- decoding ------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 /* A vector register is passed element by element. */
 static unsigned

@@ -62,7 +62,7 @@ hed_interp_op_refused(struct interp_decoder *d)
     hed_interp_refuse(d, "this instruction cannot be run");
 }
 
-/* ---- building ------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct interp_step *
 hed_interp_emit(struct interp_decoder *d, interp_run run)
@@ -145,7 +145,7 @@ hed_interp_temp(struct interp_decoder *d, unsigned bytes)
     return at;
 }
 
-/* ---- instructions -------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* How an instruction's nature makes it obey its guard. */
 static interp_run
@@ -198,8 +198,8 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
 
 static INTERP_STEP(refused_lanes)
 {
-    w->strand->lane = (uint32_t)__builtin_ctz(w->mask);
-    w->strand->grid->host->refuse(w->strand, s->more, s->line);
+    w->warp->lane = (uint32_t)__builtin_ctz(w->mask);
+    w->warp->grid->host->refuse(w->warp, s->more, s->line);
     return NULL; /* it does not come so far */
 }
 
@@ -248,7 +248,7 @@ decode_pointed_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
     d->inst = NULL;
 }
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void
 place_register(struct interp_decoder *d, const struct hed_ptx_reg *r)

@@ -84,7 +84,7 @@ struct hed_interp {
     void *find_arg;
 };
 
-/* ---- running ------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Values of frame.pc. Lanes that wait have the index of a step. */
 #define INTERP_NONE UINT32_C(0xffffffff)   /* runs, or is not in the frame */
@@ -92,7 +92,7 @@ struct hed_interp {
 #define INTERP_CALLED UINT32_C(0x40000000) /* is in a function that was called from here */
 #define INTERP_FAR UINT32_C(0x3fffffff)
 
-/* A piece of the strand's memory. They are released from the top, so one that has ended may have to
+/* A piece of the warp's memory. They are released from the top, so one that has ended may have to
  * wait for those above it. */
 struct interp_block {
     struct interp_block *below;
@@ -132,18 +132,18 @@ struct interp_warp {
     bool forced;            /* the running lanes were parked, and nobody else can come */
     struct interp_frame *frame;
     struct interp_block *top;
-    struct hed_ptx_strand *strand;
+    struct hed_ptx_warp *warp;
     const uint32_t *stop;             /* not 0: the grid has failed */
-    unsigned char *free, *end;        /* the strand's memory that is not in use */
+    unsigned char *free, *end;        /* the warp's memory that is not in use */
     unsigned char *local, *local_end; /* the same of a confined kernel's local memory; or NULL */
-    uint64_t pen_base, pen_outer;     /* the grid's */
+    uint64_t sandbox_base, sandbox_outer; /* the grid's */
 };
 
 /* What an address stands for that the kernel computed. */
 static inline uint64_t
-interp_in_pen(const struct interp_warp *w, uint64_t address)
+interp_in_sandbox(const struct interp_warp *w, uint64_t address)
 {
-    return w->pen_base | (address & ~w->pen_outer);
+    return w->sandbox_base | (address & ~w->sandbox_outer);
 }
 
 static inline void *
@@ -159,13 +159,13 @@ interp_pc(const struct interp_warp *w, const struct interp_step *s)
 }
 
 /* Called wherever a kernel may go round in circles. If the grid has failed, for example because its
- * time is over, the strand does not come back. */
+ * time is over, the warp does not come back. */
 static inline void
 interp_leave_if_stopped(struct interp_warp *w)
 {
-    /* Relaxed: a strand that sees it late only does useless work. */
+    /* Relaxed: a warp that sees it late only does useless work. */
     if (__builtin_expect(__atomic_load_n(w->stop, __ATOMIC_RELAXED) != 0, 0))
-        w->strand->grid->host->yield(w->strand);
+        w->warp->grid->host->yield(w->warp);
 }
 
 /* These lanes of the current frame run; no guard is in force. */
@@ -188,9 +188,9 @@ const struct interp_step *hed_interp_rotate(struct interp_warp *w, uint32_t pc);
 /* Brings the running lanes together with those of `required` at this step. False if they are
  * parked, and hed_interp_next comes next. */
 bool hed_interp_meet(struct interp_warp *w, const struct interp_step *s, uint32_t required);
-/* Memory of the strand; traps if there is none left. */
+/* Memory of the warp; traps if there is none left. */
 void *hed_interp_take(struct interp_warp *w, size_t bytes);
-/* The same for variables in local memory, in the pen of a confined kernel. */
+/* The same for variables in local memory, in the address sandbox of a confined kernel. */
 void *hed_interp_take_local(struct interp_warp *w, size_t bytes);
 /* Makes a frame the current one. */
 void hed_interp_enter(struct interp_warp *w, struct interp_frame *f);
@@ -212,7 +212,7 @@ INTERP_STEP(hed_interp_unguard);
 INTERP_STEP(hed_interp_label);
 INTERP_STEP(hed_interp_end);
 
-/* ---- decoding ------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 struct interp_map; /* from pointers or numbers to numbers: operand.c */
 
@@ -319,7 +319,7 @@ interp_is_int(enum hed_ptx_type t)
 /* The same of a form. */
 #define INTERP_HAS(f, name) (((f)->flags & HED_PTX_FLAG(name)) != 0)
 
-/* ---- memory operands ----------------------------------------------------------------------- */
+/* ---- memory operands ------------------------------------------------------------------------- */
 
 enum interp_address {
     INTERP_REGISTER,        /* a 64-bit register + imm */
@@ -372,13 +372,13 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
         const uint64_t *a = interp_at(w, place);
 
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
-            out[i] = interp_in_pen(w, a[i] + (uint64_t)imm);
+            out[i] = interp_in_sandbox(w, a[i] + (uint64_t)imm);
         return;
     }
     case INTERP_SHARED_REGISTER: {
         const uint32_t *a = interp_at(w, place);
 
-        base = (uintptr_t)w->strand->block->shared;
+        base = (uintptr_t)w->warp->block->shared;
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
             out[i] = base + (uint32_t)(a[i] + (uint32_t)imm);
         return;
@@ -386,19 +386,19 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
     case INTERP_LOCAL_VAR:
         base = (uintptr_t)w->frame->local + (uint64_t)imm;
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
-            out[i] = interp_in_pen(w, base + i * w->frame->stride);
+            out[i] = interp_in_sandbox(w, base + i * w->frame->stride);
         return;
     case INTERP_GLOBAL_VAR:
-        base = w->strand->grid->vars[place];
+        base = w->warp->grid->vars[place];
         break;
     case INTERP_SHARED_VAR:
-        base = (uintptr_t)w->strand->block->shared;
+        base = (uintptr_t)w->warp->block->shared;
         break;
     default:
-        base = (uintptr_t)w->strand->grid->params;
+        base = (uintptr_t)w->warp->grid->params;
         break;
     }
-    base = interp_in_pen(w, base + (uint64_t)imm);
+    base = interp_in_sandbox(w, base + (uint64_t)imm);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         out[i] = base;
 }

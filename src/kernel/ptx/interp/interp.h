@@ -5,7 +5,7 @@
  * code generators and this room test each other.
  *
  * A program is made from a module, which must outlive it. It is constant once it is made, so any
- * number of strands can run it at the same time.
+ * number of warps can run it at the same time.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ int hed_interp_create(const struct hed_ptx_module *m, const struct hed_ptx_func 
                       struct hed_interp **out, struct hed_why *why);
 
 /* The program whose first function has an address, for calls of addresses that no function of a
- * program has; NULL if there is none. Called in a strand, by any number of them at the same time.
+ * program has; NULL if there is none. Called in a warp, by any number of them at the same time.
  * It must live as long as the one that calls it, with the same variables, and its shared variables
  * at the same places. */
 typedef const struct hed_interp *(*hed_interp_find_fn)(void *arg, uint64_t address);
@@ -33,9 +33,9 @@ void hed_interp_set_finder(struct hed_interp *p, hed_interp_find_fn find, void *
 /* The program must not be running. NULL is fine. */
 void hed_interp_free(struct hed_interp *p);
 
-/* What the runner has to know; strands have 32 lanes. */
+/* What the runner has to know; warps have 32 lanes. */
 const struct hed_ptx_info *hed_interp_info(const struct hed_interp *p);
 
-/* Runs a strand of the program in s->grid->program to its end. The registers and the local
+/* Runs a warp of the program in s->grid->program to its end. The registers and the local
  * variables of its lanes are kept in s->memory. */
-void hed_interp_entry(struct hed_ptx_strand *s);
+void hed_interp_entry(struct hed_ptx_warp *s);

@@ -163,7 +163,7 @@ act_together(struct interp_warp *w, const struct parked *parked, uint32_t lanes)
 bool
 hed_interp_join(struct interp_warp *w)
 {
-    const struct hed_interp *program = w->strand->grid->program;
+    const struct hed_interp *program = w->warp->grid->program;
     struct parked parked[HED_PTX_LANES];
     uint32_t left = 0;
 

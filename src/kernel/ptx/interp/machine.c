@@ -29,7 +29,7 @@ const uint32_t hed_interp_bits[HED_PTX_LANES] = {BIT4(0),  BIT4(4),  BIT4(8),  B
 const uint64_t hed_interp_bits64[HED_PTX_LANES] = {BIT4(0),  BIT4(4),  BIT4(8),  BIT4(12),
                                                    BIT4(16), BIT4(20), BIT4(24), BIT4(28)};
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *
 hed_interp_take(struct interp_warp *w, size_t bytes)
@@ -38,7 +38,7 @@ hed_interp_take(struct interp_warp *w, size_t bytes)
 
     bytes = hed_round_up(bytes, ALIGN);
     if (bytes > (size_t)(w->end - w->free))
-        w->strand->grid->host->trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
+        w->warp->grid->host->trap(w->warp, HED_PTX_TRAP_ADDRESS, w->warp->line);
     w->free += bytes;
     return at;
 }
@@ -48,11 +48,11 @@ hed_interp_take_local(struct interp_warp *w, size_t bytes)
 {
     unsigned char *at = w->local;
 
-    if (w->pen_outer == 0)
+    if (w->sandbox_outer == 0)
         return hed_interp_take(w, bytes);
     bytes = hed_round_up(bytes, ALIGN);
     if (bytes > (size_t)(w->local_end - at))
-        w->strand->grid->host->trap(w->strand, HED_PTX_TRAP_ADDRESS, w->strand->line);
+        w->warp->grid->host->trap(w->warp, HED_PTX_TRAP_ADDRESS, w->warp->line);
     w->local += bytes;
     return at;
 }
@@ -121,11 +121,11 @@ _Noreturn void
 hed_interp_trap(struct interp_warp *w, const struct interp_step *s, uint32_t lanes,
                 enum hed_ptx_trap trap)
 {
-    w->strand->lane = lanes ? (uint32_t)__builtin_ctz(lanes) : 0;
-    w->strand->grid->host->trap(w->strand, trap, s->line);
+    w->warp->lane = lanes ? (uint32_t)__builtin_ctz(lanes) : 0;
+    w->warp->grid->host->trap(w->warp, trap, s->line);
 }
 
-/* ---- who runs next ------------------------------------------------------------------------- */
+/* ---- who runs next --------------------------------------------------------------------------- */
 
 static uint32_t
 lowest_waiting(const struct interp_frame *f)
@@ -296,23 +296,23 @@ hed_interp_meet(struct interp_warp *w, const struct interp_step *s, uint32_t req
     return true;
 }
 
-/* ---- a strand ------------------------------------------------------------------------------ */
+/* ---- a warp ---------------------------------------------------------------------------------- */
 
 void
-hed_interp_entry(struct hed_ptx_strand *strand)
+hed_interp_entry(struct hed_ptx_warp *warp)
 {
     static const uint32_t never = 0;
-    const struct hed_interp *p = strand->grid->program;
+    const struct hed_interp *p = warp->grid->program;
     struct interp_warp w = {
-        .live = strand->lanes,
-        .strand = strand,
-        .stop = strand->grid->stop ? strand->grid->stop : &never,
-        .free = strand->memory,
-        .end = strand->memory + strand->memory_size,
-        .local = strand->local,
-        .local_end = strand->local ? strand->local + strand->local_size : NULL,
-        .pen_base = strand->grid->pen_base,
-        .pen_outer = strand->grid->pen_outer,
+        .live = warp->lanes,
+        .warp = warp,
+        .stop = warp->grid->stop ? warp->grid->stop : &never,
+        .free = warp->memory,
+        .end = warp->memory + warp->memory_size,
+        .local = warp->local,
+        .local_end = warp->local ? warp->local + warp->local_size : NULL,
+        .sandbox_base = warp->grid->sandbox_base,
+        .sandbox_outer = warp->grid->sandbox_outer,
     };
     const struct interp_step *s = p->funcs[0].steps;
 

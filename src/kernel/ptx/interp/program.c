@@ -9,7 +9,7 @@
 #include "kernel/ptx/pass/apart.h"
 
 #define PROGRAM_MAX ((size_t)1 << 30) /* bytes of steps and what belongs to them */
-#define FOUND_BYTES (8u << 20)        /* of a strand's memory, for functions of other programs */
+#define FOUND_BYTES (8u << 20)        /* of a warp's memory, for functions of other programs */
 
 static void
 note_global(void *arg, uint32_t index, const struct hed_ptx_var *v)
@@ -41,7 +41,7 @@ make_functions(struct interp_decoder *d)
     return d->err;
 }
 
-/* Bytes of memory that a strand needs if no function is called recursively. */
+/* Bytes of memory that a warp needs if no function is called recursively. */
 static uint32_t
 memory_estimate(const struct hed_interp *p)
 {

@@ -26,7 +26,7 @@ struct hed_ptx_options {
     enum hed_rows rows;        /* how the launch lays threads out in warps */
     int level;                 /* of optimisation: 0 to 3 */
     bool check_alignment;      /* misaligned accesses trap, as on a GPU */
-    bool confined;             /* the kernel stays in its pen: abi.h */
+    bool confined;             /* the kernel stays in its address sandbox: abi.h */
     const char *cpu;           /* LLVM's name; "" or NULL: generic */
     const char *features;      /* LLVM's: "+fp16,+lse"; NULL: none */
     const char *dump;          /* a folder for LLVM's text of the code, for people; or NULL */

@@ -2,7 +2,7 @@
  *
  * Every register is an alloca in the entry block; LLVM's passes turn them into values. Every
  * instruction goes to the function that opcodes.def names for its opcode. The shape does whatever
- * depends on the number of threads in a strand.
+ * depends on the number of threads in a warp.
  */
 #include "kernel/ptx/lower/lower.h"
 
@@ -138,17 +138,18 @@ make_labels(struct hed_lower *l)
 }
 
 static void
-load_strand_state(struct hed_lower *l)
+load_warp_state(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
     if (!f->grid)
-        f->grid = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, grid));
+        f->grid = hed_lower_field(l, l->ptr, f->warp, offsetof(struct hed_ptx_warp, grid));
     if (!f->block)
-        f->block = hed_lower_field(l, l->ptr, f->strand, offsetof(struct hed_ptx_strand, block));
+        f->block = hed_lower_field(l, l->ptr, f->warp, offsetof(struct hed_ptx_warp, block));
     f->shared = hed_lower_field(l, l->ptr, f->block, offsetof(struct hed_ptx_block, shared));
     if (l->options->confined)
-        f->pen = hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, pen_base));
+        f->sandbox =
+            hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, sandbox_base));
     if (f->ptx->is_entry)
         f->params = hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, params));
 }
@@ -156,7 +157,7 @@ load_strand_state(struct hed_lower *l)
 static void
 lower_body(struct hed_lower *l)
 {
-    load_strand_state(l);
+    load_warp_state(l);
     if (l->shape->body) {
         l->shape->body(l);
         return;

@@ -4,7 +4,7 @@
  *   lower.c     functions, registers, statements; for each instruction it calls the function that
  *               opcodes.def names
  *   value.c     types, constants, operands;  sreg.c: special registers
- *   apart.c     long instructions as functions;  pen.c: confined kernels
+ *   apart.c     long instructions as functions;  sandbox.c: confined kernels
  *   family/     instructions. Those that only compute have one code for both shapes, because LLVM's
  *               operations work alike on a value and on a vector of 32 values. The others work out
  *               operands and addresses, and leave to the shape what differs.
@@ -70,12 +70,12 @@ struct hed_lower_function {
     const struct hed_ptx_func *ptx;
     LLVMValueRef value;
     LLVMBasicBlockRef entry;             /* begins with all allocas; ends in a branch to the code */
-    LLVMValueRef strand;                 /* ptr: struct hed_ptx_strand */
+    LLVMValueRef warp;                   /* ptr: struct hed_ptx_warp */
     LLVMValueRef grid;                   /* ptr: struct hed_ptx_grid */
     LLVMValueRef block;                  /* ptr: struct hed_ptx_block */
     LLVMValueRef ctaid[3];               /* i32: the block's position; NULL: it is in the block */
     LLVMValueRef shared;                 /* ptr: the block's shared memory */
-    LLVMValueRef pen;                    /* ptr: of a confined kernel */
+    LLVMValueRef sandbox;                /* ptr: of a confined kernel */
     LLVMValueRef params;                 /* ptr: for a kernel, grid->params; else up to the shape */
     LLVMValueRef rets;                   /* ptr: up to the shape */
     LLVMValueRef **regs;                 /* slots by id; a vector register has several */
@@ -123,7 +123,7 @@ hed_lower_nth_load(const struct hed_lower_access *how, unsigned k)
 typedef void (*hed_lower_each)(struct hed_lower *l, void *arg, LLVMValueRef *args,
                                LLVMValueRef *results);
 
-/* What differs between a strand of one thread and a strand of 32. Every function finds the builder
+/* What differs between the mask shape and the warp shape. Every function finds the builder
  * where code goes, and leaves it there. Values have lanes unless the comment says otherwise. An
  * instruction with a guard is made between guard_begin and guard_end; its effects happen only where
  * the guard holds. After branch, ret and exit the builder stands in code that is never reached, or
@@ -135,7 +135,7 @@ struct hed_lower_shape {
 
     /* Declares the LLVM function of a PTX function, with its type. */
     LLVMValueRef (*declare)(struct hed_lower *l, const struct hed_ptx_func *f);
-    /* Begins the body: the builder is in the entry block, ptx and value are set. Sets strand,
+    /* Begins the body: the builder is in the entry block, ptx and value are set. Sets warp,
      * params, rets, vars, state, and whatever else it needs; grid, block and ctaid if it has them.
      */
     void (*enter)(struct hed_lower *l);
@@ -304,20 +304,21 @@ void hed_lower_unlikely(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBl
                         LLVMBasicBlockRef no);
 /* An alloca of `count` elements in the entry block; align 0 leaves the alignment to LLVM. */
 LLVMValueRef hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align);
-/* pen.c: the pointer of an address without lanes, i64, or of what it stands for in the pen of a
- * confined kernel. All pointers that code makes of numbers come from here. */
+/* sandbox.c: the pointer of an address without lanes, i64, or of what it stands for in the address
+ * sandbox of a confined kernel. All pointers that code makes of numbers come from here. */
 LLVMValueRef hed_lower_pointer(struct hed_lower *l, LLVMValueRef address);
 /* What addresses stand for that a function in C gets; i64, with lanes or without. */
-LLVMValueRef hed_lower_in_pen(struct hed_lower *l, LLVMValueRef addresses);
+LLVMValueRef hed_lower_in_sandbox(struct hed_lower *l, LLVMValueRef addresses);
 /* May this many bytes be added to the place of a variable? If not, refuses. */
 bool hed_lower_reaches(struct hed_lower *l, int64_t distance);
-/* Memory for a variable of the function, for as long as it runs: an alloca, or in the pen. */
+/* Memory for a variable of the function, for as long as it runs: an alloca, or in the address
+ * sandbox. */
 LLVMValueRef hed_lower_local(struct hed_lower *l, uint64_t bytes, unsigned align);
 /* ptr + bytes. */
 LLVMValueRef hed_lower_at(struct hed_lower *l, LLVMValueRef ptr, int64_t bytes);
-/* Loads a field of grid, block or strand that does not change while the kernel runs; no lanes. */
+/* Loads a field of grid, block or warp that does not change while the kernel runs; no lanes. */
 LLVMValueRef hed_lower_field(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef ptr, size_t offset);
-/* Calls a function of the runtime (abi.h); nothing has lanes. The strand is passed only if it is
+/* Calls a function of the runtime (abi.h); nothing has lanes. The warp is passed only if it is
  * among args. */
 LLVMValueRef hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRef result,
                                LLVMValueRef *args, unsigned n);
@@ -325,7 +326,7 @@ LLVMValueRef hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRe
 bool hed_lower_has_fma(const struct hed_lower *l);
 /* Was the compiler told that the machine has a feature (LLVM's name)? */
 bool hed_lower_has(const struct hed_lower *l, const char *feature);
-/* Calls hed_rt_trap(strand, trap, line), which does not return. */
+/* Calls hed_rt_trap(warp, trap, line), which does not return. */
 void hed_lower_trap(struct hed_lower *l, LLVMValueRef args[3]);
 /* The convention of functions that are called where things are not as usual: they keep vector
  * registers, so that code around the call need not keep its values in memory. */

@@ -30,7 +30,7 @@ const struct hed_pass hed_passes_of_masks[] = {
 const struct hed_pass hed_passes_of_module[] = {
     {"code", "LLVM code of the kernel and of its functions", hed_pass_code, false},
     {"verify", "LLVM's own rules hold", hed_pass_verify, false},
-    {"pen", "no access leaves the pen", hed_pass_check_pen, true},
+    {"sandbox", "no access leaves the address sandbox", hed_pass_check_sandbox, true},
     {"optimise", "LLVM's passes", hed_pass_optimise, false},
     {"ends", "nothing runs on behind the end of a function", hed_pass_close_ends, true},
     {"object", "machine code in an object file", hed_pass_object, false},

@@ -10,7 +10,7 @@ struct hed_pass {
     const char *does; /* for people: heddle cpu explain --passes */
     /* Returns 0, or an error, which is also in l->err. HED_ENOTSUP: this shape cannot do it. */
     int (*run)(struct hed_lower *l);
-    bool is_of_confined; /* only for code that stays in its pen */
+    bool is_of_confined; /* only for code that stays in its address sandbox */
 };
 
 /* Each ends with a pass without a name. */
@@ -29,8 +29,8 @@ int hed_pass_verify(struct hed_lower *l);
 int hed_pass_optimise(struct hed_lower *l);
 int hed_pass_object(struct hed_lower *l);
 
-/* pen.c: is each pointer in the module in its place? HED_ESTATE. */
-int hed_pass_check_pen(struct hed_lower *l);
+/* sandbox.c: is each pointer in the module in its place? HED_ESTATE. */
+int hed_pass_check_sandbox(struct hed_lower *l);
 /* Makes ends that LLVM takes for impossible traps. */
 int hed_pass_close_ends(struct hed_lower *l);
 

@@ -69,7 +69,7 @@ cluster_size(struct hed_lower *l)
 static LLVMValueRef
 runtime64(struct hed_lower *l, const char *name)
 {
-    return hed_lower_runtime(l, name, l->i64, &l->function->strand, 1);
+    return hed_lower_runtime(l, name, l->i64, &l->function->warp, 1);
 }
 
 static LLVMValueRef
@@ -161,7 +161,7 @@ plain_sreg(struct hed_lower *l, unsigned sreg)
 {
     switch (sreg) {
     case HED_PTX_SREG_WARPID:
-        return FIELD(strand, l->i32, warp);
+        return FIELD(warp, l->i32, warp);
     case HED_PTX_SREG_NWARPID:
         return LLVMConstInt(l->i32, WARPS_OF_SM, false);
     case HED_PTX_SREG_SMID:

@@ -220,7 +220,7 @@ hed_ptx_mma_words(const struct hed_ptx_mma *m, unsigned *in, unsigned *out)
 
 /* ---- mma ------------------------------------------------------------------------------------- */
 
-/* It lies on the stack of a strand, so each array is only as large as it must be. */
+/* It lies on the stack of a warp, so each array is only as large as it must be. */
 struct matrices {
     unsigned columns, depth;           /* n and k */
     union number a[HED_PTX_MMA_A_MAX]; /* by row */
@@ -468,7 +468,8 @@ move_wmma_lane(void *const *data, unsigned lane, uint64_t arg, bool is_load)
 
     const unsigned bits = hed_ptx_types[w.type].bits;
     const struct fragment f = {.rows = w.rows, .columns = w.columns, .bits = bits, .is_wmma = true};
-    /* The whole matrix stays within reach of its address, which is in the pen: abi.h. */
+    /* The whole matrix stays within reach of its address, which is in the address sandbox:
+     * abi.h. */
     const uint64_t distance = hed_min(*word_at(head, 2), DISTANCE_MAX);
 
     for (unsigned n = 0; n < w.words * 32u / bits; n++) {

@@ -11,7 +11,7 @@
  *   running --too long in a loop that may wait for another lane--> hed_warp_rotate
  *
  * Invariants:
- * 1. A lane is running (its bit is in the strand's current set, pc is NONE), waiting (pc below
+ * 1. A lane is running (its bit is in the warp's current set, pc is NONE), waiting (pc below
  *    PARKED), parked (PARKED | place), or gone (pc NONE, bit not set).
  * 2. next is at most the lowest pc of all waiting lanes, except while lanes run that
  *    hed_warp_rotate put first; it is NONE only if no lane waits or is parked.

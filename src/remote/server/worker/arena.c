@@ -31,8 +31,8 @@
 #define LOWEST (UINT64_C(1) << 40)
 #define HIGHEST UINT64_C(0x700000000000)
 
-/* The first is where confined kernels of the CPU GPU have their devices (kernel/engine/pen.c). It
- * is in the range of the CPU GPU without confinement, too. */
+/* The first is where confined kernels of the CPU GPU have their devices (kernel/engine/sandbox.c).
+ * It is in the range of the CPU GPU without confinement, too. */
 static const uint64_t bases[] = {0x201000000000, 0x401000000000, 0x601000000000, 0x301000000000,
                                  0x101000000000};
 

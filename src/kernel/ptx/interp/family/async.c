@@ -18,7 +18,7 @@ static INTERP_STEP(copy_lanes)
     const uint64_t *from = interp_at(w, s->a);
     const uint32_t *take = interp_at(w, s->b);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         unsigned char buffer[16] = {0};
@@ -73,7 +73,7 @@ static INTERP_STEP(bulk_copy_lanes)
     const uint64_t *from = interp_at(w, s->a);
     const uint32_t *bytes = interp_at(w, s->b);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     memcpy((void *)(uintptr_t)to[lane], (const void *)(uintptr_t)from[lane], bytes[lane]);
     return s + 1;
@@ -85,10 +85,10 @@ static INTERP_STEP(bulk_clear_lanes)
     const uint64_t *to = interp_at(w, s->d);
     const uint64_t *bytes = interp_at(w, s->a);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     memset((void *)(uintptr_t)to[lane], 0,
-           w->pen_outer ? hed_min(bytes[lane], HED_PTX_PEN_LENGTH) : bytes[lane]);
+           w->sandbox_outer ? hed_min(bytes[lane], HED_PTX_SANDBOX_LENGTH) : bytes[lane]);
     return s + 1;
 }
 
@@ -119,7 +119,7 @@ static INTERP_STEP(mbarrier_arrive_lanes)
     const uint32_t *drop = interp_at(w, s->e);
     uint64_t *to = interp_at(w, s->d);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     to[lane] = hed_ptx_mbarrier_arrive((uint64_t *)(uintptr_t)at[lane], count[lane],
                                        (int32_t)tx[lane], drop[lane]);
@@ -191,7 +191,7 @@ static INTERP_STEP(mbarrier_init_lanes)
     const uint64_t *at = interp_at(w, s->a);
     const uint32_t *count = interp_at(w, s->b);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     hed_ptx_mbarrier_init((uint64_t *)(uintptr_t)at[lane], count[lane]);
     return s + 1;
@@ -211,7 +211,7 @@ static INTERP_STEP(mbarrier_test_lanes)
 {
     const uint64_t *at = interp_at(w, s->a);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         const uint64_t state =

@@ -146,7 +146,7 @@ atomic_value(const void *p, unsigned size)
 static bool
 flushes_address(const struct interp_warp *w, const struct atomic_op *a, uint64_t address)
 {
-    const struct hed_ptx_grid *g = w->strand->grid;
+    const struct hed_ptx_grid *g = w->warp->grid;
 
     if (a->type != HED_PTX_TYPE_F32)
         return false;
@@ -204,7 +204,7 @@ static INTERP_STEP(atomic_lanes)
     const struct atomic_op *a = s->more;
     const uint64_t *addresses = interp_at(w, a->address);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     fence_before(a->sem);
     MASKED_LANES(w->mask, lane)
     {
@@ -226,7 +226,7 @@ static INTERP_STEP(add_words)
     const uint64_t *addresses = interp_at(w, s->a);
     const uint32_t *values = interp_at(w, s->b);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     (void)__atomic_fetch_add((uint32_t *)(uintptr_t)addresses[lane], values[lane],
                              __ATOMIC_RELAXED);
@@ -276,7 +276,7 @@ static INTERP_STEP(atomic_wide_lanes)
     const struct atomic_op *a = s->more;
     const uint64_t *addresses = interp_at(w, a->address);
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         wide_word *p = (wide_word *)(uintptr_t)(addresses[lane] + a->at);

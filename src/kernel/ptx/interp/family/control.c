@@ -28,7 +28,7 @@ static const struct {
 };
 
 static uint64_t
-run_builtin(struct hed_ptx_strand *s, unsigned which, const uint64_t *args)
+run_builtin(struct hed_ptx_warp *s, unsigned which, const uint64_t *args)
 {
     switch (which) {
     case BUILTIN_VPRINTF:
@@ -61,7 +61,7 @@ begin_lane(struct interp_warp *w, const struct outer_call *c, unsigned lane, uin
 {
     for (unsigned i = 0; i < ARGS_MAX; i++)
         args[i] = i < c->count ? interp_get_lane(w, c->args[i], c->bytes[i], lane) : 0;
-    w->strand->lane = lane;
+    w->warp->lane = lane;
 }
 
 /* d is the place of the result, e its width; 0 if there is none. */
@@ -69,17 +69,17 @@ static INTERP_STEP(builtin_lanes)
 {
     const struct outer_call *c = s->more;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         uint64_t args[ARGS_MAX], r;
 
         begin_lane(w, c, lane, args);
-        r = run_builtin(w->strand, c->which, args);
+        r = run_builtin(w->warp, c->which, args);
         if (s->e)
             interp_set_lane(w, s->d, s->e, lane, r);
     }
-    w->strand->lane = 0;
+    w->warp->lane = 0;
     if (c->which == BUILTIN_ASSERTFAIL)
         hed_interp_trap(w, s, w->mask, HED_PTX_TRAP);
     return s + 1;
@@ -194,17 +194,17 @@ static INTERP_STEP(device_lanes)
 {
     const struct outer_call *c = s->more;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         uint64_t a[ARGS_MAX];
 
         begin_lane(w, c, lane, a);
         interp_set_lane(w, s->d, s->e, lane,
-                        w->strand->grid->host->device_call(w->strand, c->which, a[0], a[1], a[2],
-                                                           a[3], a[4], a[5], a[6], a[7]));
+                        w->warp->grid->host->device_call(w->warp, c->which, a[0], a[1], a[2], a[3],
+                                                         a[4], a[5], a[6], a[7]));
     }
-    w->strand->lane = 0;
+    w->warp->lane = 0;
     return s + 1;
 }
 
@@ -301,7 +301,7 @@ static INTERP_STEP(nanosleep_lanes)
 {
     const uint32_t *ns = interp_at(w, s->a);
 
-    w->strand->grid->host->nanosleep(w->strand, ns[__builtin_ctz(w->mask)]);
+    w->warp->grid->host->nanosleep(w->warp, ns[__builtin_ctz(w->mask)]);
     return s + 1;
 }
 

@@ -52,7 +52,7 @@ static INTERP_STEP(matrix_lanes)
     /* All 32 threads take part in a matrix instruction. */
     if (!hed_interp_meet(w, s, UINT32_MAX))
         return hed_interp_next(w);
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     for (unsigned i = 0; i < c->nin; i++)
         gather_word(w, &c->words[i], data[i]);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)

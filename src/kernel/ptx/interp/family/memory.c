@@ -9,7 +9,7 @@
 
 #define ELEMENTS_MAX 8
 #define STACK_ALIGN_MAX 4096
-#define STACK_ROOM (1u << 20) /* bytes of a confined strand that alloca can have */
+#define STACK_ROOM (1u << 20) /* bytes of a confined warp that alloca can have */
 
 /* Of struct interp_step.e, above the kind of the memory operand. */
 #define KIND_MASK 7u
@@ -72,7 +72,7 @@ check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *
 static inline __attribute__((always_inline)) const uint64_t *
 lane_addresses(const struct interp_warp *w, const struct interp_step *s, uint64_t *room)
 {
-    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0 && w->pen_outer == 0)
+    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0 && w->sandbox_outer == 0)
         return interp_at(w, s->a);
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
     return room;
@@ -90,13 +90,13 @@ find_pattern(const struct interp_warp *w, const struct interp_step *s, unsigned 
     case INTERP_REGISTER: {
         const uint64_t *a = interp_at(w, s->a);
 
-        *first = interp_in_pen(w, a[0] + (uint64_t)s->imm);
+        *first = interp_in_sandbox(w, a[0] + (uint64_t)s->imm);
         return address_pattern(a, step);
     }
     case INTERP_SHARED_REGISTER: {
         const uint32_t *a = interp_at(w, s->a);
 
-        *first = (uintptr_t)w->strand->block->shared + (uint32_t)(a[0] + (uint32_t)s->imm);
+        *first = (uintptr_t)w->warp->block->shared + (uint32_t)(a[0] + (uint32_t)s->imm);
         return offset_pattern(a, (uint32_t)s->imm, step);
     }
     default:
@@ -192,7 +192,7 @@ load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, uns
     uint64_t room[HED_PTX_LANES];
     const uint64_t *at;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     if (is_one_place(s) && s->b <= 1) {
         interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
         for (unsigned k = 0; k < count; k++)
@@ -269,7 +269,7 @@ static INTERP_STEP(load_ordered_lanes)
     unsigned char value[ELEMENTS_MAX * 16];
     uint64_t at[HED_PTX_LANES];
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
     if (s->b > 1)
         check_lanes(w, s, at);
@@ -335,7 +335,7 @@ store_step(struct interp_warp *w, const struct interp_step *s, unsigned size, un
     const uint64_t *at;
     uint64_t first;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     if (count == 1 && w->mask == INTERP_ALL && find_pattern(w, s, size, &first) == ROW) {
         check_first(w, s, first);
         memcpy((void *)(uintptr_t)first, interp_at(w, s->d), HED_PTX_LANES * size);
@@ -384,7 +384,7 @@ static INTERP_STEP(store_ordered_lanes)
     unsigned char value[ELEMENTS_MAX * 16] = {0};
     uint64_t at[HED_PTX_LANES];
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
     if (s->b > 1)
         check_lanes(w, s, at);
@@ -539,7 +539,7 @@ static INTERP_STEP(alloca_lanes)
     struct interp_block *block;
     unsigned char *at;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         const uint64_t size = interp_get_lane(w, s->a, s->b, lane);

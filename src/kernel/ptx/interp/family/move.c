@@ -135,7 +135,7 @@ static INTERP_STEP(address_lanes)
         if (bad & w->mask)
             hed_interp_trap(w, s, bad & w->mask, HED_PTX_TRAP_ALIGN);
     }
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     interp_merge(interp_at(w, s->d), at, w->write, 8);
     return s + 1;
 }
@@ -293,7 +293,7 @@ hed_interp_op_mov(struct interp_decoder *d)
 
 static INTERP_STEP(to_shared)
 {
-    const uint64_t base = (uintptr_t)w->strand->block->shared;
+    const uint64_t base = (uintptr_t)w->warp->block->shared;
     const uint64_t *pa = interp_at(w, s->a);
 
     COMPUTE_LANES(uint64_t, to[i] = pa[i] - base);
@@ -301,7 +301,7 @@ static INTERP_STEP(to_shared)
 
 static INTERP_STEP(from_shared)
 {
-    const uint64_t base = (uintptr_t)w->strand->block->shared;
+    const uint64_t base = (uintptr_t)w->warp->block->shared;
     const uint64_t *pa = interp_at(w, s->a);
 
     COMPUTE_LANES(uint64_t, to[i] = (uint32_t)pa[i] + base);
@@ -329,7 +329,7 @@ hed_interp_op_cvta(struct interp_decoder *d)
 /* e is the space. */
 static INTERP_STEP(isspacep_lanes)
 {
-    const struct hed_ptx_grid *g = w->strand->grid;
+    const struct hed_ptx_grid *g = w->warp->grid;
     const uint64_t *a = interp_at(w, s->a);
     uint32_t shared = 0, local = 0;
 

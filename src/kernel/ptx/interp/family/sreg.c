@@ -42,7 +42,7 @@ lanemask_of(unsigned sreg, unsigned lane)
 /* Registers that differ by lane. e is the register, imm the dimension. */
 static INTERP_STEP(sreg_of_lane)
 {
-    const uint32_t *tid = w->strand->tid[s->imm];
+    const uint32_t *tid = w->warp->tid[s->imm];
     const unsigned sreg = s->e;
 
     if (sreg == HED_PTX_SREG_TID) {
@@ -54,13 +54,13 @@ static INTERP_STEP(sreg_of_lane)
 static uint32_t
 cluster_position(const struct interp_warp *w, unsigned k)
 {
-    return w->strand->block->ctaid[k] % w->strand->grid->ncluster[k];
+    return w->warp->block->ctaid[k] % w->warp->grid->ncluster[k];
 }
 
 static uint32_t
 blocks_of_cluster(const struct interp_warp *w)
 {
-    const uint32_t *n = w->strand->grid->ncluster;
+    const uint32_t *n = w->warp->grid->ncluster;
 
     return n[0] * n[1] * n[2];
 }
@@ -68,8 +68,8 @@ blocks_of_cluster(const struct interp_warp *w)
 static uint64_t
 dimension_value(const struct interp_warp *w, unsigned sreg, unsigned k)
 {
-    const struct hed_ptx_grid *g = w->strand->grid;
-    const struct hed_ptx_block *b = w->strand->block;
+    const struct hed_ptx_grid *g = w->warp->grid;
+    const struct hed_ptx_block *b = w->warp->block;
 
     switch (sreg) {
     case HED_PTX_SREG_NTID:
@@ -95,20 +95,20 @@ clock_value(const struct interp_warp *w, unsigned sreg)
     switch (sreg) {
     case HED_PTX_SREG_CLOCK:
     case HED_PTX_SREG_CLOCK64:
-        return w->strand->grid->host->clock(w->strand);
+        return w->warp->grid->host->clock(w->warp);
     case HED_PTX_SREG_CLOCK_HI:
-        return w->strand->grid->host->clock(w->strand) >> 32;
+        return w->warp->grid->host->clock(w->warp) >> 32;
     case HED_PTX_SREG_GLOBALTIMER_HI:
-        return w->strand->grid->host->globaltimer(w->strand) >> 32;
+        return w->warp->grid->host->globaltimer(w->warp) >> 32;
     default:
-        return w->strand->grid->host->globaltimer(w->strand);
+        return w->warp->grid->host->globaltimer(w->warp);
     }
 }
 
 static uint64_t
 plain_value(const struct interp_warp *w, unsigned sreg)
 {
-    const struct hed_ptx_grid *g = w->strand->grid;
+    const struct hed_ptx_grid *g = w->warp->grid;
     const uint32_t *n = g->ncluster;
 
     switch (sreg) {
@@ -120,11 +120,11 @@ plain_value(const struct interp_warp *w, unsigned sreg)
     case HED_PTX_SREG_GLOBALTIMER_HI:
         return clock_value(w, sreg);
     case HED_PTX_SREG_WARPID:
-        return w->strand->warp;
+        return w->warp->warp;
     case HED_PTX_SREG_NWARPID:
         return WARPS_OF_SM;
     case HED_PTX_SREG_SMID:
-        return w->strand->block->smid;
+        return w->warp->block->smid;
     case HED_PTX_SREG_NSMID:
         return g->nsm;
     case HED_PTX_SREG_GRIDID:

@@ -99,17 +99,17 @@ first_word(const struct interp_warp *w, uint32_t place)
 static void
 act_on_barrier(struct interp_warp *w, const struct interp_step *s)
 {
-    w->strand->line = s->line;
-    w->strand->grid->host->barrier(w->strand, first_word(w, s->a), first_word(w, s->b),
-                                   (uint32_t)__builtin_popcount(w->active));
+    w->warp->line = s->line;
+    w->warp->grid->host->barrier(w->warp, first_word(w, s->a), first_word(w, s->b),
+                                 (uint32_t)__builtin_popcount(w->active));
 }
 
 static void
 act_on_arrival(struct interp_warp *w, const struct interp_step *s)
 {
-    w->strand->line = s->line;
-    w->strand->grid->host->barrier_arrive(w->strand, first_word(w, s->a), first_word(w, s->b),
-                                          (uint32_t)__builtin_popcount(w->active));
+    w->warp->line = s->line;
+    w->warp->grid->host->barrier_arrive(w->warp, first_word(w, s->a), first_word(w, s->b),
+                                        (uint32_t)__builtin_popcount(w->active));
 }
 
 /* c is the predicate, e the reduction. */
@@ -118,10 +118,9 @@ act_on_barrier_reduction(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t r, words[HED_PTX_LANES];
 
-    w->strand->line = s->line;
-    r = w->strand->grid->host->barrier_reduce(
-        w->strand, first_word(w, s->a), first_word(w, s->b),
-        (uint32_t)__builtin_popcount(w->active),
+    w->warp->line = s->line;
+    r = w->warp->grid->host->barrier_reduce(
+        w->warp, first_word(w, s->a), first_word(w, s->b), (uint32_t)__builtin_popcount(w->active),
         (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)), s->e);
     if (gives_predicate(s)) {
         interp_set_predicate(w, s->d, r ? UINT32_MAX : 0);

@@ -36,16 +36,16 @@ call_runtime(struct interp_warp *w, const struct interp_step *s, const struct te
     const uint64_t object = interp_get_lane(w, c->object, 8, lane);
     const uint64_t access = access_word(&c->access);
 
-    w->strand->lane = lane;
+    w->warp->lane = lane;
     switch (c->kind) {
     case CALL_TEXTURE:
-        w->strand->grid->host->texture(w->strand, object, access, in, data, s->line);
+        w->warp->grid->host->texture(w->warp, object, access, in, data, s->line);
         break;
     case CALL_SURFACE:
-        w->strand->grid->host->surface(w->strand, object, access, in, data, s->line);
+        w->warp->grid->host->surface(w->warp, object, access, in, data, s->line);
         break;
     default:
-        w->strand->grid->host->surface_reduce(w->strand, object, access, in, data, s->line);
+        w->warp->grid->host->surface_reduce(w->warp, object, access, in, data, s->line);
         break;
     }
 }
@@ -54,7 +54,7 @@ static INTERP_STEP(texture_lanes)
 {
     const struct texture_call *c = s->more;
 
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
         uint32_t in[HED_RT_COORDINATES];
@@ -75,7 +75,7 @@ static INTERP_STEP(texture_lanes)
             interp_set_lane(w, c->data[i], c->bytes, lane, v);
         }
     }
-    w->strand->lane = 0;
+    w->warp->lane = 0;
     return s + 1;
 }
 
@@ -263,16 +263,16 @@ hed_interp_op_sample(struct interp_decoder *d)
 /* e is the query; a the object, b the level. */
 static INTERP_STEP(query_lanes)
 {
-    w->strand->line = s->line;
+    w->warp->line = s->line;
     MASKED_LANES(w->mask, lane)
     {
-        w->strand->lane = lane;
+        w->warp->lane = lane;
         interp_set_lane(w, s->d, 4, lane,
-                        w->strand->grid->host->texture_query(
-                            w->strand, interp_get_lane(w, s->a, 8, lane), s->e,
+                        w->warp->grid->host->texture_query(
+                            w->warp, interp_get_lane(w, s->a, 8, lane), s->e,
                             (uint32_t)interp_get_lane(w, s->b, 4, lane), s->line));
     }
-    w->strand->lane = 0;
+    w->warp->lane = 0;
     return s + 1;
 }
 

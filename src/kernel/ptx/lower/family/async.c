@@ -90,7 +90,7 @@ clear_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef 
     (void)arg;
     (void)results;
     if (l->options->confined) {
-        LLVMValueRef most[] = {args[1], LLVMConstInt(l->i64, HED_PTX_PEN_LENGTH, false)};
+        LLVMValueRef most[] = {args[1], LLVMConstInt(l->i64, HED_PTX_SANDBOX_LENGTH, false)};
 
         args[1] = hed_lower_intrinsic(l, "llvm.umin", l->i64, most, 2);
     }

@@ -57,7 +57,7 @@ call_builtin_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMVa
     const struct builtin *k = arg;
     const unsigned n = (unsigned)strlen(k->args);
     LLVMTypeRef result = k->result == 'w' ? l->i32 : k->result == 'l' ? l->i64 : l->nothing;
-    LLVMValueRef all[8] = {l->function->strand};
+    LLVMValueRef all[8] = {l->function->warp};
     LLVMValueRef v;
 
     for (unsigned i = 0; i < n; i++)
@@ -118,7 +118,7 @@ static void
 call_device_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     const struct device_call *d = arg;
-    LLVMValueRef all[2 + HED_DEVICE_WORDS] = {l->function->strand, hed_lower_word(l, d->number)};
+    LLVMValueRef all[2 + HED_DEVICE_WORDS] = {l->function->warp, hed_lower_word(l, d->number)};
     LLVMValueRef v;
 
     for (unsigned i = 0; i < HED_DEVICE_WORDS; i++)

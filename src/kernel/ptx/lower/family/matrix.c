@@ -135,7 +135,7 @@ add_address(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *
         hed_lower_place(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, align);
 
     if (!l->err)
-        add_fragment_pair(l, w, hed_lower_in_pen(l, l->shape->address(l, &at)));
+        add_fragment_pair(l, w, hed_lower_in_sandbox(l, l->shape->address(l, &at)));
 }
 
 void

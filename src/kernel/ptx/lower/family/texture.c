@@ -33,7 +33,7 @@ sample_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef
     const struct texture_call *s = arg;
     LLVMValueRef in = hed_lower_alloca(l, l->i32, HED_RT_COORDINATES, 8);
     LLVMValueRef data = hed_lower_alloca(l, l->i64, DATA_MAX, 16);
-    LLVMValueRef all[] = {l->function->strand,
+    LLVMValueRef all[] = {l->function->warp,
                           args[0],
                           LLVMConstInt(l->i64, pack_access(&s->access), false),
                           in,
@@ -228,7 +228,7 @@ hed_op_sample(struct hed_lower *l)
 static void
 query_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    LLVMValueRef all[] = {l->function->strand, args[0],
+    LLVMValueRef all[] = {l->function->warp, args[0],
                           LLVMConstInt(l->i32, *(const unsigned *)arg, false), args[1],
                           LLVMConstInt(l->i32, l->inst->stmt.line, false)};
 

@@ -67,14 +67,14 @@ place_pointer(struct hed_lower *l, const struct hed_lower_place *at)
 void
 hed_mask_trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
-    LLVMValueRef strand = l->function->strand;
-    LLVMValueRef args[] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
+    LLVMValueRef warp = l->function->warp;
+    LLVMValueRef args[] = {warp, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
     LLVMBasicBlockRef hit = hed_lower_block(l, ""), after = hed_lower_block(l, "");
 
     LLVMBuildCondBr(l->b, condition, hit, after);
     LLVMPositionBuilderAtEnd(l->b, hit);
     LLVMBuildStore(l->b, hed_lower_warp_lowest(l, hed_lower_warp_running(l)),
-                   hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
+                   hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, lane)));
     hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, after);
 }

@@ -187,8 +187,8 @@ store_phis(struct hed_lower *l, struct edge *e)
 static void
 burn_warp_fuel(struct hed_lower *l)
 {
-    LLVMValueRef strand = l->function->strand;
-    LLVMValueRef at = hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, fuel));
+    LLVMValueRef warp = l->function->warp;
+    LLVMValueRef at = hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, fuel));
     LLVMBasicBlockRef empty = hed_lower_block(l, ""), on = hed_lower_block(l, "");
     LLVMValueRef fuel =
         LLVMBuildSub(l->b, LLVMBuildLoad2(l->b, l->i32, at, ""), hed_lower_word(l, 1), "");
@@ -197,7 +197,7 @@ burn_warp_fuel(struct hed_lower *l)
     LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLE, fuel, hed_lower_word(l, 0), ""), empty,
                     on);
     LLVMPositionBuilderAtEnd(l->b, empty);
-    hed_lower_runtime(l, "hed_rt_yield", l->nothing, &strand, 1);
+    hed_lower_runtime(l, "hed_rt_yield", l->nothing, &warp, 1);
     LLVMBuildBr(l->b, on);
     LLVMPositionBuilderAtEnd(l->b, on);
 }

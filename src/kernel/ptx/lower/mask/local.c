@@ -9,7 +9,7 @@
  *      in a loop that runs lane by lane (solo.c), the lane's own unit
  *
  * In a kernel that is cut at barriers they lie in the frame (region.c), else on the stack; in a
- * confined kernel they lie in the pen.
+ * confined kernel they lie in the address sandbox.
  */
 #include <stddef.h>
 
@@ -29,7 +29,7 @@ place_copies(struct hed_lower *l, uint64_t bytes)
 
     if (!m->is_cut || l->options->confined)
         return hed_lower_local(l, bytes, ROW_ALIGN);
-    frame = hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, frame));
+    frame = hed_lower_field(l, l->ptr, l->function->warp, offsetof(struct hed_ptx_warp, frame));
     frame = hed_lower_at(l, frame, m->variables);
     m->variables += (uint32_t)hed_round_up(bytes, ROW_ALIGN);
     return frame;

@@ -1,4 +1,4 @@
-/* The mask shape: a strand is 32 lanes, and the order in which they run the blocks of a kernel is
+/* The mask shape: a warp is 32 lanes, and the order in which they run the blocks of a kernel is
  * fixed when the code is made (pass/flow.h). Each block runs once for all lanes that want it; lanes
  * on other paths are bits in a mask. Values that are the same in all lanes, or step from lane to
  * lane, are plain numbers (pass/uniform.h).
@@ -183,7 +183,7 @@ hed_mask_lanes_that_exist(struct hed_lower *l)
         return hed_lower_word(l, UINT32_MAX);
     if (l->options->rows == HED_ROWS_ONE)
         return hed_lower_word(l, 1);
-    return hed_lower_field(l, l->i32, l->function->strand, offsetof(struct hed_ptx_strand, lanes));
+    return hed_lower_field(l, l->i32, l->function->warp, offsetof(struct hed_ptx_warp, lanes));
 }
 
 int

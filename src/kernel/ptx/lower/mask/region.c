@@ -1,7 +1,7 @@
-/* Kernels that are cut at barriers: no strand needs a stack of its own.
+/* Kernels that are cut at barriers: no warp needs a stack of its own.
  *
- *      hed_kernel(strand)              the runner, for each block:
- *        switch (strand->resume)         do
+ *      hed_kernel(warp)              the runner, for each block:
+ *        switch (warp->resume)         do
  *          0: begin                          for each warp: hed_kernel(warp)
  *          1: take values out of frame   while a warp is not at its end
  *
@@ -272,7 +272,7 @@ static LLVMValueRef
 frame_of(struct hed_lower *l)
 {
     return hed_lower_at(
-        l, hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, frame)),
+        l, hed_lower_field(l, l->ptr, l->function->warp, offsetof(struct hed_ptx_warp, frame)),
         hed_mask_state(l)->variables);
 }
 
@@ -322,7 +322,7 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
 {
     struct mask *m = hed_mask_state(l);
     const struct warp *w = hed_lower_warp_state(l);
-    LLVMValueRef strand = l->function->strand, frame = frame_of(l);
+    LLVMValueRef warp = l->function->warp, frame = frame_of(l);
     LLVMBasicBlockRef on = hed_lower_block(l, "resume");
     const bool all = hed_mask_all_lanes_come(m, block);
     uint64_t *live = calloc(m->live.words, sizeof(*live));
@@ -338,7 +338,7 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
         LLVMBuildStore(l->b, hed_lower_warp_running(l), frame);
     size = move_values(l, frame, live, true);
     LLVMBuildStore(l->b, hed_lower_word(l, ++m->cuts),
-                   hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, resume)));
+                   hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)));
     LLVMBuildRetVoid(l->b);
     LLVMAddCase(m->resume, hed_lower_word(l, m->cuts), on);
     LLVMMoveBasicBlockAfter(on, LLVMGetInsertBlock(l->b));
@@ -412,7 +412,7 @@ void
 hed_mask_prepare_cuts(struct hed_lower *l)
 {
     struct mask *m = hed_mask_state(l);
-    LLVMValueRef strand = l->function->strand;
+    LLVMValueRef warp = l->function->warp;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
     if (m->is_cut) {
@@ -426,7 +426,7 @@ hed_mask_prepare_cuts(struct hed_lower *l)
         m->resume = LLVMBuildSwitch(
             l->b,
             LLVMBuildLoad2(l->b, l->i32,
-                           hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, resume)), ""),
+                           hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)), ""),
             m->begins[0], 4);
     } else {
         LLVMBuildBr(l->b, m->begins[0]);
@@ -434,7 +434,7 @@ hed_mask_prepare_cuts(struct hed_lower *l)
     LLVMPositionBuilderAtEnd(l->b, m->end);
     if (m->is_cut)
         LLVMBuildStore(l->b, hed_lower_word(l, 0),
-                       hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, resume)));
+                       hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)));
     LLVMBuildRetVoid(l->b);
     LLVMPositionBuilderAtEnd(l->b, here);
 }

@@ -3,12 +3,12 @@
  *      hed_kernel(run)                     with HED_PTX_BLOCKS
  *        for each block of the run           unless the grid has failed: kernel/ptx/run/abi.h
  *          for each warp of the block
- *            hed_warp(strand, ...)           the body; lanes end by returning from it
+ *            hed_warp(warp, ...)           the body; lanes end by returning from it
  *          where it is cut at barriers: the same again for warps that are not at their end
  *
  * LLVM puts short bodies into the loops, and takes out of them what is the same for all blocks or
  * warps: parameters, sizes, tests of alignment. A kernel that waits on a stack of its own has no
- * loops: hed_kernel(strand) runs one warp.
+ * loops: hed_kernel(warp) runs one warp.
  */
 #include <llvm-c/TargetMachine.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
  * wait for memory (stencil5 by a fifth), and harms long ones. */
 #define TUNE_MOST 100
 
-enum { STRAND, BLOCK, GRID, CTAID, ARGUMENTS = CTAID + 3 };
+enum { WARP, BLOCK, GRID, CTAID, ARGUMENTS = CTAID + 3 };
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ hed_mask_take_arguments(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
-    f->strand = LLVMGetParam(f->value, STRAND);
+    f->warp = LLVMGetParam(f->value, WARP);
     f->block = LLVMGetParam(f->value, BLOCK);
     f->grid = LLVMGetParam(f->value, GRID);
     for (unsigned d = 0; d < 3; d++)
@@ -65,7 +65,7 @@ hed_mask_take_arguments(struct hed_lower *l)
 /* What the loops have at hand. */
 struct run {
     LLVMValueRef run, body;
-    LLVMValueRef strands, stride, strands_end, stop;
+    LLVMValueRef warps, stride, warps_end, stop;
     LLVMValueRef args[ARGUMENTS];
     LLVMValueRef nctaid[3];
     LLVMValueRef again; /* where it is cut: i32, not 0 behind a barrier */
@@ -83,12 +83,12 @@ load_run(struct hed_lower *l, struct run *r)
 {
     LLVMValueRef bytes;
 
-    r->strands = run_field(l, r, l->ptr, offsetof(struct hed_ptx_run, strands));
+    r->warps = run_field(l, r, l->ptr, offsetof(struct hed_ptx_run, warps));
     r->stride = run_field(l, r, l->i64, offsetof(struct hed_ptx_run, stride));
     r->stop = run_field(l, r, l->ptr, offsetof(struct hed_ptx_run, stop));
     bytes = LLVMBuildMul(l->b, r->stride,
                          run_field(l, r, l->i64, offsetof(struct hed_ptx_run, count)), "");
-    r->strands_end = LLVMBuildGEP2(l->b, l->i8, r->strands, &bytes, 1, "");
+    r->warps_end = LLVMBuildGEP2(l->b, l->i8, r->warps, &bytes, 1, "");
     r->args[BLOCK] = run_field(l, r, l->ptr, offsetof(struct hed_ptx_run, block));
     r->args[GRID] =
         hed_lower_field(l, l->ptr, r->args[BLOCK], offsetof(struct hed_ptx_block, grid));
@@ -98,10 +98,10 @@ load_run(struct hed_lower *l, struct run *r)
 }
 
 static LLVMValueRef
-load_resume(struct hed_lower *l, LLVMValueRef strand)
+load_resume(struct hed_lower *l, LLVMValueRef warp)
 {
     return LLVMBuildLoad2(l->b, l->i32,
-                          hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, resume)), "");
+                          hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)), "");
 }
 
 /* Skips a warp that has ended, when others of the block go on behind a barrier. */
@@ -109,9 +109,8 @@ static void
 skip_if_ended(struct hed_lower *l, const struct run *r, LLVMBasicBlockRef after)
 {
     LLVMBasicBlockRef runs = hed_lower_block(l, "");
-    LLVMValueRef ended =
-        LLVMBuildAnd(l->b, LLVMBuildIsNotNull(l->b, r->again, ""),
-                     LLVMBuildIsNull(l->b, load_resume(l, r->args[STRAND]), ""), "");
+    LLVMValueRef ended = LLVMBuildAnd(l->b, LLVMBuildIsNotNull(l->b, r->again, ""),
+                                      LLVMBuildIsNull(l->b, load_resume(l, r->args[WARP]), ""), "");
 
     LLVMBuildCondBr(l->b, ended, after, runs);
     LLVMPositionBuilderAtEnd(l->b, runs);
@@ -131,7 +130,7 @@ run_warps(struct hed_lower *l, struct run *r)
     one = LLVMBuildPhi(l->b, l->ptr, "");
     if (r->again)
         any = LLVMBuildPhi(l->b, l->i32, "");
-    r->args[STRAND] = one;
+    r->args[WARP] = one;
     LLVMBuildStore(l->b, one, hed_lower_at(l, r->run, offsetof(struct hed_ptx_run, running)));
     if (r->again)
         skip_if_ended(l, r, next);
@@ -139,15 +138,14 @@ run_warps(struct hed_lower *l, struct run *r)
     LLVMBuildBr(l->b, next);
     LLVMPositionBuilderAtEnd(l->b, next);
     following = LLVMBuildGEP2(l->b, l->i8, one, &r->stride, 1, "");
-    LLVMAddIncoming(one, (LLVMValueRef[]){r->strands, following},
-                    (LLVMBasicBlockRef[]){before, next}, 2);
+    LLVMAddIncoming(one, (LLVMValueRef[]){r->warps, following}, (LLVMBasicBlockRef[]){before, next},
+                    2);
     if (r->again) {
         more = LLVMBuildOr(l->b, any, load_resume(l, one), "");
         LLVMAddIncoming(any, (LLVMValueRef[]){hed_lower_word(l, 0), more},
                         (LLVMBasicBlockRef[]){before, next}, 2);
     }
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, following, r->strands_end, ""), after,
-                    loop);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, following, r->warps_end, ""), after, loop);
     LLVMPositionBuilderAtEnd(l->b, after);
     return more;
 }
@@ -270,11 +268,11 @@ run_blocks(struct hed_lower *l, struct run *r, bool is_cut)
 
 /* A warp that may wait: the caller has a stack for it. */
 static void
-run_strand(struct hed_lower *l, struct run *r)
+run_warp(struct hed_lower *l, struct run *r)
 {
-    r->args[STRAND] = r->run;
-    r->args[BLOCK] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_strand, block));
-    r->args[GRID] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_strand, grid));
+    r->args[WARP] = r->run;
+    r->args[BLOCK] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_warp, block));
+    r->args[GRID] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_warp, grid));
     for (unsigned d = 0; d < 3; d++)
         r->args[CTAID + d] = LLVMBuildLoad2(l->b, l->i32, ctaid_place(l, r, d), "");
     LLVMBuildCall2(l->b, body_type(l), r->body, r->args, ARGUMENTS, "");
@@ -329,7 +327,7 @@ hed_mask_finish(struct hed_lower *l)
     f.entry = hed_lower_block(l, "entry");
     LLVMPositionBuilderAtEnd(l->b, f.entry);
     if (l->info.flags & HED_PTX_WAITS) {
-        run_strand(l, &r);
+        run_warp(l, &r);
     } else {
         l->info.flags |= HED_PTX_BLOCKS;
         load_run(l, &r);

@@ -121,7 +121,7 @@ hed_mask_solo_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueR
                    LLVMValueRef *results)
 {
     LLVMBuildStore(l->b, hed_mask_solo_lane(l),
-                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
+                   hed_lower_at(l, l->function->warp, offsetof(struct hed_ptx_warp, lane)));
     fn(l, arg, args, results);
 }
 

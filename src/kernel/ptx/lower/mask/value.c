@@ -509,16 +509,16 @@ hed_mask_tid(struct hed_lower *l, unsigned dimension)
     if (l->lanes != 1)
         return hed_lower_warp_tid(l, dimension);
     if (m->solo) {
-        v = hed_lower_at(l, l->function->strand,
-                         offsetof(struct hed_ptx_strand, tid) +
+        v = hed_lower_at(l, l->function->warp,
+                         offsetof(struct hed_ptx_warp, tid) +
                              (size_t)dimension * HED_PTX_LANES * sizeof(uint32_t));
         return LLVMBuildLoad2(l->b, l->i32,
                               hed_lower_warp_element(l, l->i32, v, hed_mask_solo_lane(l)), "");
     }
     if (m->uniforms.rows == HED_ROWS_ONE)
         return hed_lower_word(l, 0);
-    v = hed_lower_field(l, l->i32, l->function->strand,
-                        offsetof(struct hed_ptx_strand, tid) +
+    v = hed_lower_field(l, l->i32, l->function->warp,
+                        offsetof(struct hed_ptx_warp, tid) +
                             (dimension * HED_PTX_LANES + lane) * sizeof(uint32_t));
     /* LLVM proves with it that nothing wraps around. */
     if (dimension == 0)

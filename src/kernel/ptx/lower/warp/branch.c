@@ -5,7 +5,7 @@
 
 #define FUEL_APART 64 /* the price of a round of a waiting loop while other lanes wait */
 
-/* ---- going places -------------------------------------------------------------------------- */
+/* ---- going places ---------------------------------------------------------------------------- */
 
 uint32_t
 hed_lower_warp_number(struct hed_lower *l, const void *stmt)
@@ -104,15 +104,15 @@ hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
     LLVMPositionBuilderAtEnd(l->b, all);
 }
 
-/* ---- branches ------------------------------------------------------------------------------ */
+/* ---- branches -------------------------------------------------------------------------------- */
 
-/* A loop that may wait yields to other strands, and to other lanes, now and then. */
+/* A loop that may wait yields to other warps, and to other lanes, now and then. */
 static void
 warp_burn_fuel(struct hed_lower *l, uint32_t pc)
 {
     struct warp *w = hed_lower_warp_state(l);
-    LLVMValueRef strand = l->function->strand;
-    LLVMValueRef at = hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, fuel));
+    LLVMValueRef warp = l->function->warp;
+    LLVMValueRef at = hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, fuel));
     LLVMValueRef next = hed_lower_warp_field(l, offsetof(struct hed_warp, next));
     LLVMValueRef apart = LLVMBuildICmp(l->b, LLVMIntULT, next, hed_lower_word(l, HED_WARP_FAR), "");
     LLVMValueRef price =
@@ -125,7 +125,7 @@ warp_burn_fuel(struct hed_lower *l, uint32_t pc)
     LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLE, fuel, hed_lower_word(l, 0), ""), empty,
                     on);
     LLVMPositionBuilderAtEnd(l->b, empty);
-    hed_lower_runtime(l, "hed_rt_yield", l->nothing, &strand, 1);
+    hed_lower_runtime(l, "hed_rt_yield", l->nothing, &warp, 1);
 
     LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), hed_lower_word(l, pc)};
 

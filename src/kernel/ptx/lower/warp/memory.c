@@ -16,7 +16,7 @@ hed_lower_warp_bytes(LLVMTypeRef t)
     return LLVMGetIntTypeWidth(t) / 8;
 }
 
-/* ---- addresses ----------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 static LLVMValueRef
 warp_variable(struct hed_lower *l, const struct hed_lower_place *at)
@@ -58,7 +58,7 @@ hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
                         "");
 }
 
-/* ---- an access of one lane ---------------------------------------------------------------- */
+/* ---- an access of one lane ------------------------------------------------------------------- */
 
 /* The claim about the alignment is for element 0. */
 static void
@@ -94,13 +94,13 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
     warp_qualify(s, how, i);
 }
 
-/* ---- the functions for a kind of access ----------------------------------------------------- */
+/* ---- the functions for a kind of access ------------------------------------------------------ */
 
-/* void f(addresses, bits, data, strand, line, base): data is `count` arrays of 32 elements.
+/* void f(addresses, bits, data, warp, line, base): data is `count` arrays of 32 elements.
  * Instead of addresses there may be the first one, and a step that the function knows; or offsets
- * of 32 bits into shared memory, whose base is passed then. Else the base is the pen. */
+ * of 32 bits into shared memory, whose base is passed then. Else the base is the sandbox. */
 struct mover {
-    LLVMValueRef addresses, bits, data, strand, line;
+    LLVMValueRef addresses, bits, data, warp, line;
     LLVMValueRef first;  /* i64, or NULL */
     LLVMValueRef shared; /* ptr, or NULL */
     int64_t step;
@@ -122,7 +122,7 @@ mover_data(struct hed_lower *l, const struct mover *m, unsigned element, LLVMVal
 static void
 check_aligned(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValueRef lane)
 {
-    LLVMValueRef args[] = {m->strand, hed_lower_word(l, HED_PTX_TRAP_ALIGN), m->line};
+    LLVMValueRef args[] = {m->warp, hed_lower_word(l, HED_PTX_TRAP_ALIGN), m->line};
     LLVMBasicBlockRef bad, good;
     LLVMValueRef low;
 
@@ -133,7 +133,7 @@ check_aligned(struct hed_lower *l, const struct mover *m, LLVMValueRef address, 
     low = LLVMBuildAnd(l->b, address, LLVMConstInt(l->i64, m->how->align - 1, false), "");
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, low, ""), good, bad);
     LLVMPositionBuilderAtEnd(l->b, bad);
-    LLVMBuildStore(l->b, lane, hed_lower_at(l, m->strand, offsetof(struct hed_ptx_strand, lane)));
+    LLVMBuildStore(l->b, lane, hed_lower_at(l, m->warp, offsetof(struct hed_ptx_warp, lane)));
     hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, good);
 }
@@ -374,14 +374,14 @@ find_mover(struct hed_lower *l, const struct hed_lower_place *at,
     if (has_shared_offsets(at))
         own.shared = LLVMGetParam(f, 5);
     else
-        own.pen = LLVMGetParam(f, 5);
+        own.sandbox = LLVMGetParam(f, 5);
 
     const struct mover m = {.addresses = LLVMGetParam(f, 0),
                             .first = at->first ? LLVMGetParam(f, 0) : NULL,
                             .step = at->step,
                             .bits = LLVMGetParam(f, 1),
                             .data = LLVMGetParam(f, 2),
-                            .strand = LLVMGetParam(f, 3),
+                            .warp = LLVMGetParam(f, 3),
                             .line = LLVMGetParam(f, 4),
                             .shared = has_shared_offsets(at) ? LLVMGetParam(f, 5) : NULL,
                             .how = how,
@@ -419,10 +419,10 @@ hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMValueRef args[] = {at->first ? at->first : mover_scratch(l, &w->addresses),
                            hed_lower_warp_bits(l),
                            data,
-                           l->function->strand,
+                           l->function->warp,
                            hed_lower_word(l, l->inst ? l->inst->stmt.line : 0),
-                           l->function->pen && !has_shared_offsets(at) ? l->function->pen
-                                                                       : l->function->shared};
+                           l->function->sandbox && !has_shared_offsets(at) ? l->function->sandbox
+                                                                           : l->function->shared};
 
     if (has_shared_offsets(at))
         LLVMSetAlignment(LLVMBuildStore(l->b, shared_offsets(l, at), args[0]), 16);
@@ -431,7 +431,7 @@ hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMSetInstructionCallConv(LLVMBuildCall2(l->b, type, f, args, 6, ""), HED_LOWER_RARE);
 }
 
-/* ---- loads and stores ---------------------------------------------------------------------- */
+/* ---- loads and stores ------------------------------------------------------------------------ */
 
 /* A variable of the function whose lanes are consecutive: memory that LLVM can turn into a
  * value. */
@@ -530,7 +530,7 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
     hed_lower_warp_move(l, at, how, true, data);
 }
 
-/* ---- lane by lane -------------------------------------------------------------------------- */
+/* ---- lane by lane ---------------------------------------------------------------------------- */
 
 #define EACH_MAX 32
 
@@ -574,7 +574,7 @@ hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
         out[i] = hed_lower_warp_array(l, array_element_type(l, types[i]), NULL);
     hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
     LLVMBuildStore(l->b, loop.lane,
-                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
+                   hed_lower_at(l, l->function->warp, offsetof(struct hed_ptx_warp, lane)));
     for (unsigned i = 0; i < nargs; i++) {
         LLVMTypeRef t = array_element_type(l, lane_type(args[i]));
         LLVMValueRef at = hed_lower_warp_element(l, t, in[i], loop.lane);

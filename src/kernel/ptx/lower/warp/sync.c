@@ -27,7 +27,7 @@ meet_lanes(struct hed_lower *l, LLVMValueRef mask)
     return hed_lower_warp_kept(l, &kept);
 }
 
-/* ---- barriers ------------------------------------------------------------------------------ */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 /* Waits for all lanes of the warp that have not ended and do not wait at another barrier. */
 static void
@@ -46,7 +46,7 @@ hed_lower_warp_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef thread
 {
     meet_at_barrier(l, &id, &threads);
 
-    LLVMValueRef args[] = {l->function->strand, id, threads,
+    LLVMValueRef args[] = {l->function->warp, id, threads,
                            count_bits(l, hed_lower_warp_running(l))};
 
     hed_lower_runtime(l, "hed_rt_barrier", l->nothing, args, 4);
@@ -57,7 +57,7 @@ hed_lower_warp_barrier_arrive(struct hed_lower *l, LLVMValueRef id, LLVMValueRef
 {
     meet_at_barrier(l, &id, &threads);
 
-    LLVMValueRef args[] = {l->function->strand, id, threads,
+    LLVMValueRef args[] = {l->function->warp, id, threads,
                            count_bits(l, hed_lower_warp_running(l))};
 
     hed_lower_runtime(l, "hed_rt_barrier_arrive", l->nothing, args, 4);
@@ -75,13 +75,13 @@ hed_lower_warp_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef
     trues = LLVMBuildAnd(l->b, running, hed_lower_warp_pack(l, hed_lower_warp_kept(l, &kept)), "");
 
     LLVMValueRef args[] = {
-        l->function->strand,  id, threads, count_bits(l, running), count_bits(l, trues),
+        l->function->warp,    id, threads, count_bits(l, running), count_bits(l, trues),
         hed_lower_word(l, op)};
 
     return hed_lower_splat(l, hed_lower_runtime(l, "hed_rt_barrier_reduce", l->i32, args, 6));
 }
 
-/* ---- shuffles ------------------------------------------------------------------------------ */
+/* ---- shuffles -------------------------------------------------------------------------------- */
 
 static bool
 is_same_constant(LLVMValueRef v, uint64_t *value)
@@ -158,7 +158,7 @@ hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef val
     return load_lane_words(l, out);
 }
 
-/* ---- votes and reductions ------------------------------------------------------------------ */
+/* ---- votes and reductions -------------------------------------------------------------------- */
 
 LLVMValueRef
 hed_lower_warp_vote(struct hed_lower *l, enum hed_rt_vote mode, LLVMValueRef predicate,
@@ -251,7 +251,7 @@ hed_lower_warp_sync(struct hed_lower *l, LLVMValueRef mask)
     (void)meet_lanes(l, mask);
 }
 
-/* ---- helpers that get the data of all lanes ------------------------------------------------ */
+/* ---- helpers that get the data of all lanes -------------------------------------------------- */
 
 #define WORDS_MAX 64
 
@@ -312,13 +312,13 @@ hed_lower_warp_together(struct hed_lower *l, const char *helper, LLVMValueRef ma
 void
 hed_lower_warp_nanosleep(struct hed_lower *l, LLVMValueRef ns)
 {
-    LLVMValueRef args[] = {l->function->strand, hed_lower_warp_first(l, ns)};
+    LLVMValueRef args[] = {l->function->warp, hed_lower_warp_first(l, ns)};
 
     l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
     hed_lower_runtime(l, "hed_rt_nanosleep", l->nothing, args, 2);
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The size in bytes of a lane's parameters or results; 0 if it is not fixed. */
 static uint64_t
@@ -415,7 +415,7 @@ hed_lower_warp_do_call(struct hed_lower *l, const struct hed_ptx_func *callee, L
 {
     const uint64_t in = block_size(sig->params);
     const uint64_t out = block_size(sig->rets);
-    LLVMValueRef values[] = {l->function->strand, NULL, NULL, NULL};
+    LLVMValueRef values[] = {l->function->warp, NULL, NULL, NULL};
     LLVMValueRef f;
 
     if (!callee || pointer || !in || !out) {

@@ -1,8 +1,8 @@
-/* The warp shape: a strand is 32 lanes and a register is a vector. Control flow is a machine that
+/* The warp shape: a warp is 32 lanes and a register is a vector. Control flow is a machine that
  * runs those lanes together that are at the same place in the code (kernel/ptx/run/warp.h).
  *
- *   kernel     void hed_kernel(strand)
- *   function   void f(strand, lanes, rets, args): args points to one block of parameters per lane,
+ *   kernel     void hed_kernel(warp)
+ *   function   void f(warp, lanes, rets, args): args points to one block of parameters per lane,
  *              one after the other; rets likewise
  *
  * The running lanes are a 32-bit mask. A branch tests whether they all go the same way; if so, it
@@ -25,7 +25,7 @@
 #define INSTRUCTIONS_MAX 1500 /* of the functions in this shape: LLVM takes 6 to 11 ms for each */
 #define MATRIX_WEIGHT 30      /* a matrix instruction counts for this many */
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 LLVMTypeRef
 hed_lower_warp_type(struct hed_lower *l, bool is_entry)
@@ -159,7 +159,7 @@ warp_enter(struct hed_lower *l)
         return;
     for (const struct hed_ptx_stmt *s = f->ptx->body; s; s = s->next)
         hed_lower_map_add(l, w->index, s, (void *)++number);
-    f->strand = LLVMGetParam(f->value, 0);
+    f->warp = LLVMGetParam(f->value, 0);
     if (f->ptx != l->kernel) {
         f->rets = LLVMGetParam(f->value, 2);
         f->params = LLVMGetParam(f->value, 3);
@@ -240,11 +240,11 @@ warp_start(struct hed_lower *l)
     w->bits = hed_lower_alloca(l, l->i32, 1, 0);
     w->where = hed_lower_alloca(l, l->i32, 1, 0);
     hed_lower_runtime(l, "hed_warp_init", l->nothing, &w->machine, 1);
-    LLVMBuildStore(
-        l->b,
-        is_kernel ? hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes))
-                  : LLVMGetParam(f->value, 1),
-        w->bits);
+    LLVMBuildStore(l->b,
+                   is_kernel
+                       ? hed_lower_field(l, l->i32, f->warp, offsetof(struct hed_ptx_warp, lanes))
+                       : LLVMGetParam(f->value, 1),
+                   w->bits);
     hed_lower_warp_find_locals(l);
     make_dispatcher(l);
     for (uint32_t i = 0; i < f->ptx->nlabels; i++) {
@@ -309,7 +309,7 @@ warp_label(struct hed_lower *l, const struct hed_ptx_label *label)
     w->seen[label->id] = true;
 }
 
-/* ---- guards -------------------------------------------------------------------------------- */
+/* ---- guards ---------------------------------------------------------------------------------- */
 
 static void
 warp_guard_begin(struct hed_lower *l, LLVMValueRef holds)
@@ -367,8 +367,8 @@ warp_guard_end(struct hed_lower *l)
 void
 hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
-    LLVMValueRef strand = l->function->strand;
-    LLVMValueRef args[3] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
+    LLVMValueRef warp = l->function->warp;
+    LLVMValueRef args[3] = {warp, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
     LLVMValueRef bits = hed_lower_warp_bits(l);
     LLVMBasicBlockRef hit = hed_lower_block(l, "");
     LLVMBasicBlockRef after = hed_lower_block(l, "");
@@ -378,12 +378,12 @@ hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_tr
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, bits, ""), after, hit);
     LLVMPositionBuilderAtEnd(l->b, hit);
     LLVMBuildStore(l->b, hed_lower_warp_lowest(l, bits),
-                   hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
+                   hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, lane)));
     hed_lower_trap(l, args);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
-/* ---- values -------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void
 warp_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
@@ -397,8 +397,8 @@ warp_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 LLVMValueRef
 hed_lower_warp_tid(struct hed_lower *l, unsigned dimension)
 {
-    LLVMValueRef v = hed_lower_field(l, LLVMVectorType(l->i32, HED_PTX_LANES), l->function->strand,
-                                     offsetof(struct hed_ptx_strand, tid) +
+    LLVMValueRef v = hed_lower_field(l, LLVMVectorType(l->i32, HED_PTX_LANES), l->function->warp,
+                                     offsetof(struct hed_ptx_warp, tid) +
                                          dimension * sizeof(uint32_t[HED_PTX_LANES]));
 
     LLVMSetAlignment(v, 4);

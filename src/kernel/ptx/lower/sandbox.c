@@ -1,14 +1,14 @@
-/* Confined kernels: every pointer that code makes of an address stays in the kernel's pen
- * (kernel/ptx/run/abi.h).
+/* Confined kernels: every pointer that code makes of an address stays in the kernel's address
+ * sandbox (kernel/ptx/run/abi.h).
  *
- *      an address that the kernel computed     pen + lower bits of the address
- *      such an address and a known distance    pen + lower bits, + distance
- *      shared memory and an offset of 32 bits  as it is: shared memory is far from the pen's ends
- *      variables, parameters, and a distance   the same; they lie in the pen
+ *      an address that the kernel computed     sandbox + lower bits of the address
+ *      such an address and a known distance    sandbox + lower bits, + distance
+ *      shared memory and an offset of 32 bits  as it is: shared memory is far from its ends
+ *      variables, parameters, and a distance   the same; they lie in the sandbox
  *
- * What is not in the pen has pointers that code does not make of addresses: LLVM's own stack, the
- * strand and what belongs to it. So the rule is that a number becomes a pointer here only, which
- * hed_pass_check_pen() tests.
+ * What is not in the address sandbox has pointers that code does not make of addresses: LLVM's own
+ * stack, the warp and what belongs to it. So the rule is that a number becomes a pointer here only,
+ * which hed_pass_check_sandbox() tests.
  */
 #include <llvm-c/Core.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "kernel/ptx/lower/passes.h"
 
 #define LOCAL_ALIGN 64                  /* bytes */
-#define LOCAL_MAX ((uint64_t)256 << 20) /* bytes of a strand's variables */
+#define LOCAL_MAX ((uint64_t)256 << 20) /* bytes of a warp's variables */
 #define SHORT_MAX (INT64_C(1) << 32) /* what an offset of 32 bits, with or without sign, is below */
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -73,11 +73,11 @@ is_in_shared(const struct hed_lower *l, LLVMValueRef address)
 }
 
 static LLVMValueRef
-pen_bits(struct hed_lower *l, LLVMTypeRef t)
+sandbox_bits(struct hed_lower *l, LLVMTypeRef t)
 {
-    LLVMValueRef bits = LLVMConstInt(l->i64, HED_PTX_PEN_SIZE - 1, false);
+    LLVMValueRef bits = LLVMConstInt(l->i64, HED_PTX_SANDBOX_SIZE - 1, false);
 
-    return t == l->i64 ? bits : hed_lower_int(l, l->i64, HED_PTX_PEN_SIZE - 1);
+    return t == l->i64 ? bits : hed_lower_int(l, l->i64, HED_PTX_SANDBOX_SIZE - 1);
 }
 
 LLVMValueRef
@@ -89,31 +89,34 @@ hed_lower_pointer(struct hed_lower *l, LLVMValueRef address)
     if (!l->options->confined || is_in_shared(l, address))
         return LLVMBuildIntToPtr(l->b, address, l->ptr, "");
     /* Code that uses an address several times, with other distances, needs one `and`. */
-    if (is_operation(address, LLVMAdd) && is_near(LLVMGetOperand(address, 1), HED_PTX_PEN_REACH)) {
+    if (is_operation(address, LLVMAdd) &&
+        is_near(LLVMGetOperand(address, 1), HED_PTX_SANDBOX_REACH)) {
         distance = (int64_t)LLVMConstIntGetZExtValue(LLVMGetOperand(address, 1));
         address = LLVMGetOperand(address, 0);
     }
-    at = LLVMBuildAnd(l->b, address, pen_bits(l, l->i64), "");
-    at = LLVMBuildGEP2(l->b, l->i8, l->function->pen, &at, 1, "");
+    at = LLVMBuildAnd(l->b, address, sandbox_bits(l, l->i64), "");
+    at = LLVMBuildGEP2(l->b, l->i8, l->function->sandbox, &at, 1, "");
     return hed_lower_at(l, at, distance);
 }
 
 LLVMValueRef
-hed_lower_in_pen(struct hed_lower *l, LLVMValueRef addresses)
+hed_lower_in_sandbox(struct hed_lower *l, LLVMValueRef addresses)
 {
-    LLVMValueRef pen;
+    LLVMValueRef sandbox;
 
     if (!l->options->confined)
         return addresses;
-    pen = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, l->function->pen, l->i64, ""));
-    return LLVMBuildAdd(l->b, LLVMBuildAnd(l->b, addresses, pen_bits(l, LLVMTypeOf(addresses)), ""),
-                        pen, "");
+    sandbox = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, l->function->sandbox, l->i64, ""));
+    return LLVMBuildAdd(l->b,
+                        LLVMBuildAnd(l->b, addresses, sandbox_bits(l, LLVMTypeOf(addresses)), ""),
+                        sandbox, "");
 }
 
 bool
 hed_lower_reaches(struct hed_lower *l, int64_t distance)
 {
-    if (!l->options->confined || (distance >= -HED_PTX_PEN_REACH && distance <= HED_PTX_PEN_REACH))
+    if (!l->options->confined ||
+        (distance >= -HED_PTX_SANDBOX_REACH && distance <= HED_PTX_SANDBOX_REACH))
         return true;
     hed_lower_refuse(l, "the address is too far from the variable");
     return false;
@@ -135,7 +138,7 @@ hed_lower_local(struct hed_lower *l, uint64_t bytes, unsigned align)
     /* No function is called while it runs, so each has its own place. */
     l->info.local = (uint32_t)hed_round_up(at + bytes, LOCAL_ALIGN);
     return hed_lower_at(
-        l, hed_lower_field(l, l->ptr, l->function->strand, offsetof(struct hed_ptx_strand, local)),
+        l, hed_lower_field(l, l->ptr, l->function->warp, offsetof(struct hed_ptx_warp, local)),
         (int64_t)at);
 }
 
@@ -157,14 +160,16 @@ is_made_of_shared(LLVMValueRef pointer)
 }
 
 int
-hed_pass_check_pen(struct hed_lower *l)
+hed_pass_check_sandbox(struct hed_lower *l)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(l->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
                 if (LLVMGetInstructionOpcode(i) == LLVMIntToPtr && !is_made_of_shared(i)) {
-                    hed_why_set(l->why, "heddle made a pointer that could leave the pen, which is "
-                                        "a bug");
+                    hed_why_set(
+                        l->why,
+                        "heddle made a pointer that could leave the address sandbox, which is "
+                        "a bug");
                     return HED_ESTATE;
                 }
     return 0;

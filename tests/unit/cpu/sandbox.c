@@ -1,10 +1,11 @@
-/* Confined kernels: each of these tries to reach memory of the process that is not in the pen, in
- * both tiers. Without the pen it succeeds, which shows that the attack is one. */
+/* Confined kernels: each of these tries to reach memory of the process that is not in the address
+ * sandbox, in both tiers. Without the address sandbox it succeeds, which shows that the attack is
+ * one. */
 #include <sys/mman.h>
 
 #include "driver/memory/array.h"
-#include "kernel/engine/pen.h"
 #include "kernel/engine/rt.h"
+#include "kernel/engine/sandbox.h"
 #include "unit/cpu/compiled.h"
 #include "unit/fatbin/make.h"
 
@@ -37,7 +38,7 @@ enum outcome { READS, WRITES, OTHER };
 
 struct attack {
     const char *name;
-    enum outcome outcome; /* without the pen */
+    enum outcome outcome; /* without the address sandbox */
     CUresult result;      /* with it */
     const char *code;
 };
@@ -196,11 +197,11 @@ setup_with(bool confined)
         return -1;
     if (confined) {
         hed_engine_free(cpu.engine);
-        if (hed_pen_create(HED_SPACE_BASE, &cpu.pen, &why) != 0 ||
-            hed_engine_create_confined(2, cpu.pen, &cpu.engine, &why) != 0)
+        if (hed_address_sandbox_create(HED_SPACE_BASE, &cpu.sandbox, &why) != 0 ||
+            hed_engine_create_confined(2, cpu.sandbox, &cpu.engine, &why) != 0)
             return -1;
     }
-    hed_heap_init(&cpu.heaps[0], confined ? &cpu.pen->open : NULL);
+    hed_heap_init(&cpu.heaps[0], confined ? &cpu.sandbox->open : NULL);
     return hed_cpu_reserve(&cpu, 0, (uint64_t)1 << 40, &device) == 0 &&
                    hed_cpu_map(&cpu, device, DEVICE_BYTES) == 0
                ? 0
@@ -220,14 +221,14 @@ setup_free(void **state)
 }
 
 static int
-teardown_pen(void **state)
+teardown_sandbox(void **state)
 {
     const int err = teardown_cpu(state);
 
     hed_heap_fini(&cpu.heaps[0]);
-    if (!cpu.pen)
+    if (!cpu.sandbox)
         munmap((void *)(uintptr_t)device, (size_t)1 << 40);
-    hed_pen_free(cpu.pen);
+    hed_address_sandbox_free(cpu.sandbox);
     munmap(heap, 4096);
     return err;
 }
@@ -330,7 +331,7 @@ is_left_to_baseline(const struct attack *a)
 }
 
 static void
-attacks_fail_in_the_pen(void **state)
+attacks_fail_in_the_sandbox(void **state)
 {
     uint64_t on_stack[16];
 
@@ -344,8 +345,8 @@ attacks_fail_in_the_pen(void **state)
                                     0x100,
                                     UINT64_C(0x8000000000000000),
                                     UINT64_MAX - 15,
-                                    cpu.pen->base - 4096,
-                                    cpu.pen->base + HED_PTX_PEN_SIZE};
+                                    cpu.sandbox->base - 4096,
+                                    cpu.sandbox->base + HED_PTX_SANDBOX_SIZE};
         const uint32_t before = engine_word();
 
         for (size_t t = 0; t < sizeof targets / sizeof *targets * 2; t++) {
@@ -422,7 +423,7 @@ launch_machine_code(uint64_t to, bool in_baseline)
 }
 
 static void
-machine_code_stays_in_the_pen(void **state)
+machine_code_stays_in_the_sandbox(void **state)
 {
     for (int in_baseline = 0; in_baseline < 2; in_baseline++) {
         const int *out = (const int *)(uintptr_t)device;
@@ -448,7 +449,7 @@ machine_code_leaves_without_it(void **state)
 }
 
 static void
-count_runs(struct hed_ptx_strand *s)
+count_runs(struct hed_ptx_warp *s)
 {
     hed_rt_yield(s);
 }
@@ -471,9 +472,9 @@ code_of_the_other_kind_is_refused(void **state)
 
 /* Writes where a function of C with a large frame would, if little of the stack is left. */
 static void
-skip_a_frame(struct hed_ptx_strand *s)
+skip_a_frame(struct hed_ptx_warp *s)
 {
-    volatile unsigned char *stack = ((struct hed_strand *)s)->stack;
+    volatile unsigned char *stack = ((struct hed_engine_warp *)s)->stack;
 
     stack[200 << 10] = 1;
 }
@@ -495,7 +496,7 @@ large_frames_cannot_skip_the_guard(void **state)
 }
 
 static void
-memory_of_malloc_is_in_the_pen(void **state)
+memory_of_malloc_is_in_the_sandbox(void **state)
 {
     static const size_t sizes[] = {1, 16, 17, 100, 4096, 32768, 32769, 65536, 200000};
     struct hed_heap *h = &cpu.heaps[0];
@@ -506,7 +507,7 @@ memory_of_malloc_is_in_the_pen(void **state)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             all[i] = hed_heap_take(h, sizes[i], 1 << 20);
             assert_non_null(all[i]);
-            assert_true((uintptr_t)all[i] - cpu.pen->base < HED_PTX_PEN_SIZE);
+            assert_true((uintptr_t)all[i] - cpu.sandbox->base < HED_PTX_SANDBOX_SIZE);
             assert_int_equal((uintptr_t)all[i] % 16, 0);
             memset(all[i], (int)i + 1, sizes[i]);
         }
@@ -522,15 +523,17 @@ memory_of_malloc_is_in_the_pen(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(attacks_succeed_without_it, setup_free, teardown_pen),
-    cmocka_unit_test_setup_teardown(attacks_fail_in_the_pen, setup_confined, teardown_pen),
-    cmocka_unit_test_setup_teardown(machine_code_leaves_without_it, setup_free, teardown_pen),
-    cmocka_unit_test_setup_teardown(machine_code_stays_in_the_pen, setup_confined, teardown_pen),
+    cmocka_unit_test_setup_teardown(attacks_succeed_without_it, setup_free, teardown_sandbox),
+    cmocka_unit_test_setup_teardown(attacks_fail_in_the_sandbox, setup_confined, teardown_sandbox),
+    cmocka_unit_test_setup_teardown(machine_code_leaves_without_it, setup_free, teardown_sandbox),
+    cmocka_unit_test_setup_teardown(machine_code_stays_in_the_sandbox, setup_confined,
+                                    teardown_sandbox),
     cmocka_unit_test_setup_teardown(code_of_the_other_kind_is_refused, setup_confined,
-                                    teardown_pen),
+                                    teardown_sandbox),
     cmocka_unit_test_setup_teardown(large_frames_cannot_skip_the_guard, setup_confined,
-                                    teardown_pen),
-    cmocka_unit_test_setup_teardown(memory_of_malloc_is_in_the_pen, setup_confined, teardown_pen),
+                                    teardown_sandbox),
+    cmocka_unit_test_setup_teardown(memory_of_malloc_is_in_the_sandbox, setup_confined,
+                                    teardown_sandbox),
 };
 
 HED_UNIT_MAIN(tests)

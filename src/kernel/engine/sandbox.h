@@ -1,4 +1,4 @@
-/* The pen: the addresses that confined kernels can reach (kernel/ptx/run/abi.h).
+/* The address sandbox: the addresses that confined kernels can reach (kernel/ptx/run/abi.h).
  *
  *   margin | nothing | devices and the host's share | local | shared | open | nothing | margin
  *
@@ -16,17 +16,18 @@
 #include "base/err.h"
 #include "kernel/engine/region.h"
 
-struct hed_pen {
+struct hed_address_sandbox {
     uint64_t base;
-    struct hed_regions local;  /* variables of strands */
+    struct hed_regions local;  /* variables of warps */
     struct hed_regions shared; /* shared memory of blocks */
     struct hed_regions open;   /* parameters of launches, the heap of kernels */
 };
 
-/* `usual`, a multiple of HED_PTX_PEN_SIZE, is where it begins if that address is free. HED_ENOMEM:
- * the process cannot have so many addresses in one piece. */
-int hed_pen_create(uint64_t usual, struct hed_pen **out, struct hed_why *why);
-void hed_pen_free(struct hed_pen *p);
+/* `usual`, a multiple of HED_PTX_SANDBOX_SIZE, is where it begins if that address is free.
+ * HED_ENOMEM: the process cannot have so many addresses in one piece. */
+int hed_address_sandbox_create(uint64_t usual, struct hed_address_sandbox **out,
+                               struct hed_why *why);
+void hed_address_sandbox_free(struct hed_address_sandbox *p);
 
 /* Addresses for devices; called once. HED_ENOMEM: there are not so many. */
-int hed_pen_reserve(const struct hed_pen *p, uint64_t size, uint64_t *base);
+int hed_address_sandbox_reserve(const struct hed_address_sandbox *p, uint64_t size, uint64_t *base);
