@@ -14,7 +14,7 @@ def emit(spec):
     w("#include <stdbool.h>")
     w("#include <stdint.h>")
     w()
-    w(f'#include "gen/{api}_abi.h"')
+    w(f'#include "{api}_abi.h"')  # beside it, also where plug-ins find them installed
     w()
     w("struct hed_layer;")
     w()

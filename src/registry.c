@@ -13,6 +13,7 @@
 #include "core/layer.h"
 #include "core/plugin.h"
 #include "layers/layers.h"
+#include "layers/plugin/plugin.h"
 #include "locate/driver.h"
 #include "locate/guest.h"
 
@@ -45,6 +46,12 @@ hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_w
         return hed_plugin_open("layer", name, out, why);
     hed_why_set(why, "'%.64s' is a setting's value, but there is no such layer", name);
     return HED_ESTATE;
+}
+
+int
+hed_layer_find_plugin(const char *entry, const struct hed_layer_type **out, struct hed_why *why)
+{
+    return hed_layer_plugin_open(entry, out, why);
 }
 
 void

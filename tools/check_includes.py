@@ -82,8 +82,8 @@ STOREYS = ("kernel", "share", "remote", "move", "see", "layers", "backends")
 # The only file outside the rooms. It may include everything.
 REGISTRY = "src/registry.c"
 
-# The public header, in include/; core implements it.
-PUBLIC = "heddle.h"
+# The public headers, in include/, and who implements them.
+PUBLIC = {"heddle.h": "src/core/", "heddle/layer.h": "src/layers/plugin/"}
 
 # <header>: the files that may include it.
 SYSTEM = {
@@ -123,7 +123,7 @@ def blank_comments(text):
 
 def check_ours(path, name):
     """What is wrong with `#include "name"` in path; None if nothing is."""
-    if path == REGISTRY or (name == PUBLIC and path.startswith("src/core/")):
+    if path == REGISTRY or (name in PUBLIC and path.startswith(PUBLIC[name])):
         return None
     room, target = room_of(path[len("src/"):]), room_of(name)
     if room is None:

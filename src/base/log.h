@@ -37,6 +37,7 @@ enum hed_log_level {
     X(FATBIN, "fatbin")     \
     X(DRIVER, "driver")     \
     X(INJECT, "inject")     \
+    X(PLUGIN, "plugin")     \
     X(CUDART, "cudart")
 
 enum hed_log_comp {

@@ -133,6 +133,25 @@ check_for_layer(const struct hed_env *env, const char *key, const char *variable
     return err;
 }
 
+/* A layer that is not there is refused before the program starts; the rest shows in the program. */
+static int
+check_plugin_files(const struct hed_config *c, struct hed_why *why)
+{
+    char list[HED_CONFIG_TEXT_MAX];
+    char *rest = list;
+    char *entry;
+
+    snprintf(list, sizeof list, "%s", c->plugins);
+    while (*list && (entry = strsep(&rest, ",")) != NULL) {
+        entry[strcspn(entry, ":")] = '\0';
+        if (access(entry, R_OK) != 0) {
+            hed_why_set(why, "plugins: %s: %s", entry, strerror(errno));
+            return HED_ENOTFOUND;
+        }
+    }
+    return 0;
+}
+
 #define GROUP_MAX 94 /* characters: it is part of a file's name */
 
 static int
@@ -199,6 +218,8 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = check_for_layer(env, "sched", "HEDDLE_SCHED", c->sched, why);
     if (!err)
         err = check_for_layer(env, "fault", "HEDDLE_FAULT", c->fault, why);
+    if (!err)
+        err = check_plugin_files(c, why);
     if (!err)
         err = check_group(c, why);
     return err;

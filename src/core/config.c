@@ -254,6 +254,20 @@ refuse_word(const char *key, const char *value, const char *const *words, struct
     hed_why_set(why, "%s: '%.64s' is neither %s", key, value, text);
 }
 
+/* Paths are complete: the program may be in another folder than the command that sets them. */
+static int
+check_plugins(const char *value, struct hed_why *why)
+{
+    for (const char *at = value; at; at = *at ? at + 1 : NULL) {
+        if (*at != '/') {
+            hed_why_set(why, "plugins: '%.99s' does not begin with '/'; it is a list of paths", at);
+            return HED_EINVAL;
+        }
+        at += strcspn(at, ",");
+    }
+    return 0;
+}
+
 static int
 set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
 {
@@ -267,6 +281,8 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         err = check_gpu(value, why);
     else if (strcmp(s->key, "layers") == 0 && *value)
         err = check_names(s->key, value, hed_config_layers, why);
+    else if (strcmp(s->key, "plugins") == 0 && *value)
+        err = check_plugins(value, why);
     else if (strcmp(s->key, "perf") == 0 && *value)
         err = check_names(s->key, value, hed_config_perfs, why);
     else if (strcmp(s->key, "tls_token") == 0)
@@ -516,6 +532,8 @@ hed_config_load_from(struct hed_config *c, const struct hed_config_places *p, ch
 
     if (!err)
         err = load_users_file(c, env, why);
+    if (p->secure)
+        c->plugins[0] = '\0'; /* code of others gets no more rights than its user has */
 
     const char *log = env_get(env, ENV_PREFIX "LOG");
 

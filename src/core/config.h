@@ -9,7 +9,8 @@
  *
  * A program that has more rights than the user who starts it (setuid, setgid, file capabilities:
  * AT_SECURE) takes settings from the machine's file alone. Its environment and the user's file
- * could make it load a library or write a file with rights that the user does not have.
+ * could make it load a library or write a file with rights that the user does not have. Layers of
+ * others (`plugins`) are not loaded into it at all.
  */
 #pragma once
 
@@ -30,6 +31,7 @@
 #define HED_SETTINGS(X)                                                                           \
     X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:DEVICES], null or an address")         \
     X(TEXT, layers, "", "layers, top first, instead of those that settings turn on")              \
+    X(TEXT, plugins, "", "layers of others: /path/layer.so[:OPTIONS],... (adding-a-layer.md)")    \
     X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
     X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
     X(TEXT, cupti, "", "full path of libcupti.so, for heddle run --inject")                       \

@@ -16,6 +16,10 @@ extern const struct hed_layer_type *const hed_backend_types[];
 /* The layer of that name: one of the table, or a plug-in, which is loaded. */
 int hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_why *why);
 
+/* The layer that an entry of the setting `plugins` means, which is loaded. */
+int hed_layer_find_plugin(const char *entry, const struct hed_layer_type **out,
+                          struct hed_why *why);
+
 /* The backend that the setting `gpu` means: one of the table, or a plug-in, which is loaded.
  *
  * "auto" means NVIDIA's driver if there is one and a device, otherwise the CPU GPU if its plug-in

@@ -159,29 +159,43 @@ hed_session_layers(const struct hed_config *c, char *out, size_t size)
             n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", layers[i].name);
 }
 
+/* Adds the layers of a list to those that were chosen, below them. */
 static int
-choose_layers(const struct hed_config *c, const struct hed_layer_type **out, size_t *count,
-              struct hed_why *why)
+add_layers(char *list, int (*find)(const char *, const struct hed_layer_type **, struct hed_why *),
+           const struct hed_layer_type **out, size_t *count, struct hed_why *why)
 {
-    char list[HED_CONFIG_TEXT_MAX];
     char *rest = list;
     char *name;
 
-    *count = 0;
-    hed_session_layers(c, list, sizeof list);
     while (*list && (name = strsep(&rest, ",")) != NULL) {
         if (*count == CHAIN_MAX) {
             hed_why_set(why, "more than %d layers", CHAIN_MAX);
             return HED_ELIMIT;
         }
 
-        const int err = hed_layer_find(name, &out[*count], why);
+        const int err = find(name, &out[*count], why);
 
         if (err)
             return err;
         ++*count;
     }
     return 0;
+}
+
+/* Layers of others come first: a trace shows what they let through. A server's worker has none,
+ * because they are for the program, which has loaded them on its side. */
+static int
+choose_layers(const struct hed_config *c, const struct hed_layer_type **out, size_t *count,
+              struct hed_why *why)
+{
+    char list[HED_CONFIG_TEXT_MAX];
+    int err;
+
+    *count = 0;
+    (void)hed_str_copy(list, sizeof list, stays_here ? "" : c->plugins);
+    err = add_layers(list, hed_layer_find_plugin, out, count, why);
+    hed_session_layers(c, list, sizeof list);
+    return err ? err : add_layers(list, hed_layer_find, out, count, why);
 }
 
 /* Layers need the chain's text while they are made, so it is written first. */

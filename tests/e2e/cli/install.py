@@ -149,7 +149,8 @@ class Components(Case):
         self.assertEqual({os.path.basename(path) for path in self.files()},
                          {"heddle.h", "heddle.pc", "libheddle.so", "kernel.h",
                           "heddle-kernel.pc", "libheddle-kernel.so", "heddle-config.cmake",
-                          "heddle-config-version.cmake"})
+                          "heddle-config-version.cmake", "layer.h", "cuda_abi.h",
+                          "cuda_calls.h"})
         self.assertEqual(os.readlink(self.file("libheddle.so")), "heddle/libheddle.so.0")
 
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gen/tiny_abi.h"
+#include "tiny_abi.h"
 
 struct hed_layer;
 

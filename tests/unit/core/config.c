@@ -153,7 +153,7 @@ machines_file_comes_last(void **state)
 static void
 secure_programs_read_the_machines_file_alone(void **state)
 {
-    static const char ours[] = "gpu = null\n";
+    static const char ours[] = "gpu = null\nplugins = /opt/layer.so\n";
     char system[1024];
 
     snprintf(system, sizeof system, "%s", file_of("secure", ours, strlen(ours)));
@@ -161,6 +161,9 @@ secure_programs_read_the_machines_file_alone(void **state)
     assert_int_equal(load_places(system, geteuid(), true, "/there/is/none", "HEDDLE_LOG=debug"), 0);
     assert_string_equal(config.gpu, "null");
     assert_string_equal(config.log, "");
+    assert_string_equal(config.plugins, ""); /* never in such programs */
+    assert_int_equal(load_places(system, geteuid(), false, "", NULL), 0);
+    assert_string_equal(config.plugins, "/opt/layer.so");
     assert_int_equal(load_places(system, geteuid(), true, "", "HEDDLE_NONSENSE=1"), 0);
     assert_int_equal(load_places("/there/is/none", 0, true, "", "HEDDLE_GPU=null"), 0);
     assert_string_equal(config.gpu, "auto");
