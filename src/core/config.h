@@ -31,7 +31,7 @@
 #define HED_SETTINGS(X)                                                                           \
     X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:DEVICES], null or an address")         \
     X(TEXT, layers, "", "layers, top first, instead of those that settings turn on")              \
-    X(TEXT, plugins, "", "layers of others: /path/layer.so[:OPTIONS],... (adding-a-layer.md)")    \
+    X(TEXT, plugins, "", "layers of others: /path/layer.so[:OPTIONS],...")                        \
     X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
     X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
     X(TEXT, cupti, "", "full path of libcupti.so, for heddle run --inject")                       \

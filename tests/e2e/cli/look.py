@@ -1,23 +1,19 @@
 #!/usr/bin/env python3
-"""The heddle command from the outside: the commands that look at the machine (`doctor`, `devices`),
-shell completion and the manual.
+"""The heddle command from the outside: the commands that look at the machine (`doctor`, `devices`)
+and the manual.
 
     HED_BUILD=build/dev look.py [Case.test...]
 """
 
 import json
 import os
-import pty
 import re
-import select
 import shutil
-import signal
 import subprocess
 import unittest
 
 from case import (
-    BUILD, COMMANDS, FAKE_DRIVER, LIBDIR, PARTS, PATIENCE, SOURCE, Case, clean_environment,
-    meetings, needs_libraries, options_in)
+    FAKE_DRIVER, LIBDIR, SOURCE, Case, clean_environment, meetings, needs_libraries, options_in)
 
 
 class Doctor(Case):
@@ -224,80 +220,6 @@ class Devices(Case):
 
     def test_bad_settings_are_refused(self):
         self.expect(2, "devices", "--gpu", "nowhere", says="nowhere")
-
-
-@unittest.skipUnless(shutil.which("bash"), "no bash")
-class Completion(Case):
-    """Shell completion."""
-
-    SCRIPT = os.path.join(SOURCE, "share", "completion", "heddle.bash")
-
-    def complete(self, *words):
-        """COMPREPLY for the last of the words, in bash's own splitting."""
-        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); '
-                  '_heddle 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"')
-        env = clean_environment(PATH=os.path.join(BUILD, "bin") + ":" + os.environ["PATH"])
-        r = subprocess.run(["bash", "--norc", "-c", script, "bash", self.SCRIPT, *words],
-                           env=env, cwd=self.dir, capture_output=True, text=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        return [line for line in r.stdout.split("\n") if line]
-
-    def test_commands(self):
-        self.assertEqual(self.complete("heddle", "d"), ["devices", "doctor"])
-        self.assertIn("run", self.complete("heddle", ""))
-
-    def test_every_option_is_known(self):
-        for words in self.subcommands():
-            listed = options_in(self.expect(0, *words, "--help").stdout) | {"--help"}
-            self.assertEqual(listed, set(self.complete("heddle", *words, "--")), words)
-
-    def test_values(self):
-        self.assertEqual(self.complete("heddle", "run", "--gpu", ""),
-                         ["auto", "gpu", "cpu", "null"])
-        self.assertEqual(self.complete("heddle", "run", "--gpu", "=", "n"), ["null"])
-        self.assertEqual(self.complete("heddle", "devices", "--gpu", "n"), ["null"])
-        self.assertEqual(self.complete("heddle", "trace", "summary", "--sort", "c"), ["count"])
-        self.assertEqual(self.complete("heddle", "run", "--trace-full", "d"), ["drop"])
-        self.assertEqual(self.complete("heddle", "sched", "r"), ["resume", "release"])
-        self.assertEqual(self.complete("heddle", "sched", "set", "po"), ["policy="])
-        self.assertEqual(self.complete("heddle", "sched", "set", "policy", "=", "f"),
-                         ["fair", "fifo"])
-        self.assertIn("trace_buffer=", self.complete("heddle", "run", "--set", "trace_b"))
-
-    def test_files_for_traces(self):
-        self.write("my trace.hed", "")
-        self.assertEqual(self.complete("heddle", "run", "--trace", "my"), ["my trace.hed"])
-        self.assertIn("my trace.hed", self.complete("heddle", "trace", "show", "my"))
-
-    def test_programs_and_then_their_files(self):
-        self.write("data.bin", "")
-        self.assertIn("python3", self.complete("heddle", "run", "--gpu", "null", "--", "python3"))
-        self.assertEqual(self.complete("heddle", "run", "cat", "da"), ["data.bin"])
-        self.assertEqual(self.complete("heddle", "run", "--", "cat", "--gpu", "da"), ["data.bin"])
-
-    def read_until(self, fd, wanted):
-        seen = b""
-        while wanted not in seen and select.select([fd], [], [], PATIENCE)[0]:
-            seen += os.read(fd, 4096)
-        self.assertIn(wanted, seen)
-
-    def test_a_real_terminal(self):
-        try:
-            pid, fd = pty.fork()
-        except OSError as e:
-            self.skipTest(f"no terminal to be had: {e}")
-        if pid == 0:
-            os.execvpe("bash", ["bash", "--norc", "-i"],
-                       clean_environment(TERM="dumb", PS1="$ ", HISTFILE=""))
-        try:
-            os.write(fd, f"source '{self.SCRIPT}'; echo rea''dy\n".encode())
-            self.read_until(fd, b"ready")
-            os.write(fd, b"heddle devi\t--js\t")
-            self.read_until(fd, b"heddle devices --json ")
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            os.close(fd)
 
 
 class Manual(Case):
