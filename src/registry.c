@@ -12,19 +12,22 @@
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
+#include "gen/storeys.h"
 #include "layers/layers.h"
 #include "layers/plugin/plugin.h"
 #include "locate/driver.h"
 #include "locate/guest.h"
 
 const struct hed_layer_type *const hed_layer_types[] = {
+#if HED_HAVE_SEE
     &hed_trace_layer,
+#endif
     &hed_fault_layer,
-    &hed_quota_layer,
-    &hed_record_layer,
+#if HED_HAVE_SHARE
+    &hed_quota_layer,  &hed_record_layer,
     &hed_sched_layer,
-    &hed_sticky_layer,
-    NULL,
+#endif
+    &hed_sticky_layer, NULL,
 };
 
 const struct hed_layer_type *const hed_backend_types[] = {
@@ -44,7 +47,8 @@ hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_w
     }
     if (strcmp(name, "lift") == 0)
         return hed_plugin_open("layer", name, out, why);
-    hed_why_set(why, "'%.64s' is a setting's value, but there is no such layer", name);
+    hed_why_set(why, "this heddle was built without the layer '%.64s', which a setting asks for",
+                name);
     return HED_ESTATE;
 }
 

@@ -43,6 +43,10 @@ void hed_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same on standard output, without "heddle: ". */
 void hed_cli_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says that this build has not got what `command` needs, and which option of CMake left it out.
+ * Returns the exit code. */
+int hed_cli_lacks(const char *command, const char *option);
+
 /* Prints text with its control characters replaced, without a newline. */
 void hed_cli_put(FILE *out, const char *text);
 
@@ -51,6 +55,9 @@ void hed_cli_put(FILE *out, const char *text);
  * become "?".
  */
 void hed_cli_fold(FILE *out, const char *text, size_t at);
+
+/* Columns of the terminal (or COLUMNS); 0 if there is none. */
+size_t hed_cli_columns(void);
 
 /* How many letters must be added, dropped, changed or swapped to turn one word into the other.
  * Words of 32 letters and more are HED_CLI_FAR apart. For "did you mean".

@@ -412,7 +412,8 @@ prepare_libraries(struct request *r, const struct hed_install *install)
 
     if (hed_config_gpu_is(r->config.gpu, "cpu") &&
         !hed_install_plugin(install, "backend-cpu", path, sizeof path)) {
-        hed_cli_say("run: --gpu '%s': there is no %s, because heddle was built without LLVM",
+        hed_cli_say("run: --gpu '%s': there is no %s; install heddle again, or build it with "
+                    "HEDDLE_CPU=ON",
                     r->config.gpu, path);
         return HED_EXIT_BROKEN;
     }

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/drain.h"
 #include "core/config.h"
+#include "gen/storeys.h"
 #include "locate/install.h"
 #include "remote/wire/ask.h"
 #include "remote/wire/transport.h"
@@ -348,8 +349,9 @@ become_server(struct request *r)
     }
     if (hed_config_gpu_is(gpu, "cpu") &&
         !hed_install_plugin(&install, "backend-cpu", path, sizeof path)) {
-        hed_cli_say("serve: --gpu '%s': there is no %s, because heddle was built without LLVM", gpu,
-                    path);
+        hed_cli_say("serve: --gpu '%s': there is no %s; install heddle again, or build it with "
+                    "HEDDLE_CPU=ON",
+                    gpu, path);
         return HED_EXIT_BROKEN;
     }
     /* heddled's own default is the same, and gives way to its file. */
@@ -367,6 +369,8 @@ become_server(struct request *r)
     }
     fflush(NULL);
     execve(path, r->words, r->env.vars);
+    if (!HED_HAVE_SERVER)
+        return hed_cli_lacks("serve", "SERVER");
     hed_cli_say("serve: cannot start %s: %s; install heddle-server, or heddle again", path,
                 strerror(errno));
     return HED_EXIT_BROKEN;

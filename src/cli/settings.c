@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "core/config.h"
 #include "core/fault.h"
+#include "gen/storeys.h"
 #include "remote/wire/transport.h"
 #include "share/sched/share.h"
 
@@ -174,6 +175,32 @@ check_group(const struct hed_config *c, struct hed_why *why)
     return 0;
 }
 
+/* Refuses settings that need what this build has not got, before a program is started with them. */
+static int
+check_built(const struct hed_config *c, struct hed_why *why)
+{
+    const struct {
+        bool missing, wanted;
+        const char *setting, *option;
+    } parts[] = {
+        {!HED_HAVE_CPU, hed_config_gpu_is(c->gpu, "cpu"), "gpu = cpu", "CPU"},
+        {!HED_HAVE_REMOTE, hed_config_gpu_is_address(c->gpu), "gpu = ADDRESS", "REMOTE"},
+        {!HED_HAVE_SHARE, c->mem != 0, "mem", "SHARE"},
+        {!HED_HAVE_SHARE, c->sched[0] != '\0', "sched", "SHARE"},
+        {!HED_HAVE_SEE, c->trace[0] != '\0', "trace", "SEE"},
+        {!HED_HAVE_CUDART, strcmp(c->cudart, "own") == 0, "cudart = own", "CUDART"},
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].missing && parts[i].wanted) {
+            hed_why_set(why, "%s: this heddle was built without it (HEDDLE_%s=OFF)",
+                        parts[i].setting, parts[i].option);
+            return HED_ENOTSUP;
+        }
+    }
+    return 0;
+}
+
 int
 hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
 {
@@ -188,6 +215,8 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         /* The program need not try again and print the same warning. */
         hed_env_set(env, "HEDDLE_CONFIG", "");
     }
+    if (!err)
+        err = check_built(c, why);
     if (!err)
         err = hed_log_setup(c->log, why);
     if (!err)

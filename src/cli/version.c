@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "gen/cuda_names.h"
 #include "gen/nvml_names.h"
+#include "gen/storeys.h"
 
 const char hed_cli_version_text[] = HED_BUILD_VERSION;
 
@@ -43,6 +44,8 @@ hed_cli_version(int argc, char **argv)
         printf("  commit     %s\n", HED_BUILD_GIT);
     printf("  build      %s, %s\n", HED_BUILD_TYPE, HED_BUILD_TARGET);
     printf("  compiler   %s\n", HED_BUILD_COMPILER);
+    if (HED_LEFT_OUT[0])
+        printf("  without    %s\n", HED_LEFT_OUT);
     printf("  calls      %u of CUDA, %u of NVML\n", count_schema_calls(hed_cuda_schema),
            count_schema_calls(hed_nvml_schema));
     return HED_EXIT_OK;

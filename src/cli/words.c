@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/number.h"
+#include "base/str.h"
 
 #define WORD_MAX 32
 #define COLUMNS 79
@@ -45,6 +48,13 @@ hed_cli_say(const char *fmt, ...)
     va_start(args, fmt);
     put_line(stderr, "heddle: ", fmt, args);
     va_end(args);
+}
+
+int
+hed_cli_lacks(const char *command, const char *option)
+{
+    hed_cli_say("%s: this heddle was built without it (HEDDLE_%s=OFF)", command, option);
+    return HED_EXIT_FAILED;
 }
 
 void
@@ -273,4 +283,18 @@ hed_cli_words_next(struct hed_cli_opts *o, bool *plain)
     if (strcmp(word, "-o") == 0)
         o->argv[o->at] = output;
     return hed_cli_opts_next(o);
+}
+
+size_t
+hed_cli_columns(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize w;
+    uint64_t n;
+
+    if (columns && hed_parse_u64(columns, &n) == 0 && n > 0 && n < 10000)
+        return (size_t)n;
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
+        return w.ws_col;
+    return 0;
 }

@@ -4,16 +4,17 @@
 
 #include "core/layer.h"
 #include "core/plugin.h"
+#include "gen/storeys.h"
 #include "remote/client/mover.h"
 #include "remote/client/remote.h"
-#ifdef HED_HAVE_MOVE
+#if HED_HAVE_MOVE
 #include "move/session/moving.h"
 #endif
 
 static void
 put_together(void)
 {
-#ifdef HED_HAVE_MOVE
+#if HED_HAVE_MOVE
     hed_remote_use_mover(&hed_remote_session_mover);
 #endif
     hed_remote_complete_type();

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/trace/util.h"
 #include "share/sched/swap.h"
 
 #define GET HED_CLI_GET

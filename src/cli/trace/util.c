@@ -231,20 +231,6 @@ hed_cli_colour(void)
     return !(no && *no) && !(term && strcmp(term, "dumb") == 0) && isatty(STDOUT_FILENO);
 }
 
-size_t
-hed_cli_columns(void)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize w;
-    uint64_t n;
-
-    if (columns && hed_parse_u64(columns, &n) == 0 && n > 0 && n < 10000)
-        return (size_t)n;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
-        return w.ws_col;
-    return 0;
-}
-
 /* ---- map ------------------------------------------------------------------------------------- */
 
 static size_t

@@ -63,9 +63,6 @@ void hed_cli_json_text(struct hed_buf *b, const char *s);
 /* Should the output be coloured? On a terminal, unless NO_COLOR is set. */
 bool hed_cli_colour(void);
 
-/* Columns of the terminal (or COLUMNS); 0 if there is none. */
-size_t hed_cli_columns(void);
-
 /* ---- a map from numbers to numbers ----------------------------------------------------------- */
 
 struct hed_cli_map {
