@@ -20,6 +20,8 @@
 #include "move/command/tails.h"
 #include "move/command/trust.h"
 
+#define ENDING_MS 2000 /* between the last words of a process and its end */
+
 struct bringing {
     const struct hed_snap_bring *b;
     struct hed_criu criu;
@@ -153,6 +155,24 @@ attach_program(struct bringing *s, struct hed_why *why)
     return err;
 }
 
+/* Has the program come to its own end? It goes on before it answers, so one that has little left to
+ * do may be gone by then. Its sockets are closed a moment before it can be waited for; it is left
+ * for whoever waits for it. */
+static bool
+has_finished(pid_t pid)
+{
+    for (int i = 0; i < ENDING_MS; i++) {
+        siginfo_t info = {.si_pid = 0};
+
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return false;
+        if (info.si_pid == pid)
+            return info.si_code == CLD_EXITED;
+        (void)usleep(1000);
+    }
+    return false;
+}
+
 static int
 make_process(struct bringing *s, struct hed_why *why)
 {
@@ -170,7 +190,7 @@ make_process(struct bringing *s, struct hed_why *why)
     s->out->created_ns = about->created_ns;
     err = attach_program(s, why);
     s->out->memory_ns = hed_now_ns() - start;
-    if (err == 0)
+    if (err == 0 || (err == HED_ETRUNC && has_finished(s->out->pid)))
         return 0;
     hed_snap_images_kill(s->images.path, SIGKILL);
     (void)waitpid(s->out->pid, NULL, 0);
