@@ -132,15 +132,16 @@ hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32
     return ch;
 }
 
-/* A channel that another thread has left. */
+/* A channel that another thread has left; rather one that is connected. */
 static struct hed_remote_channel *
 take_left(struct hed_remote *r, uint32_t *thread)
 {
-    struct hed_remote_channel *ch;
+    struct hed_remote_channel *ch = NULL;
 
     hed_lock(&r->channels_lock);
-    for (ch = r->channels; ch && ch->taken; ch = ch->next)
-        continue;
+    for (struct hed_remote_channel *c = r->channels; c && !(ch && ch->channel); c = c->next)
+        if (!c->taken && (c->channel || !ch))
+            ch = c;
     if (ch)
         ch->taken = true;
     else
@@ -179,6 +180,18 @@ hed_remote_channel_own(struct hed_remote *r)
         atomic_load_explicit(&r->ended, memory_order_relaxed))
         return NULL;
     return ch && ch->remote == r && ch->channel ? ch : NULL;
+}
+
+bool
+hed_remote_channel_is_own(const struct hed_remote *r)
+{
+    return mine && mine->remote == r;
+}
+
+void
+hed_remote_channel_leave(void)
+{
+    hed_remote_channel_back(NULL);
 }
 
 void

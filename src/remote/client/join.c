@@ -107,6 +107,8 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
     r->usable = a.usable;
     r->map_unit = a.map_unit;
     r->slot_count = a.slots;
+    if (!r->turns) /* those of the first worker hold for later ones */
+        hed_remote_turns_told(r, a.head.head.thread);
     *devices = a.device_count;
     return 0;
 }

@@ -63,6 +63,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     if (!err) {
         r->heap = -1;
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
+        (void)pthread_cond_init(&r->turn, NULL);
         hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
         hed_lock_init(&r->flush_lock, HED_RANK_FLUSH);
         hed_lock_init(&r->unmap_lock, HED_RANK_UNMAP);
@@ -95,17 +96,20 @@ remote_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
 
-    if (!m->mover || hed_in_callback())
+    if (hed_in_callback())
         return hed_cuda_invoke(&m->calls.layer, id, args);
 
-    void *entered = m->mover->enter(m, (int)id);
+    void *entered = m->mover ? m->mover->enter(m, (int)id) : NULL;
 
-    if (!entered)
+    if (m->mover && !entered)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_remote_turn_begins(m);
 
     const CUresult r = hed_cuda_invoke(&m->calls.layer, id, args);
 
-    m->mover->leave(entered);
+    hed_remote_turn_ends(m);
+    if (entered)
+        m->mover->leave(entered);
     return r;
 }
 
@@ -114,17 +118,17 @@ remote_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
 {
     struct hed_remote *m = ((struct hed_driver *)self->state)->machine_state;
 
-    if (!m->mover)
-        return hed_nvml_invoke(&m->calls.layer, id, args);
+    void *entered = m->mover ? m->mover->enter(m, HED_MOVER_NVML) : NULL;
 
-    void *entered = m->mover->enter(m, HED_MOVER_NVML);
-
-    if (!entered)
+    if (m->mover && !entered)
         return NVML_ERROR_MEMORY;
+    hed_remote_turn_begins(m);
 
     const nvmlReturn_t r = hed_nvml_invoke(&m->calls.layer, id, args);
 
-    m->mover->leave(entered);
+    hed_remote_turn_ends(m);
+    if (entered)
+        m->mover->leave(entered);
     return r;
 }
 

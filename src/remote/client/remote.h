@@ -95,6 +95,11 @@ struct hed_remote {
     struct hed_remote_channel *channels;
     uint32_t threads; /* number of channels made so far */
 
+    /* turns.c; guarded by channels_lock, but for turns */
+    uint32_t turns; /* threads that may use a channel at the same time; 0: any number */
+    uint32_t turns_taken, turns_kept;
+    pthread_cond_t turn; /* there may be one */
+
     struct hed_lock events_lock; /* rank HED_RANK_EVENTS: event.c */
 
     uint64_t arena;      /* where all shares begin, before 2.1 also those of invisible devices */
@@ -196,6 +201,9 @@ struct hed_remote_channel *hed_remote_channel_own(struct hed_remote *r);
 struct hed_remote_channel *hed_remote_channel_claim(struct hed_remote *r, uint32_t *thread);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
+/* Has the thread a channel of this session? leave: it is for another thread. */
+bool hed_remote_channel_is_own(const struct hed_remote *r);
+void hed_remote_channel_leave(void);
 /* A connection that the next thread without one will use. */
 int hed_remote_channel_adopt(struct hed_remote *r, struct hed_channel *channel);
 /* No thread but this one is in a call: gives connections that no thread uses to threads that have
@@ -238,6 +246,14 @@ int hed_remote_say_attach(struct hed_remote *r, struct hed_channel *channel, uin
 /* A thread's first message to a worker: waits while the program is being moved, then opens the
  * thread's channel. NULL if the session is lost, as it is when this fails. */
 struct hed_remote_channel *hed_remote_channel_connect(struct hed_remote *r);
+
+/* ---- turns.c --------------------------------------------------------------------------------- */
+
+/* How many channels the server allows the session; 0: not told. Before the first call. */
+void hed_remote_turns_told(struct hed_remote *r, uint32_t channels);
+/* Around each call of the program; begins waits while too many threads are in calls. */
+void hed_remote_turn_begins(struct hed_remote *r);
+void hed_remote_turn_ends(struct hed_remote *r);
 
 /* The calling thread's channel, which is opened when the thread has none. */
 static inline struct hed_remote_channel *

@@ -195,7 +195,9 @@ enum hed_capabilities {
 
 #define HED_WELCOME_TEXT 256
 struct hed_welcome {
-    struct hed_answer head; /* result: CUDA_SUCCESS, or the client is refused and `text` says why */
+    /* result: CUDA_SUCCESS, or the client is refused and `text` says why. thread: how many channels
+     * the session may have; 0 if there is no limit, or from servers before 2.4. */
+    struct hed_answer head;
     uint16_t major, minor;
     uint32_t device_count; /* struct hed_wire_device that follow, in messages of their own */
     uint64_t capabilities; /* those that both sides have */

@@ -159,6 +159,27 @@ class Clients(ClientCase):
         self.assertEqual(said, "0")
         self.assertGreater(server.status()["clients"][0]["channels"], 1)
 
+    def test_threads_take_turns_when_there_are_not_enough_channels(self):
+        for transport in ("shm", "unix"):
+            for channels, threads in ((1, 5), (6, 40)):
+                server = self.serve("--channels", str(channels))
+                c = self.client(server, transport)
+                # All threads are alive at the same time, and come back.
+                c.tell(f"b, done = threading.Barrier({threads}), []")
+                c.tell("once = lambda p: copy(p, 4096) or cuda.cuCtxSynchronize()")
+                c.tell("work = lambda: (cuda.cuCtxSetCurrent(ctx), r := alloc(4096), done.append("
+                       "once(r[1])), b.wait(), done.append(once(r[1])), b.wait())")
+                self.assertEqual(
+                    c.do(f"t = [threading.Thread(target=work) for _ in range({threads})]; "
+                         "[x.start() for x in t]; [x.join() for x in t]; "
+                         f"say(done == [0] * {2 * threads}, cuda.cuCtxSynchronize())"),
+                    "True 0", server.log() + c.log())
+                self.assertLessEqual(server.status()["clients"][0]["channels"], channels)
+                self.assertNotIn("channels already", server.log())
+                c.process.stdin.close()
+                self.assertEqual(c.process.wait(PATIENCE), 0)
+                server.stop()
+
     def test_a_stopped_worker_is_given_up(self):
         """Its client ends with the error of a lost device; others are served."""
         server = self.serve()

@@ -321,6 +321,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         a.slots = w->slot_count = w->transport->capabilities & HED_CAN_SLOTS ? SLOTS : 0;
         a.driver_version = 13000;
         a.backend = w->backend;
+        a.head.head.thread = w->start->channel_limit;
         note_client(w, conn, h);
     }
 
