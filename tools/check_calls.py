@@ -42,7 +42,7 @@ MOST = {
     "layers/sticky": (1, 1),
     "share/record": (11, 13),
     "move/session": (24, 1),
-    "remote/server/worker": (133, 6),
+    "remote/server/worker": (134, 6),
     "see/trace": (0, 2),
     "remote/wire": (0, 5),
 }

@@ -65,11 +65,9 @@ the_last_record_is_waited_for(void **state)
     assert_int_equal(at, places[1]);
     reach(p, second, places[1]);
     assert_false(hed_event_page_last(p, &last, &at));
-    assert_true(hed_event_page_is_busy(p));
     assert_false(hed_event_page_is_over(p, first, places[0]));
     reach(p, first, places[0]);
     assert_true(hed_event_page_is_over(p, first, places[0]));
-    assert_false(hed_event_page_is_busy(p));
 }
 
 static void
@@ -104,6 +102,27 @@ so_many_streams_and_no_more(void **state)
     assert_int_equal(hed_event_page_begin(p, 1, 16, &number, &place), 0);
     hed_event_page_drop(p, number, place);
     assert_int_equal(hed_event_page_begin(p, 1, 16 * (streams + 1), &number, &place), 0);
+}
+
+/* A context that has failed does not come to its records. */
+static void
+records_of_a_failed_context_count_as_reached(void **state)
+{
+    struct hed_event_page *p = *state;
+    uint64_t failed, good;
+    int places[2];
+
+    assert_int_equal(hed_event_page_begin(p, 7, 16, &failed, &places[0]), 0);
+    hed_event_page_end(p, failed, places[0]);
+    assert_int_equal(hed_event_page_begin(p, 8, 16, &good, &places[1]), 0);
+    hed_event_page_end(p, good, places[1]);
+    hed_event_page_give_up(p, 7);
+    assert_true(hed_event_page_is_reached(p, failed, places[0]));
+    assert_false(hed_event_page_is_over(p, good, places[1]));
+    /* Once: the place may be another's by now. */
+    reach(p, 0, places[0]);
+    hed_event_page_give_up(p, 7);
+    assert_false(hed_event_page_is_reached(p, failed, places[0]));
 }
 
 /* Another worker, which records and then waits to be killed. */
@@ -195,7 +214,7 @@ nonsense_in_the_page_is_survived(void **state)
         for (size_t i = 1; i < HED_EVENT_PAGE / sizeof *words; i++)
             words[i] = round % 2 ? UINT64_MAX - (unsigned)rand() : (uint64_t)rand() << rand() % 48;
         hed_event_page_bury(p);
-        (void)hed_event_page_is_busy(p);
+        hed_event_page_give_up(p, round % 3);
         if (hed_event_page_last(p, &number, &place))
             (void)hed_event_page_is_over(p, number, place);
         if (hed_event_page_begin(p, 1, 16, &number, &place) == 0)
@@ -207,6 +226,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_last_record_is_waited_for, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stream_has_one_place_for_all_its_records, setup, teardown),
     cmocka_unit_test_setup_teardown(so_many_streams_and_no_more, setup, teardown),
+    cmocka_unit_test_setup_teardown(records_of_a_failed_context_count_as_reached, setup, teardown),
     cmocka_unit_test_setup_teardown(records_of_the_dead_count_as_reached, setup, teardown),
     cmocka_unit_test(other_files_are_refused),
     cmocka_unit_test_setup_teardown(nonsense_in_the_page_is_survived, setup, teardown),

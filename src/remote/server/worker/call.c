@@ -34,6 +34,7 @@ struct doing {
     uint32_t made;                 /* new objects so far */
     struct freed freed[NAMES_MAX]; /* the objects that the call frees */
     uint32_t freed_count;
+    uint64_t ends; /* the context that the call ends; 0 for none */
     bool done;     /* the call was made: its result is the backend's */
     bool nonsense; /* the session must end */
 };
@@ -249,8 +250,9 @@ prepare_call(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void
     if (hed_cuda_info[id].does == HED_DOES_END_CONTEXT) {
         const bool destroyed = hed_cuda_info[id].of_kind == HED_CUDA_KIND_CONTEXT;
 
+        d->ends = destroyed && d->freed_count ? d->freed[0].name : context;
         if (!destroyed || d->freed_count)
-            hed_worker_functions_forget(w, destroyed ? d->freed[0].name : context, NULL);
+            hed_worker_functions_forget(w, d->ends, NULL);
     }
     return CUDA_SUCCESS;
 }
@@ -282,6 +284,8 @@ perform_call(struct hed_worker_channel *ch, const struct hed_msg *m, void *args,
         return refused;
     if (m->flags & HED_MSG_BLOCKS)
         hed_ticket_pass(ch);
+    if (d->ends)
+        hed_shared_events_context_ends(ch->worker, d->ends);
     hed_cuda_rooms(id, args, rooms);
     hed_warm_before(ch->worker, m, retains_primary(id), args);
 

@@ -99,6 +99,7 @@ hed_worker_context_ended(struct hed_worker *w, uint64_t context)
     atomic_fetch_add_explicit(&w->resets, 1, memory_order_relaxed);
     w->lacks_memory = true;
     hed_progress_context_ended(w, context);
+    hed_shared_events_context_ended(w, context);
     hed_lock(&w->lock);
     if (w->failed_context == context) /* release: as above */
         atomic_store_explicit(&w->failed, 0, memory_order_release);

@@ -150,15 +150,14 @@ hed_event_page_bury(struct hed_event_page *p)
             reach_for_others(&p->words->places[i], claim >> WHO_BITS);
 }
 
-bool
-hed_event_page_is_busy(const struct hed_event_page *p)
+void
+hed_event_page_give_up(struct hed_event_page *p, uint64_t context)
 {
-    uint64_t claim;
-
-    for (int i = 0; i < HED_EVENT_PLACES && p->me; i++)
-        if (is_place_pending(&p->words->places[i], &claim) && (claim & WHO_MAX) == p->me)
-            return true;
-    return false;
+    for (int i = 0; i < HED_EVENT_PLACES; i++)
+        if (p->mine[i].number && p->mine[i].context == context) {
+            reach_for_others(&p->words->places[i], p->mine[i].number);
+            p->mine[i].number = 0;
+        }
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -211,7 +210,10 @@ hed_event_page_begin(struct hed_event_page *p, uint64_t context, uint64_t stream
     /* Relaxed: it only numbers the records. */
     *number = 1 + atomic_fetch_add_explicit(&p->words->numbers, 1, memory_order_relaxed);
     *place = take_place(p, context, stream, *number << WHO_BITS | p->me);
-    return *place >= 0 ? 0 : HED_ELIMIT;
+    if (*place < 0)
+        return HED_ELIMIT;
+    p->mine[*place].number = *number;
+    return 0;
 }
 
 void

@@ -35,6 +35,7 @@ struct hed_event_page {
     uint64_t me; /* who this worker is in the page; 0: it has not recorded yet */
     struct {
         uint64_t context, stream; /* of the records in a place that this worker has claimed */
+        uint64_t number;          /* the last of them; 0: none */
     } mine[HED_EVENT_PLACES];
 };
 
@@ -60,5 +61,6 @@ bool hed_event_page_is_reached(const struct hed_event_page *p, uint64_t number, 
 bool hed_event_page_is_over(struct hed_event_page *p, uint64_t number, int place);
 /* Looks for records of dead workers. */
 void hed_event_page_bury(struct hed_event_page *p);
-/* Has a record of this worker yet to be reached? */
-bool hed_event_page_is_busy(const struct hed_event_page *p);
+/* A context of this worker has ended, or failed: its records count as reached, because its work is
+ * gone. */
+void hed_event_page_give_up(struct hed_event_page *p, uint64_t context);

@@ -404,12 +404,15 @@ hed_words_await(struct hed_worker *w, struct hed_words *words, CUstream stream, 
     return use_word(w, words, stream, i, number, true);
 }
 
-void
+CUresult
 hed_words_forget(struct hed_worker *w, struct hed_words *words)
 {
+    CUresult r = CUDA_SUCCESS;
+
     if (words->at)
-        (void)hed_worker_do(w, cuMemHostUnregister, .p = (void *)(uintptr_t)words->first);
+        r = hed_worker_do(w, cuMemHostUnregister, .p = (void *)(uintptr_t)words->first);
     words->at = 0;
+    return r;
 }
 
 int
@@ -460,7 +463,7 @@ slots_leave_window(struct hed_worker *w)
 
     if (!copy)
         hed_worker_exit(w, HED_ENOMEM);
-    hed_words_forget(w, words);
+    (void)hed_words_forget(w, words);
     memcpy((void *)copy, (const void *)w->slots, size);
     w->slots = copy;
 }

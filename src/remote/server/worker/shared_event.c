@@ -3,8 +3,11 @@
  * Invariants:
  * 1. The list is changed by the thread that holds the current ticket, under the lock. That thread
  *    reads it without; others take the lock.
- * 2. The file of an event is closed, which says that this worker is dead, only when no record of
- *    this worker is on its way. All descriptors of it are closed at once.
+ * 2. The file of an event is closed, which says that this worker is dead, only when no stream of
+ *    this worker uses it any more (page_uses.h). All descriptors of it are closed at once.
+ * 3. What drivers do when memory is no longer registered may take as long as all work of a context.
+ *    So it is done by a thread of its own, which has no ticket. It uses a context only while that
+ *    exists: who ends one waits for the thread, as the driver would wait for the work.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,7 @@
 #include "remote/server/desk.h"
 #include "remote/server/worker/event_page.h"
 #include "remote/server/worker/memory.h"
+#include "remote/server/worker/page_uses.h"
 #include "remote/server/worker/share.h"
 
 #define OPENS_MAX 64u                     /* of one event by one client */
@@ -35,65 +39,163 @@ struct event {
     uint8_t key[HED_SHARE_KEY];
     struct hed_event_page page;
     struct hed_words words; /* the page, for devices */
+    uint64_t context;       /* in which it is registered, if it is */
+    struct hed_page_uses uses;
 };
 
 struct hed_shared_events {
     struct hed_lock lock; /* rank HED_RANK_SHARES */
     struct event *first;
-    uint32_t count;
+    struct event *old;   /* those that nobody has or uses */
+    uint32_t count;      /* of both */
+    bool freeing;        /* a thread frees old ones */
+    uint64_t freeing_in; /* the context that it uses; 0 for none */
+    pthread_cond_t freed;
+    struct hed_uses *uses;
 };
+
+/* All events, and the context that has failed; 0 for none. */
+static struct hed_shared_events *
+all_events(struct hed_worker *w, uint64_t *failed)
+{
+    hed_lock(&w->lock);
+
+    struct hed_shared_events *all = w->shared;
+
+    /* Relaxed: under the lock. */
+    *failed = atomic_load_explicit(&w->failed, memory_order_relaxed) ? w->failed_context : 0;
+    hed_unlock(&w->lock);
+    return all;
+}
 
 void
 hed_shared_events_look(struct hed_worker *w)
 {
-    struct hed_shared_events *all;
+    uint64_t failed;
+    struct hed_shared_events *all = all_events(w, &failed);
 
-    hed_lock(&w->lock);
-    all = w->shared;
-    hed_unlock(&w->lock);
+    if (!all)
+        return;
+    hed_lock(&all->lock);
+    for (struct event *e = all->first; e; e = e->next) {
+        if (failed)
+            hed_event_page_give_up(&e->page, failed);
+        hed_event_page_bury(&e->page);
+    }
+    if (failed)
+        hed_uses_context_ended(all->uses, failed);
+    hed_unlock(&all->lock);
+}
+
+/* Forgets that a page is registered in a context that ends. */
+static void
+leave_context_locked(struct event *first, uint64_t context)
+{
+    for (struct event *e = first; e; e = e->next)
+        if (e->context == context)
+            e->words.at = 0;
+}
+
+void
+hed_shared_events_context_ends(struct hed_worker *w, uint64_t context)
+{
+    uint64_t failed;
+    struct hed_shared_events *all = all_events(w, &failed);
+
+    if (!all)
+        return;
+    hed_lock(&all->lock);
+    leave_context_locked(all->first, context);
+    leave_context_locked(all->old, context);
+    while (all->freeing_in == context && context)
+        (void)hed_lock_wait(&all->lock, &all->freed, UINT64_MAX);
+    hed_unlock(&all->lock);
+}
+
+void
+hed_shared_events_context_ended(struct hed_worker *w, uint64_t context)
+{
+    uint64_t failed;
+    struct hed_shared_events *all = all_events(w, &failed);
+
     if (!all)
         return;
     hed_lock(&all->lock);
     for (struct event *e = all->first; e; e = e->next)
-        hed_event_page_bury(&e->page);
+        hed_event_page_give_up(&e->page, context);
+    hed_uses_context_ended(all->uses, context);
     hed_unlock(&all->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Nothing uses the page. If the driver does not let go of it, its address must stay taken. */
 static void
 free_page(struct hed_worker *w, struct event *e)
 {
-    hed_words_forget(w, &e->words);
-    hed_event_page_unmap(&e->page);
+    uint64_t real;
+    CUresult r = CUDA_SUCCESS;
+
+    if (e->words.at && hed_name_real(w->names, e->context, &real) == 0) {
+        r = hed_worker_do(w, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
+        if (r == CUDA_SUCCESS)
+            r = hed_words_forget(w, &e->words);
+    }
+    if (r == CUDA_SUCCESS || r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+        hed_event_page_unmap(&e->page);
     for (uint32_t i = 0; i < e->fd_count; i++)
         (void)close(e->fds[i]);
     free(e);
 }
 
-/* Frees events that the client does not have any more, when nothing of them is on its way. */
+/* A thread that frees pages, and ends when there is none. */
+static void *
+free_old_pages(void *arg)
+{
+    struct hed_worker *w = arg;
+    struct hed_shared_events *all = w->shared;
+    struct event *e;
+
+    hed_lock(&all->lock);
+    while ((e = all->old)) {
+        all->old = e->next;
+        all->freeing_in = e->words.at ? e->context : 0;
+        hed_unlock(&all->lock);
+        free_page(w, e);
+        hed_lock(&all->lock);
+        all->freeing_in = 0;
+        all->count--;
+        (void)pthread_cond_broadcast(&all->freed);
+    }
+    all->freeing = false;
+    hed_unlock(&all->lock);
+    return NULL;
+}
+
+/* Sets aside the events that the client does not have any more, when no stream uses them. */
 static void
 free_unnamed(struct hed_worker *w)
 {
-    struct event **link = &w->shared->first;
-    struct event *old = NULL, *e;
+    struct hed_shared_events *all = w->shared;
+    struct event **link = &all->first;
+    pthread_t thread;
+    struct event *e;
 
-    hed_lock(&w->shared->lock);
+    hed_lock(&all->lock);
     while ((e = *link)) {
-        if (e->name_count || e->waiting || hed_event_page_is_busy(&e->page)) {
+        if (e->name_count || e->waiting || !hed_uses_are_over(all->uses, &e->uses)) {
             link = &e->next;
             continue;
         }
         *link = e->next;
-        w->shared->count--;
-        e->next = old;
-        old = e;
+        e->next = all->old;
+        all->old = e;
     }
-    hed_unlock(&w->shared->lock);
-    while ((e = old)) {
-        old = e->next;
-        free_page(w, e);
+    if (all->old && !all->freeing && pthread_create(&thread, NULL, free_old_pages, w) == 0) {
+        (void)pthread_detach(thread);
+        all->freeing = true;
     }
+    hed_unlock(&all->lock);
 }
 
 /* All events of the worker; NULL if there is no memory. */
@@ -103,9 +205,12 @@ events_of(struct hed_worker *w)
     if (!w->shared) {
         struct hed_shared_events *all = calloc(1, sizeof *all);
 
-        if (!all)
+        if (!all || !(all->uses = hed_uses_create())) {
+            free(all);
             return NULL;
+        }
         hed_lock_init(&all->lock, HED_RANK_SHARES);
+        (void)pthread_cond_init(&all->freed, NULL);
         hed_lock(&w->lock);
         w->shared = all;
         hed_unlock(&w->lock);
@@ -253,22 +358,57 @@ drop_page_name(struct hed_worker *w, struct event *e, uint32_t at)
 
 /* ---- records and waits ----------------------------------------------------------------------- */
 
+/* Makes a stream write or await a number in the page. */
 static CUresult
-record_in_page(struct hed_worker_channel *ch, struct event *e, const struct hed_msg *m)
+use_in_stream(struct hed_worker_channel *ch, struct event *e, const struct hed_msg *m, int place,
+              uint64_t number, bool waits)
 {
+    struct hed_worker *w = ch->worker;
+    struct hed_uses *uses = w->shared->uses;
+    const size_t word = hed_event_page_word(place);
+    struct hed_words words = e->words;
     CUstream stream;
-    uint64_t number;
-    int place;
 
     if (hed_worker_stream(ch, m, &stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (hed_event_page_begin(&e->page, m->context, m->stream, &number, &place) != 0) {
+
+    const int use = hed_uses_begin(uses, m->context, m->stream);
+
+    if (use < 0) {
+        hed_warn(SERVER, "too many streams use events of other clients at the same time");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+
+    const CUresult r = waits ? hed_words_await(w, &words, stream, word, number)
+                             : hed_words_write(w, &words, stream, word, number);
+
+    hed_uses_end(uses, w, stream, use, &e->uses);
+    hed_lock(&w->shared->lock);
+    if (words.at != e->words.at)
+        e->context = m->context;
+    e->words = words;
+    hed_unlock(&w->shared->lock);
+    return r;
+}
+
+static CUresult
+record_in_page(struct hed_worker_channel *ch, struct event *e, const struct hed_msg *m)
+{
+    struct hed_shared_events *all = ch->worker->shared;
+    uint64_t number;
+    int place;
+
+    hed_lock(&all->lock);
+
+    const int err = hed_event_page_begin(&e->page, m->context, m->stream, &number, &place);
+
+    hed_unlock(&all->lock);
+    if (err) {
         hed_warn(SERVER, "an event is recorded on too many streams, or by too many clients");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 
-    const CUresult r =
-        hed_words_write(ch->worker, &e->words, stream, hed_event_page_word(place), number);
+    const CUresult r = use_in_stream(ch, e, m, place, number, false);
 
     if (r == CUDA_SUCCESS)
         hed_event_page_end(&e->page, number, place);
@@ -281,15 +421,12 @@ static CUresult
 wait_on_stream(struct hed_worker_channel *ch, struct event *e, const struct hed_msg *m)
 {
     uint64_t number;
-    CUstream stream;
     int place;
 
-    if (hed_worker_stream(ch, m, &stream) != 0)
-        return CUDA_ERROR_INVALID_HANDLE;
     if (!hed_event_page_last(&e->page, &number, &place) ||
         hed_event_page_is_over(&e->page, number, place))
         return CUDA_SUCCESS;
-    return hed_words_await(ch->worker, &e->words, stream, hed_event_page_word(place), number);
+    return use_in_stream(ch, e, m, place, number, true);
 }
 
 /* Relaxed, both: they are looked at again soon. */

@@ -374,6 +374,10 @@ int hed_refusals_deliver(struct hed_worker_channel *ch); /* every answer does */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
 void hed_print_trim(struct hed_worker *w);
 
+/* shared_event.c. A context is about to end, or has ended: its streams use no events of other
+ * clients any more. */
+void hed_shared_events_context_ends(struct hed_worker *w, uint64_t context);
+void hed_shared_events_context_ended(struct hed_worker *w, uint64_t context);
 /* share.c. Can the client share memory and events with others? */
 bool hed_share_is_possible(struct hed_worker *w);
 
@@ -389,8 +393,8 @@ CUresult hed_words_write(struct hed_worker *w, struct hed_words *words, CUstream
 /* Makes the stream wait until word i is at least the number. NOT_SUPPORTED. */
 CUresult hed_words_await(struct hed_worker *w, struct hed_words *words, CUstream stream, size_t i,
                          uint64_t number);
-/* Devices do not use them any more. */
-void hed_words_forget(struct hed_worker *w, struct hed_words *words);
+/* Devices do not use them any more. May wait for all work of the current context. */
+CUresult hed_words_forget(struct hed_worker *w, struct hed_words *words);
 
 /* ---- progress.c: --kernel-time with NVIDIA's driver ------------------------------------------ */
 
