@@ -50,6 +50,7 @@ struct hed_function {
     struct hed_settings *settings; /* its own, or those of the library's kernel on this device */
     _Atomic bool loaded;           /* the machine has prepared it */
     _Atomic bool refusal_logged;   /* the log has said why it cannot run */
+    _Atomic uint8_t late;          /* how often a machine has waited for it in vain */
     struct hed_old_launch *old; /* for cuParamSet and its like, or NULL; guarded by module->lock */
 };
 

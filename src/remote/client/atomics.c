@@ -4,13 +4,15 @@
  * atomic operations. Here managed memory is host memory, for which GPUs do not have all atomic
  * operations; over sockets, each side even has memory of its own. So such a kernel runs alone: its
  * launch returns when it has run (queue.c). A kernel that does not end may be waiting for the
- * program, so after a while the program continues, and the log says why.
+ * program, so after a while the program continues, and the log says why. The next time it is waited
+ * for an eighth as long, and soon not at all: all of this costs a kernel about two seconds.
  *
  * This costs nothing if there is no managed memory. Other kernels that use it cost one question per
  * library and a look at their parameters.
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/stats.h"
 #include "driver/context/context.h"
@@ -20,6 +22,9 @@
 #include "remote/client/code.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
+
+#define PATIENCE_NS (2 * HED_NS_PER_S) /* how long a kernel that must run alone may take */
+#define LATE_MOST 4                    /* after so many times it is not waited for any more */
 
 enum { ATOMICS_UNKNOWN, ATOMICS_NONE, ATOMICS_SYSTEM };
 
@@ -88,14 +93,35 @@ hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_
            has_system_atomics(hed_remote_library(l->function->module->code));
 }
 
+uint64_t
+hed_remote_patience_alone(const struct hed_launch *l)
+{
+    /* Relaxed, here and below: it is only a measure. */
+    const uint8_t late = atomic_load_explicit(&l->function->late, memory_order_relaxed);
+
+    return late < LATE_MOST ? PATIENCE_NS >> 3 * late : 0;
+}
+
+/* Threads that count at the same time may count one too few. */
 void
 hed_remote_not_alone(const struct hed_launch *l)
 {
-    hed_warn(REMOTE,
-             "kernel %s uses system-wide atomics on managed memory and has not ended. They are not "
-             "atomic for the program on this remote GPU",
-             hed_function_kernel(l->function)->name);
-    hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernel,
-                          "a remote GPU (system-wide atomics on managed memory that the program "
-                          "uses at the same time)");
+    const char *name = hed_function_kernel(l->function)->name;
+    const uint8_t late = atomic_load_explicit(&l->function->late, memory_order_relaxed);
+
+    if (late >= LATE_MOST)
+        return;
+    atomic_store_explicit(&l->function->late, late + 1, memory_order_relaxed);
+    if (late == 0) {
+        hed_warn(REMOTE,
+                 "kernel %s uses system-wide atomics on managed memory and has not ended. They are "
+                 "not atomic for the program on this remote GPU",
+                 name);
+        hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernel,
+                              "a remote GPU (system-wide atomics on managed memory that the "
+                              "program uses at the same time)");
+    } else if (late + 1 == LATE_MOST) {
+        hed_warn(REMOTE, "kernel %s has not ended %u times: its launches wait for it no more", name,
+                 LATE_MOST);
+    }
 }

@@ -11,7 +11,6 @@
 #include "driver/memory/memory.h"
 #include "remote/client/remote.h"
 
-#define PATIENCE_NS (2 * HED_NS_PER_S) /* how long a kernel that must run alone may take */
 #define NAP_NS (50 * UINT64_C(1000))
 
 /* Has its handle, and with it its name at the worker, been removed? */
@@ -178,7 +177,7 @@ hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
 static void
 wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
 {
-    const uint64_t end = hed_now_ns() + PATIENCE_NS;
+    const uint64_t end = hed_now_ns() + hed_remote_patience_alone(l);
 
     while (hed_remote_stream_query(m, s) == CUDA_ERROR_NOT_READY) {
         if (hed_now_ns() > end) {

@@ -209,8 +209,10 @@ CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec 
 void hed_remote_drop_exec(void *m, uint64_t handle);
 
 /* Does a launch use system-wide atomics on managed memory that are not atomic for the program? If
- * so, it is waited for. not_alone: it has not ended, and the user is told. */
+ * so, it is waited for. patience: for so many nanoseconds. not_alone: it has not ended, and the
+ * user is told. */
 bool hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_launch *l);
+uint64_t hed_remote_patience_alone(const struct hed_launch *l);
 void hed_remote_not_alone(const struct hed_launch *l);
 
 /* Makes a conditional handle of the worker's driver for a graph, which the worker keeps; gone frees

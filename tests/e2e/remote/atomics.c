@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OK(call) CHECK_IS(call, CUDA_SUCCESS)
 #define WORDS 64
@@ -21,8 +22,43 @@ static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                            "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, 2000;\n@%p bra again;\n"
                            "ret;\n}\n";
 
+/* Adds 1 to a word, and waits until the program has changed another. */
+static const char waiting[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry await(.param .u64 to, .param .u64 flag)\n{\n"
+                              ".reg .b64 %d<4>;\n.reg .b32 %r<4>;\n.reg .pred %p;\n"
+                              "ld.param.u64 %d1, [to];\nld.param.u64 %d2, [flag];\n"
+                              "atom.global.sys.add.u32 %r1, [%d1], 1;\n"
+                              "again:\nld.volatile.global.u32 %r2, [%d2];\n"
+                              "setp.eq.u32 %p, %r2, 0;\n@%p bra again;\nret;\n}\n";
+
+/* A kernel that waits for the program is waited for a few times, and then no more. The log says so;
+ * see CMakeLists.txt. */
+static void
+wait_for_the_program(CUdeviceptr at)
+{
+    const uint32_t one = 1;
+    CUstream kernels, copies;
+    CUdeviceptr flag;
+    CUmodule module;
+    CUfunction f;
+    void *params[] = {&at, &flag};
+
+    OK(CU(cuModuleLoadData)(&module, waiting));
+    OK(CU(cuModuleGetFunction)(&f, module, "await"));
+    OK(CU(cuMemAlloc_v2)(&flag, sizeof one));
+    OK(CU(cuStreamCreate)(&kernels, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuStreamCreate)(&copies, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < 12; i++) {
+        OK(CU(cuMemsetD32Async)(flag, 0, 1, kernels));
+        OK(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, kernels, params, NULL));
+        OK(CU(cuMemcpyHtoDAsync_v2)(flag, &one, sizeof one, copies));
+        OK(CU(cuStreamSynchronize)(kernels));
+    }
+    OK(CU(cuMemFree_v2)(flag));
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
     CUcontext context;
     CUdeviceptr at;
@@ -53,6 +89,8 @@ main(void)
             CHECK(atomic_load(&words[i]) == 2 * TIMES * round, "word %u is %u in round %u", i,
                   atomic_load(&words[i]), round);
     }
+    if (argc > 1 && strcmp(argv[1], "wait") == 0)
+        wait_for_the_program(at);
     OK(CU(cuMemFree_v2)(at));
     return 0;
 }

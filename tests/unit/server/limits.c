@@ -2,6 +2,7 @@
  * socket. */
 #include "harness/unit.h"
 
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +37,39 @@ bucket_lets_so_many_through_a_second(void **state)
     /* A clock that stands still, or goes back, adds no tokens. */
     assert_false(hed_bucket_take(&b, now));
     assert_false(hed_bucket_take(&b, now - HED_NS_PER_S));
+}
+
+static uint32_t
+begin_as_many_as_may(struct hed_server *s, uid_t user, uint64_t now)
+{
+    const struct sockaddr_storage local = {.ss_family = AF_UNIX};
+    const struct hed_origin o = hed_origin_of(&local, user);
+    uint32_t n = 0;
+
+    while (n < 1000 && hed_origin_may_begin(s, &o, now))
+        n++;
+    return n;
+}
+
+static void
+who_floods_the_server_leaves_some_to_others(void **state)
+{
+    struct hed_server *s = calloc(1, sizeof *s);
+    uint64_t now = HED_NS_PER_S;
+    uint32_t sum = 0;
+
+    (void)state;
+    assert_non_null(s);
+    hed_bucket_init(&s->rate, 100, now);
+    assert_in_range(begin_as_many_as_may(s, 1, now), 80, 99);
+    assert_int_equal(begin_as_many_as_may(s, 1, now), 0);
+    assert_in_range(begin_as_many_as_may(s, 2, now), 5, 20);
+    assert_in_range(begin_as_many_as_may(s, 3, now), 1, 20);
+    /* Whoever is alone has the whole rate in the long run. */
+    for (int i = 0; i < 1000; i++)
+        sum += begin_as_many_as_may(s, 1, now += HED_NS_PER_S / 100);
+    assert_in_range(sum, 950, 1100);
+    free(s);
 }
 
 static void
@@ -107,6 +141,7 @@ options_have_defaults_and_reasons(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bucket_lets_so_many_through_a_second),
+    cmocka_unit_test(who_floods_the_server_leaves_some_to_others),
     cmocka_unit_test(bucket_without_a_rate_is_open),
     cmocka_unit_test(user_is_who_the_kernel_says),
     cmocka_unit_test(options_have_defaults_and_reasons),

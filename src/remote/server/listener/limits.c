@@ -11,6 +11,7 @@
 #include "remote/server/listener/listener.h"
 #include "remote/wire/link/link.h"
 
+#define KEPT_PART 8     /* who has had n tokens lately leaves n / KEPT_PART to others */
 #define GROUPS_MAX 4096 /* bytes; the peer's supplementary groups beyond that are ignored */
 
 void
@@ -19,8 +20,9 @@ hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns)
     *b = (struct hed_bucket){.rate = rate, .at_ns = now_ns, .tokens = rate};
 }
 
-bool
-hed_bucket_take(struct hed_bucket *b, uint64_t now_ns)
+/* Takes a token if at least one and `kept` are there. */
+static bool
+take_token(struct hed_bucket *b, uint64_t now_ns, uint32_t kept)
 {
     if (b->rate == 0)
         return true;
@@ -30,10 +32,16 @@ hed_bucket_take(struct hed_bucket *b, uint64_t now_ns)
     }
     if (b->tokens > b->rate)
         b->tokens = b->rate;
-    if (b->tokens < 1)
+    if (b->tokens < 1 + (double)kept)
         return false;
     b->tokens -= 1;
     return true;
+}
+
+bool
+hed_bucket_take(struct hed_bucket *b, uint64_t now_ns)
+{
+    return take_token(b, now_ns, 0);
 }
 
 static bool
@@ -119,32 +127,48 @@ hed_origin_of_guest(const struct hed_guest *g)
 }
 
 /* The seed keeps a client from choosing an address that shares the number of another's. */
-static uint32_t *
-origin_number(struct hed_server *s, const struct hed_origin *o)
+static uint32_t
+origin_place(const struct hed_server *s, const struct hed_origin *o)
 {
     uint64_t hash = s->origin_seed ^ o->family;
 
     for (size_t i = 0; i < sizeof o->bytes; i++)
         hash = (hash ^ o->bytes[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
-    return &s->origins[hash >> 32 & (HED_ORIGINS - 1)];
+    return hash >> 32 & (HED_ORIGINS - 1);
+}
+
+/* What an origin has had is forgotten as fast as new tokens come. So one that is alone gets as many
+ * per second as all would, only fewer at once. */
+bool
+hed_origin_may_begin(struct hed_server *s, const struct hed_origin *o, uint64_t now_ns)
+{
+    struct hed_recent *r = &s->recent[origin_place(s, o)];
+    const double gone = (double)(now_ns - r->at_ns) * s->rate.rate / (double)HED_NS_PER_S;
+
+    r->count = r->count > gone ? r->count - gone : 0;
+    r->at_ns = now_ns;
+    if (!take_token(&s->rate, now_ns, (uint32_t)(r->count / KEPT_PART)))
+        return false;
+    r->count++;
+    return true;
 }
 
 void
 hed_origin_arrive(struct hed_server *s, const struct hed_origin *o)
 {
     s->peer_count++;
-    ++*origin_number(s, o);
+    s->origins[origin_place(s, o)]++;
 }
 
 void
 hed_origin_leave(struct hed_server *s, const struct hed_origin *o)
 {
     s->peer_count--;
-    --*origin_number(s, o);
+    s->origins[origin_place(s, o)]--;
 }
 
 uint32_t
 hed_origin_count(struct hed_server *s, const struct hed_origin *o)
 {
-    return *origin_number(s, o);
+    return s->origins[origin_place(s, o)];
 }

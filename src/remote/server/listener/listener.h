@@ -129,6 +129,10 @@ struct hed_bucket { /* a token bucket: `rate` per second, and as many at once */
 };
 void hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns);
 bool hed_bucket_take(struct hed_bucket *b, uint64_t now_ns); /* a rate of 0 always succeeds */
+struct hed_recent { /* tokens that somebody has had lately */
+    uint64_t at_ns;
+    double count;
+};
 
 /* Where connections come from: a user of this machine, a guest, an IPv4 address, a network of
  * IPv6. */
@@ -145,6 +149,9 @@ struct hed_origin hed_origin_of_guest(const struct hed_guest *g);
 /* How many connections of an origin no worker owns. Two origins may share a number. */
 void hed_origin_arrive(struct hed_server *s, const struct hed_origin *o);
 void hed_origin_leave(struct hed_server *s, const struct hed_origin *o);
+/* May one more client of an origin come, by --rate? Who has had many lately leaves some to
+ * others. */
+bool hed_origin_may_begin(struct hed_server *s, const struct hed_origin *o, uint64_t now_ns);
 uint32_t hed_origin_count(struct hed_server *s, const struct hed_origin *o);
 
 struct hed_peer_user { /* the process at the other end of a unix socket */
@@ -299,9 +306,10 @@ struct hed_server {
     uint64_t origin_seed;
     int keeper, next_keeper; /* -1: there is none */
     struct hed_source keeper_source;
-    uint64_t keeper_ns;            /* when it was last started */
-    struct hed_bucket rate, quiet; /* quiet limits the log lines about refusals */
-    uint64_t unsaid;               /* refusals that have not been logged */
+    uint64_t keeper_ns;                    /* when it was last started */
+    struct hed_recent recent[HED_ORIGINS]; /* of `rate`, by origin */
+    struct hed_bucket rate, quiet;         /* quiet limits the log lines about refusals */
+    uint64_t unsaid;                       /* refusals that have not been logged */
 
     const char *images;  /* the folder if it exists, else "" */
     const char *kernels; /* the same, for compiled kernels; only if there is a sandbox */

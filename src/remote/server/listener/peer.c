@@ -184,7 +184,7 @@ begin_client(struct hed_server *s, struct hed_peer *p)
     else if (s->options->per_source && count_clients(s, &p->origin) >= s->options->per_source)
         hed_why_set(&why, "the server already has %u clients from there (--per-source)",
                     s->options->per_source);
-    else if (!hed_bucket_take(&s->rate, hed_now_ns()))
+    else if (!hed_origin_may_begin(s, &p->origin, hed_now_ns()))
         hed_why_set(&why, "more than %u new clients in one second (--rate)", s->options->rate);
     else if (hed_child_start(s, p, &why) == 0)
         hed_peer_close(s, p);

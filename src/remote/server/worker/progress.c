@@ -5,8 +5,9 @@
  *   control thread: the word has not changed for --kernel-time, and work is left ── the end
  *
  * The driver cannot stop a kernel, so the session ends. Time in which a stream waits for another
- * one counts, and a graph counts as one piece of work. The CPU GPU ends kernels itself
- * (kernel/engine/watch.h).
+ * one counts, and a graph counts as one piece of work. Time in which it waits for an event of
+ * another program does not: an odd number comes before such a wait, and all others are even. The
+ * CPU GPU ends kernels itself (kernel/engine/watch.h).
  *
  * Invariants:
  * 1. A word is written by the device only. It belongs to one stream at a time.
@@ -102,8 +103,15 @@ place_of_stream(const struct hed_worker_progress *p, uint64_t name, uint64_t con
     return idle;
 }
 
-void
-hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m)
+static bool
+is_before_wait(uint64_t number)
+{
+    return number & 1;
+}
+
+/* Puts the next number on the stream, behind its work so far. */
+static void
+put_stream_number(struct hed_worker_channel *ch, const struct hed_msg *m, bool waits)
 {
     struct hed_worker *w = ch->worker;
     struct hed_worker_progress *p = w->progress;
@@ -119,7 +127,7 @@ hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m)
         struct watched_stream *s = &p->streams[i];
         const bool idle = is_idle_stream(p, i);
 
-        number = (idle ? word_of(p, i) : s->launched) + 1;
+        number = ((idle ? word_of(p, i) : s->launched) | 1) + 1 + waits;
         if (idle)
             *s = (struct watched_stream){.name = m->stream,
                                          .context = m->context,
@@ -142,6 +150,18 @@ hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m)
         hed_warn(SERVER, "--kernel-time has no effect: the device cannot count its work (error %d)",
                  (int)r);
     }
+}
+
+void
+hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m)
+{
+    put_stream_number(ch, m, false);
+}
+
+void
+hed_progress_put_wait(struct hed_worker_channel *ch, const struct hed_msg *m)
+{
+    put_stream_number(ch, m, true);
 }
 
 void
@@ -178,7 +198,7 @@ hed_progress_is_overdue(struct hed_worker *w, uint64_t now_ns)
         /* In a failed context nothing is counted any more. */
         if (word >= s->launched || (w->failed && s->context == w->failed_context))
             continue;
-        if (word != s->seen) {
+        if (word != s->seen || is_before_wait(word)) {
             s->seen = word;
             s->since_ns = now_ns;
         }

@@ -426,7 +426,12 @@ wait_on_stream(struct hed_worker_channel *ch, struct event *e, const struct hed_
     if (!hed_event_page_last(&e->page, &number, &place) ||
         hed_event_page_is_over(&e->page, number, place))
         return CUDA_SUCCESS;
-    return use_in_stream(ch, e, m, place, number, true);
+    hed_progress_put_wait(ch, m);
+
+    const CUresult r = use_in_stream(ch, e, m, place, number, true);
+
+    hed_progress_put(ch, m);
+    return r;
 }
 
 /* Relaxed, both: they are looked at again soon. */

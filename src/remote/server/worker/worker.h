@@ -404,6 +404,8 @@ int hed_worker_progress_init(struct hed_worker *w); /* when the backend is known
 /* The work of a message was put on its stream. Its context is current, and the thread holds the
  * current ticket. */
 void hed_progress_put(struct hed_worker_channel *ch, const struct hed_msg *m);
+/* The stream will now wait for somebody else, which is not its fault. put follows. */
+void hed_progress_put_wait(struct hed_worker_channel *ch, const struct hed_msg *m);
 void hed_progress_context_ended(struct hed_worker *w, uint64_t context);
 /* Has a stream done nothing for too long though it has work? For the control thread. */
 bool hed_progress_is_overdue(struct hed_worker *w, uint64_t now_ns);
