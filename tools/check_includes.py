@@ -25,10 +25,10 @@ TABLE = {
     "front": "core base gen",
     # GPU code in, results on a CPU out. No driver and no chain.
     "kernel": "base gen kernel/fatbin kernel/sass kernel/ptx kernel/engine",
-    "kernel/foreman": "base",
+    "kernel/forkserver": "base",
     "kernel/fatbin": "base",
     "kernel/sass": "base gen kernel/fatbin",
-    "kernel/ptx": "base kernel/foreman",
+    "kernel/ptx": "base kernel/forkserver",
     "kernel/engine": "base gen kernel/ptx",
     # The soft driver.
     "driver": "core base gen kernel/fatbin kernel/engine",
@@ -47,7 +47,8 @@ TABLE = {
                               " remote/server/sandbox remote/wire base gen",
     "remote/server/sandbox": "base",
     "remote/server/vm": "remote/server/sandbox remote/wire base",
-    "remote/server/worker": "remote/server core kernel/foreman kernel/fatbin remote/wire base gen",
+    "remote/server/worker": "remote/server core kernel/forkserver kernel/fatbin remote/wire base"
+                            " gen",
     # Pause, save, restore, move.
     "move/talk": "base",
     "move/file": "base",
@@ -70,7 +71,7 @@ TABLE = {
     "backends/gpu": "core base gen locate",
     "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
-    "backends/cpu": "core base gen kernel/foreman kernel/ptx kernel/fatbin kernel/sass driver"
+    "backends/cpu": "core base gen kernel/forkserver kernel/ptx kernel/fatbin kernel/sass driver"
                     " kernel/engine",
     "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
            " share/sched share/meet move/file move/talk move/command",

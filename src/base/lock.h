@@ -16,53 +16,53 @@
 
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
 enum hed_rank {
-    HED_RANK_SESSION,    /* the chain being built or taken down */
-    HED_RANK_HOLD,       /* seats of threads that make calls of a remote machine */
-    HED_RANK_UNMAP,      /* no memory of a remote machine is unmapped while it is precopied */
-    HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
-    HED_RANK_STATS,      /* registration of counters */
-    HED_RANK_CONTEXTS,   /* a soft driver's list of contexts and their states */
-    HED_RANK_LIBRARY,    /* a soft driver's library being loaded into contexts */
-    HED_RANK_CAPTURE,    /* a stream capture */
-    HED_RANK_GRAPH,      /* a graph being changed or instantiated */
-    HED_RANK_CONTEXT,    /* what is in one context */
-    HED_RANK_EVENT,      /* an event's last record */
-    HED_RANK_STREAM,     /* a stream's queue */
-    HED_RANK_EVENTS,     /* an event being made or destroyed in a remote machine */
-    HED_RANK_IPC,        /* a soft driver's memory being shared with other processes */
-    HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
-    HED_RANK_MIRRORS,    /* memory that is mirrored on a remote machine being synchronized */
-    HED_RANK_HANDLES,    /* a soft driver's table of handles */
-    HED_RANK_CONDITIONS, /* conditions of graphs on this machine */
-    HED_RANK_CODE,       /* a machine's code being compiled */
-    HED_RANK_IMAGES,     /* what a remote machine knows of its code */
-    HED_RANK_HOST,       /* host functions that a remote machine must run */
-    HED_RANK_LEASE,      /* memory and copies of a remote machine */
-    HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
-    HED_RANK_SHARES,     /* a server's worker: events that it shares with other workers */
-    HED_RANK_DESK,       /* a server's worker: its question to the listener */
-    HED_RANK_FLUSH,      /* a remote machine's channels being flushed */
-    HED_RANK_CHANNELS,   /* a remote machine's channels */
-    HED_RANK_CHANNEL,    /* what one channel has buffered */
-    HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */
-    HED_RANK_CHILDREN,   /* what the kernels of a grid have launched */
-    HED_RANK_WATCH,      /* launches and compilations whose time is limited */
-    HED_RANK_WORKERS,    /* a machine's workers */
-    HED_RANK_SHARED,     /* joining the file in which processes share the state of devices */
-    HED_RANK_REGION,     /* a machine's stacks and shared memory */
-    HED_RANK_OUTPUT,     /* what kernels print */
-    HED_RANK_HEAP,       /* memory that kernels allocate */
-    HED_RANK_QUOTA,      /* what a process has of a device's memory */
-    HED_RANK_STICKY,     /* contexts with a refused launch */
-    HED_RANK_LOGS,       /* callbacks for messages */
-    HED_RANK_SCHED,      /* a process's estimates of its GPU time */
-    HED_RANK_RECORDS,    /* which memory that is */
-    HED_RANK_MEET,       /* the file in which processes meet */
-    HED_RANK_SNAP,       /* a snapshot being written or checked */
-    HED_RANK_STUBS,      /* counting stubs being given out */
-    HED_RANK_RUNTIME,    /* what programs register with the runtime API */
-    HED_RANK_TRACE_FILE, /* the trace file itself */
-    HED_RANK_TRACE,      /* a trace's bookkeeping */
+    HED_RANK_SESSION,      /* the chain being built or taken down */
+    HED_RANK_HOLD,         /* records of threads that make calls of a remote machine */
+    HED_RANK_UNMAP,        /* no memory of a remote machine is unmapped while it is precopied */
+    HED_RANK_DRIVER,       /* NVIDIA's libraries being loaded */
+    HED_RANK_STATS,        /* registration of counters */
+    HED_RANK_CONTEXTS,     /* a soft driver's list of contexts and their states */
+    HED_RANK_LIBRARY,      /* a soft driver's library being loaded into contexts */
+    HED_RANK_CAPTURE,      /* a stream capture */
+    HED_RANK_GRAPH,        /* a graph being changed or instantiated */
+    HED_RANK_CONTEXT,      /* what is in one context */
+    HED_RANK_EVENT,        /* an event's last record */
+    HED_RANK_STREAM,       /* a stream's queue */
+    HED_RANK_EVENTS,       /* an event being made or destroyed in a remote machine */
+    HED_RANK_IPC,          /* a soft driver's memory being shared with other processes */
+    HED_RANK_MEMORY,       /* a soft driver's addresses and allocations */
+    HED_RANK_MIRRORS,      /* memory that is mirrored on a remote machine being synchronized */
+    HED_RANK_HANDLES,      /* a soft driver's table of handles */
+    HED_RANK_CONDITIONS,   /* conditions of graphs on this machine */
+    HED_RANK_CODE,         /* a machine's code being compiled */
+    HED_RANK_IMAGES,       /* what a remote machine knows of its code */
+    HED_RANK_HOST,         /* host functions that a remote machine must run */
+    HED_RANK_LEASE,        /* memory and copies of a remote machine */
+    HED_RANK_WORKER,       /* a server's worker: its channels, its failure */
+    HED_RANK_SHARES,       /* a server's worker: events that it shares with other workers */
+    HED_RANK_LEASE_SOCKET, /* a server's worker: its question to the listener */
+    HED_RANK_FLUSH,        /* a remote machine's channels being flushed */
+    HED_RANK_CHANNELS,     /* a remote machine's channels */
+    HED_RANK_CHANNEL,      /* what one channel has buffered */
+    HED_RANK_CONN,         /* a secured connection, because TLS is not thread-safe */
+    HED_RANK_CHILDREN,     /* what the kernels of a grid have launched */
+    HED_RANK_WATCH,        /* launches and compilations whose time is limited */
+    HED_RANK_WORKERS,      /* a machine's workers */
+    HED_RANK_SHARED,       /* joining the file in which processes share the state of devices */
+    HED_RANK_REGION,       /* a machine's stacks and shared memory */
+    HED_RANK_OUTPUT,       /* what kernels print */
+    HED_RANK_HEAP,         /* memory that kernels allocate */
+    HED_RANK_QUOTA,        /* what a process has of a device's memory */
+    HED_RANK_STICKY,       /* contexts with a refused launch */
+    HED_RANK_LOGS,         /* callbacks for messages */
+    HED_RANK_SCHED,        /* a process's estimates of its GPU time */
+    HED_RANK_RECORDS,      /* which memory that is */
+    HED_RANK_MEET,         /* the file in which processes meet */
+    HED_RANK_SNAP,         /* a snapshot being written or checked */
+    HED_RANK_STUBS,        /* counting stubs being given out */
+    HED_RANK_RUNTIME,      /* what programs register with the runtime API */
+    HED_RANK_TRACE_FILE,   /* the trace file itself */
+    HED_RANK_TRACE,        /* a trace's bookkeeping */
     HED_RANK_COUNT
 };
 

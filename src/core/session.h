@@ -80,7 +80,7 @@ HED_EXPORT void hed_session_on_others(uint64_t (*handler)(int device));
 HED_EXPORT uint64_t hed_session_others(int device);
 
 /* For a process that cannot start others: sockets at which kernels are compiled
- * (kernel/foreman/foreman.h). Given before a kernel is compiled. */
+ * (kernel/forkserver/forkserver.h). Given before a kernel is compiled. */
 #define HED_SESSION_COMPILERS_MAX 16
 HED_EXPORT void hed_session_give_compilers(const int *sockets, unsigned count);
 /* For a backend: writes them to `sockets`, at most `room`, and returns how many there are. */

@@ -172,8 +172,12 @@ static struct hed_worker *
 make_worker(void)
 {
     static struct hed_worker_status status;
-    static const struct hed_worker_start start = {
-        .conn = -1, .control = -1, .desk = -1, .channel_limit = 4, .images = "", .status = &status};
+    static const struct hed_worker_start start = {.conn = -1,
+                                                  .control = -1,
+                                                  .lease_socket = -1,
+                                                  .channel_limit = 4,
+                                                  .images = "",
+                                                  .status = &status};
     struct hed_worker *w = calloc(1, sizeof *w);
 
     must(w != NULL);
@@ -182,7 +186,7 @@ make_worker(void)
     w->heap = -1;
     w->device_count = 1;
     hed_lock_init(&w->lock, HED_RANK_WORKER);
-    hed_lock_init(&w->desk_lock, HED_RANK_DESK);
+    hed_lock_init(&w->lease_socket_lock, HED_RANK_LEASE_SOCKET);
     w->names = hed_names_create();
     must(w->names != NULL);
     return w;

@@ -62,7 +62,7 @@ call_words(void)
 }
 
 static void
-ring_bell(void)
+ring_doorbell(void)
 {
     CHECK_IS(send(vsock, "W", 1, 0), 1);
 }
@@ -75,8 +75,8 @@ put_size(uint32_t size)
     uint8_t *ring = (uint8_t *)memory + HED_SHM_WORDS;
 
     memcpy(ring + tail % HED_SHM_CALL_SIZE, &size, sizeof size);
-    hed_bell_store(&call_words()->tail, tail + HED_MSG_ALIGN);
-    ring_bell();
+    hed_doorbell_store(&call_words()->tail, tail + HED_MSG_ALIGN);
+    ring_doorbell();
 }
 
 static void
@@ -94,7 +94,7 @@ write_lone_pad(void)
 static void
 write_impossible_tail(void)
 {
-    hed_bell_store(&call_words()->tail, UINT64_MAX - 15);
+    hed_doorbell_store(&call_words()->tail, UINT64_MAX - 15);
 }
 
 static void
@@ -120,7 +120,7 @@ ring_for_nothing(void)
 {
     static char rings[FLOOD];
 
-    memset(rings, HED_BELL_BYTE, sizeof rings);
+    memset(rings, HED_DOORBELL_BYTE, sizeof rings);
     for (size_t n = 0; n < sizeof rings;) {
         const ssize_t some = send(vsock, rings + n, sizeof rings - n, 0);
 
@@ -134,10 +134,10 @@ static void
 write_odd_words(void)
 {
     for (int i = 0; i < HED_SHM_RINGS; i++) {
-        hed_bell_store(&memory->rings[i].reader_parked, UINT32_MAX);
-        hed_bell_store(&memory->rings[i].writer_parked, UINT32_MAX);
+        hed_doorbell_store(&memory->rings[i].reader_parked, UINT32_MAX);
+        hed_doorbell_store(&memory->rings[i].writer_parked, UINT32_MAX);
     }
-    hed_bell_store(&memory->beats, UINT32_MAX);
+    hed_doorbell_store(&memory->beats, UINT32_MAX);
 }
 
 static const struct {

@@ -19,12 +19,12 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "kernel/foreman/message.h"
+#include "kernel/forkserver/message.h"
 #include "kernel/ptx/run/abi.h"
 
-#define FAILURES_MAX 3 /* foremen that may die before none is started any more */
+#define FAILURES_MAX 3 /* fork servers that may die before none is started any more */
 
-/* ---- the foreman ----------------------------------------------------------------------------- */
+/* ---- the fork server ------------------------------------------------------------------------- */
 
 static void
 close_sockets(const int *sockets, unsigned count)
@@ -36,14 +36,14 @@ close_sockets(const int *sockets, unsigned count)
 
 /* Starts heddle-compiler with the other ends of the sockets. */
 static int
-start_foreman(const struct hed_compilers *c, int *ours, unsigned count, struct hed_why *why)
+start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, struct hed_why *why)
 {
-    int theirs[HED_FOREMAN_SEATS], pair[2], err = 0;
-    char name[] = "heddle-compiler", seats[16], niceness[16], program[16];
-    char *const arguments[] = {name, seats, niceness, program, NULL};
+    int theirs[HED_FORKSERVER_SOCKETS], pair[2], err = 0;
+    char name[] = "heddle-compiler", slots[16], niceness[16], program[16];
+    char *const arguments[] = {name, slots, niceness, program, NULL};
     unsigned made = 0;
 
-    (void)snprintf(seats, sizeof seats, "%u", count);
+    (void)snprintf(slots, sizeof slots, "%u", count);
     (void)snprintf(niceness, sizeof niceness, "%d", c->niceness);
     (void)snprintf(program, sizeof program, "%d", (int)getpid());
     for (; !err && made < count; made += !err) {
@@ -64,11 +64,11 @@ start_foreman(const struct hed_compilers *c, int *ours, unsigned count, struct h
 }
 
 static int
-connect_foreman_locked(struct hed_compilers *c, struct hed_why *why)
+connect_forkserver_locked(struct hed_compilers *c, struct hed_why *why)
 {
-    int sockets[HED_FOREMAN_SEATS];
-    /* In the worker of a server, the foreman is there already, and there will be no other. */
-    const unsigned given = c->given ? c->given(sockets, HED_FOREMAN_SEATS) : 0;
+    int sockets[HED_FORKSERVER_SOCKETS];
+    /* In the worker of a server, the fork server is there already, and there will be no other. */
+    const unsigned given = c->given ? c->given(sockets, HED_FORKSERVER_SOCKETS) : 0;
     const unsigned count = given ? given : c->count;
     int err = 0;
 
@@ -77,14 +77,14 @@ connect_foreman_locked(struct hed_compilers *c, struct hed_why *why)
         err = HED_ENOTFOUND;
     }
     if (!err && !given)
-        err = start_foreman(c, sockets, count, why);
+        err = start_forkserver(c, sockets, count, why);
     if (err) {
         c->is_absent = true;
         return err;
     }
     c->count = count;
     for (unsigned i = 0; i < count; i++)
-        c->seats[i] = (struct hed_compiler_seat){.socket = sockets[i]};
+        c->slots[i] = (struct hed_compiler_slot){.socket = sockets[i]};
     c->is_running = true;
     c->is_lost = false;
     return 0;
@@ -94,40 +94,40 @@ static void
 disconnect_locked(struct hed_compilers *c)
 {
     for (unsigned i = 0; c->is_running && i < c->count; i++)
-        (void)close(c->seats[i].socket);
+        (void)close(c->slots[i].socket);
     c->is_running = false;
     c->is_lost = false;
 }
 
-static struct hed_compiler_seat *
+static struct hed_compiler_slot *
 take_compiler(struct hed_compilers *c, struct hed_why *why)
 {
-    struct hed_compiler_seat *seat = NULL;
+    struct hed_compiler_slot *slot = NULL;
 
     hed_lock(&c->lock);
-    while (!seat && !c->is_absent) {
-        if (!c->is_running && connect_foreman_locked(c, why) != 0)
+    while (!slot && !c->is_absent) {
+        if (!c->is_running && connect_forkserver_locked(c, why) != 0)
             break;
-        for (unsigned i = 0; !c->is_lost && !seat && i < c->count; i++)
-            seat = c->seats[i].busy ? NULL : &c->seats[i];
-        if (!seat)
+        for (unsigned i = 0; !c->is_lost && !slot && i < c->count; i++)
+            slot = c->slots[i].busy ? NULL : &c->slots[i];
+        if (!slot)
             (void)hed_lock_wait(&c->lock, &c->free, UINT64_MAX);
     }
-    if (seat) {
-        seat->busy = true;
+    if (slot) {
+        slot->busy = true;
         c->busy++;
     } else if (!why->text[0]) {
         hed_why_set(why, "there is no PTX compiler");
     }
     hed_unlock(&c->lock);
-    return seat;
+    return slot;
 }
 
 static void
-leave_compiler(struct hed_compilers *c, struct hed_compiler_seat *seat, bool is_lost)
+leave_compiler(struct hed_compilers *c, struct hed_compiler_slot *slot, bool is_lost)
 {
     hed_lock(&c->lock);
-    seat->busy = false;
+    slot->busy = false;
     c->busy--;
     if (is_lost && !c->is_lost) {
         c->is_lost = true;
@@ -142,18 +142,18 @@ leave_compiler(struct hed_compilers *c, struct hed_compiler_seat *seat, bool is_
 /* ---- a request ------------------------------------------------------------------------------- */
 
 static int
-send_request(const struct hed_compiler_job *j, const struct hed_compiler_seat *seat,
+send_request(const struct hed_compiler_job *j, const struct hed_compiler_slot *slot,
              uint32_t number, bool with_text)
 {
     const size_t name = strlen(j->entry), features = strlen(j->features);
-    struct hed_foreman_request r = {
-        .magic = HED_FOREMAN_MAGIC,
+    struct hed_forkserver_request r = {
+        .magic = HED_FORKSERVER_MAGIC,
         .number = number,
         .abi = HED_PTX_ABI,
         .rows = j->rows,
         .level = (uint32_t)j->level,
-        .flags = (j->check_alignment ? HED_FOREMAN_CHECK_ALIGNMENT : 0u) |
-                 (j->confined ? HED_FOREMAN_CONFINED : 0u),
+        .flags = (j->check_alignment ? HED_FORKSERVER_CHECK_ALIGNMENT : 0u) |
+                 (j->confined ? HED_FORKSERVER_CONFINED : 0u),
         .seconds = j->seconds,
         .name_size = (uint32_t)name,
         .features_size = (uint32_t)features,
@@ -163,21 +163,21 @@ send_request(const struct hed_compiler_job *j, const struct hed_compiler_seat *s
     struct hed_buf tail;
     int fd = -1, err = 0;
 
-    if (name > HED_FOREMAN_NAME_MAX || features > HED_FOREMAN_FEATURES_MAX ||
-        j->text->size > HED_FOREMAN_TEXT_MAX)
+    if (name > HED_FORKSERVER_NAME_MAX || features > HED_FORKSERVER_FEATURES_MAX ||
+        j->text->size > HED_FORKSERVER_TEXT_MAX)
         return -EMSGSIZE;
     memcpy(r.text, j->text->key.hash, sizeof r.text);
-    hed_buf_init(&tail, HED_FOREMAN_REQUEST_MAX);
+    hed_buf_init(&tail, HED_FORKSERVER_REQUEST_MAX);
     hed_buf_add(&tail, j->entry, name);
     hed_buf_add(&tail, j->features, features);
     if (tail.err)
         err = -ENOMEM;
     if (!err && with_text) {
-        fd = hed_foreman_memory(j->text->data, j->text->size);
+        fd = hed_forkserver_memory(j->text->data, j->text->size);
         err = fd < 0 ? fd : 0;
     }
     if (!err)
-        err = hed_foreman_send(seat->socket, &r, sizeof r, tail.data, tail.size, fd);
+        err = hed_forkserver_send(slot->socket, &r, sizeof r, tail.data, tail.size, fd);
     if (fd >= 0)
         (void)close(fd);
     hed_buf_fini(&tail);
@@ -186,29 +186,29 @@ send_request(const struct hed_compiler_job *j, const struct hed_compiler_seat *s
 
 /* Answers to requests that nobody waits for any more. */
 static void
-drop_old_answers(const struct hed_compiler_seat *seat)
+drop_old_answers(const struct hed_compiler_slot *slot)
 {
-    struct hed_foreman_answer a;
+    struct hed_forkserver_answer a;
     int fd;
 
-    while (hed_foreman_receive(seat->socket, &a, sizeof a, MSG_DONTWAIT, &fd) > 0)
+    while (hed_forkserver_receive(slot->socket, &a, sizeof a, MSG_DONTWAIT, &fd) > 0)
         if (fd >= 0)
             (void)close(fd);
 }
 
 /* The answer to a request. *fd is the object's memory, or -1. */
 static int
-receive_answer(const struct hed_compiler_seat *seat, uint32_t number, struct hed_foreman_answer *a,
-               int *fd)
+receive_answer(const struct hed_compiler_slot *slot, uint32_t number,
+               struct hed_forkserver_answer *a, int *fd)
 {
     for (;;) {
-        const long n = hed_foreman_receive(seat->socket, a, sizeof *a, 0, fd);
+        const long n = hed_forkserver_receive(slot->socket, a, sizeof *a, 0, fd);
 
         if (n <= 0)
             return HED_EIO;
         a->why.text[sizeof a->why.text - 1] = 0;
-        if (n == (long)sizeof *a && a->magic == HED_FOREMAN_MAGIC &&
-            (a->kind == HED_FOREMAN_DIED || a->number == number))
+        if (n == (long)sizeof *a && a->magic == HED_FORKSERVER_MAGIC &&
+            (a->kind == HED_FORKSERVER_DIED || a->number == number))
             return 0;
         if (*fd >= 0)
             (void)close(*fd);
@@ -222,7 +222,7 @@ read_object(int fd, uint64_t size, struct hed_buf *object, struct hed_why *why)
     unsigned char piece[65536];
     uint64_t at = 0;
 
-    while (fd >= 0 && at < size && size <= HED_FOREMAN_OBJECT_MAX) {
+    while (fd >= 0 && at < size && size <= HED_FORKSERVER_OBJECT_MAX) {
         const ssize_t n = pread(fd, piece, hed_min(sizeof piece, size - at), (off_t)at);
 
         if (n <= 0)
@@ -239,7 +239,7 @@ read_object(int fd, uint64_t size, struct hed_buf *object, struct hed_why *why)
 
 /* Why a compiler died, for people. */
 static void
-explain_death(const struct hed_foreman_answer *a, const struct hed_compiler_job *j,
+explain_death(const struct hed_forkserver_answer *a, const struct hed_compiler_job *j,
               struct hed_why *why)
 {
     const unsigned peak = (unsigned)hed_min(a->peak >> 20, UINT32_MAX);
@@ -255,15 +255,15 @@ explain_death(const struct hed_foreman_answer *a, const struct hed_compiler_job 
 }
 
 static int
-take_answer(const struct hed_foreman_answer *a, int fd, const struct hed_compiler_job *j,
+take_answer(const struct hed_forkserver_answer *a, int fd, const struct hed_compiler_job *j,
             struct hed_buf *object, bool *died, struct hed_why *why)
 {
-    *died = a->kind == HED_FOREMAN_DIED;
+    *died = a->kind == HED_FORKSERVER_DIED;
     if (*died) {
         explain_death(a, j, why);
         return HED_ENOTSUP;
     }
-    if (a->kind != HED_FOREMAN_DONE) {
+    if (a->kind != HED_FORKSERVER_DONE) {
         hed_why_set(why, "the compiler cannot be understood");
         return HED_ENOTSUP;
     }
@@ -273,22 +273,22 @@ take_answer(const struct hed_foreman_answer *a, int fd, const struct hed_compile
     return read_object(fd, a->size, object, why);
 }
 
-/* 0, HED_EIO if the foreman is gone, or the error of the request. */
+/* 0, HED_EIO if the fork server is gone, or the error of the request. */
 static int
-exchange_packets(struct hed_compiler_seat *seat, const struct hed_compiler_job *j, uint32_t number,
-                 struct hed_foreman_answer *a, int *fd)
+exchange_packets(struct hed_compiler_slot *slot, const struct hed_compiler_job *j, uint32_t number,
+                 struct hed_forkserver_answer *a, int *fd)
 {
     bool with_text =
-        !seat->has_text || memcmp(seat->text, j->text->key.hash, sizeof seat->text) != 0;
+        !slot->has_text || memcmp(slot->text, j->text->key.hash, sizeof slot->text) != 0;
 
     for (;;) {
-        const int err = send_request(j, seat, number, with_text);
+        const int err = send_request(j, slot, number, with_text);
 
         if (err)
             return err == -EPIPE || err == -ECONNRESET ? HED_EIO : HED_ENOMEM;
-        if (receive_answer(seat, number, a, fd) != 0)
+        if (receive_answer(slot, number, a, fd) != 0)
             return HED_EIO;
-        if (a->kind != HED_FOREMAN_NEEDS_TEXT || with_text)
+        if (a->kind != HED_FORKSERVER_NEEDS_TEXT || with_text)
             return 0;
         if (*fd >= 0)
             (void)close(*fd);
@@ -300,20 +300,20 @@ int
 hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *job,
                       struct hed_buf *object, bool *died, struct hed_why *why)
 {
-    struct hed_foreman_answer a;
-    struct hed_compiler_seat *seat = take_compiler(c, why);
+    struct hed_forkserver_answer a;
+    struct hed_compiler_slot *slot = take_compiler(c, why);
     int fd = -1, err;
 
     *died = false;
-    if (!seat)
+    if (!slot)
         return HED_ENOTFOUND;
     hed_lock(&c->lock);
 
     const uint32_t number = ++c->number;
 
     hed_unlock(&c->lock);
-    drop_old_answers(seat);
-    err = exchange_packets(seat, job, number, &a, &fd);
+    drop_old_answers(slot);
+    err = exchange_packets(slot, job, number, &a, &fd);
 
     const bool is_lost = err == HED_EIO;
 
@@ -325,23 +325,23 @@ hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *jo
         hed_why_set(why, "no memory to ask the compiler");
     } else {
         err = take_answer(&a, fd, job, object, died, why);
-        seat->has_text = a.kind == HED_FOREMAN_DONE && !a.leaves && !a.err;
-        memcpy(seat->text, job->text->key.hash, sizeof seat->text);
+        slot->has_text = a.kind == HED_FORKSERVER_DONE && !a.leaves && !a.err;
+        memcpy(slot->text, job->text->key.hash, sizeof slot->text);
     }
     if (fd >= 0)
         (void)close(fd);
-    leave_compiler(c, seat, is_lost);
+    leave_compiler(c, slot, is_lost);
     return err;
 }
 
 /* ---- the beginning and the end --------------------------------------------------------------- */
 
 void
-hed_compilers_init(struct hed_compilers *c, unsigned seats, int niceness)
+hed_compilers_init(struct hed_compilers *c, unsigned slots, int niceness)
 {
     hed_lock_init(&c->lock, HED_RANK_CODE);
     pthread_cond_init(&c->free, NULL);
-    c->count = (unsigned)hed_clamp(seats, 1, HED_FOREMAN_SEATS);
+    c->count = (unsigned)hed_clamp(slots, 1, HED_FORKSERVER_SOCKETS);
     c->niceness = niceness;
 }
 

@@ -1,5 +1,5 @@
 /* The program's side of the compilers, which are processes of their own
- * (kernel/foreman/foreman.h). */
+ * (kernel/forkserver/forkserver.h). */
 #pragma once
 
 #include <pthread.h>
@@ -9,14 +9,14 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/lock.h"
-#include "kernel/foreman/foreman.h"
+#include "kernel/forkserver/forkserver.h"
 #include "kernel/ptx/pass/rows.h"
 
 struct hed_buf;
 struct hed_cpu_text;
 
-/* A seat at which one kernel at a time is compiled. */
-struct hed_compiler_seat {
+/* A slot at which one kernel at a time is compiled. */
+struct hed_compiler_slot {
     int socket;
     bool busy;
     bool has_text; /* the compiler has read the text with this hash */
@@ -24,22 +24,22 @@ struct hed_compiler_seat {
 };
 
 /* Invariants:
- * 1. Sockets are open if and only if `is_running`. They are closed only when no seat is busy.
- * 2. Whoever has made a seat busy uses it alone, without the lock.
+ * 1. Sockets are open if and only if `is_running`. They are closed only when no slot is busy.
+ * 2. Whoever has made a slot busy uses it alone, without the lock.
  */
 struct hed_compilers {
     struct hed_lock lock; /* guards what follows; not `path` */
-    pthread_cond_t free;  /* a seat is not busy any more, or the foreman is gone */
-    struct hed_compiler_seat seats[HED_FOREMAN_SEATS];
-    unsigned count;    /* of seats */
+    pthread_cond_t free;  /* a slot is not busy any more, or the fork server is gone */
+    struct hed_compiler_slot slots[HED_FORKSERVER_SOCKETS];
+    unsigned count;    /* of slots */
     unsigned busy;     /* of them */
     uint32_t number;   /* of the last request */
-    unsigned failures; /* foremen that died, or could not be started */
+    unsigned failures; /* fork servers that died, or could not be started */
     bool is_running;
-    bool is_lost;   /* the foreman died; the sockets are closed when no seat is busy */
+    bool is_lost;   /* the fork server died; the sockets are closed when no slot is busy */
     bool is_absent; /* there is none, and there will be none */
     int niceness;   /* constant */
-    /* In a process that cannot start others: the sockets of a foreman that is there already.
+    /* In a process that cannot start others: the sockets of a fork server that is there already.
      * Returns how many it wrote. Constant; may be NULL. */
     unsigned (*given)(int *sockets, unsigned room);
     char path[4096]; /* heddle-compiler; constant */
@@ -57,12 +57,12 @@ struct hed_compiler_job {
     uint64_t memory;  /* bytes; 0: no limit */
 };
 
-void hed_compilers_init(struct hed_compilers *c, unsigned seats, int niceness);
+void hed_compilers_init(struct hed_compilers *c, unsigned slots, int niceness);
 /* In the child of a fork: the compilers are the parent's. */
 void hed_compilers_forked(struct hed_compilers *c);
 void hed_compilers_fini(struct hed_compilers *c);
 
-/* Waits for a seat, and compiles: appends the object. HED_ENOTSUP if the kernel cannot be compiled,
+/* Waits for a slot, and compiles: appends the object. HED_ENOTSUP if the kernel cannot be compiled,
  * also because the compiler died of it (*died); HED_ENOTFOUND if there is no compiler. `why` has
  * the reason, also with 0 if a faster shape refused it. */
 int hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *job,

@@ -34,7 +34,7 @@ struct page {
     uint8_t secret[HED_IPC_SECRET];
     uint8_t uuid[16];
     _Atomic uint64_t recorded;
-    _Atomic uint32_t bell; /* changes with every record that is reached */
+    _Atomic uint32_t wakeups; /* changes with every record that is reached */
     uint32_t zero;
     struct place places[PLACES];
 };
@@ -179,8 +179,8 @@ hed_shared_event_reached(struct hed_shared_event *e, uint64_t number)
            !atomic_compare_exchange_weak_explicit(&p->reached, &before, number,
                                                   memory_order_release, memory_order_relaxed))
         ;
-    atomic_fetch_add_explicit(&e->page->bell, 1, memory_order_release);
-    (void)hed_futex_wake(&e->page->bell, INT_MAX);
+    atomic_fetch_add_explicit(&e->page->wakeups, 1, memory_order_release);
+    (void)hed_futex_wake(&e->page->wakeups, INT_MAX);
 }
 
 uint64_t
@@ -225,7 +225,7 @@ CUresult
 hed_shared_event_wait(struct hed_shared_event *e, uint64_t number, const struct hed_context *c)
 {
     for (unsigned looks = 0;; looks++) {
-        const uint32_t bell = atomic_load_explicit(&e->page->bell, memory_order_acquire);
+        const uint32_t wakeups = atomic_load_explicit(&e->page->wakeups, memory_order_acquire);
         bool known = true;
 
         if (is_record_reached(e, number))
@@ -242,6 +242,6 @@ hed_shared_event_wait(struct hed_shared_event *e, uint64_t number, const struct 
         if (hed_context_error(c) != CUDA_SUCCESS ||
             !atomic_load_explicit(&c->alive, memory_order_acquire))
             return hed_context_error(c);
-        (void)hed_futex_wait(&e->page->bell, bell, LOOK_NS);
+        (void)hed_futex_wait(&e->page->wakeups, wakeups, LOOK_NS);
     }
 }

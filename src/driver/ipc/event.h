@@ -1,7 +1,7 @@
 /* Events that several processes use: a page in a file that all of them map.
  *
  *   record, at the call     number = ++recorded; its place says who records it
- *   record, on the stream   the place says that the number has been reached; the bell rings
+ *   record, on the stream   the place says that the number has been reached; sleepers are woken
  *   wait                    until the place of the number that was last recorded says so
  *
  * A place is used again after HED_EVENT_PLACES records. A record that was never reached because its

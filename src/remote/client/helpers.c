@@ -1,7 +1,7 @@
 /* Threads that help with large copies between the program's memory and a channel's: one core copies
  * more slowly than a device does.
  *
- *   copier: job, bell ──> helpers take blocks of it ──> `left` is 0: done
+ *   copier: job, jobs ──> helpers take blocks of it ──> `left` is 0: done
  *
  * They are started with the first large copy, if there are cores for them, and then wait for the
  * next one. While they wait they use no processor time. If another thread copies meanwhile, it does
@@ -28,7 +28,7 @@
 
 struct hed_remote_helpers {
     _Atomic bool busy;
-    _Atomic uint32_t bell; /* changes with every job */
+    _Atomic uint32_t jobs; /* changes with every job */
     _Atomic uint32_t sleeping;
     _Atomic uint64_t next; /* number of the job << 32 | the next block */
     _Atomic uint32_t left; /* blocks that are not done yet */
@@ -70,24 +70,24 @@ helper_thread(void *arg)
     uint32_t seen = 0;
 
     for (;;) {
-        uint32_t bell;
+        uint32_t jobs;
         unsigned spins = 0;
 
         /* Acquire: pairs with start_helpers(). */
-        while ((bell = atomic_load_explicit(&h->bell, memory_order_acquire)) == seen) {
+        while ((jobs = atomic_load_explicit(&h->jobs, memory_order_acquire)) == seen) {
             if (++spins < SPINS) {
                 hed_relax();
                 continue;
             }
-            /* start_helpers() uses `sleeping` and `bell` in the opposite order, so one of the two
+            /* start_helpers() uses `sleeping` and `jobs` in the opposite order, so one of the two
              * sees the other. */
             atomic_fetch_add(&h->sleeping, 1);
-            if (atomic_load(&h->bell) == seen)
-                (void)hed_futex_wait_private(&h->bell, seen, -1);
+            if (atomic_load(&h->jobs) == seen)
+                (void)hed_futex_wait_private(&h->jobs, seen, -1);
             atomic_fetch_sub(&h->sleeping, 1);
         }
-        seen = bell;
-        do_pieces(h, bell);
+        seen = jobs;
+        do_pieces(h, jobs);
     }
     return NULL;
 }
@@ -131,7 +131,7 @@ find_helpers(struct hed_remote *r)
 static uint32_t
 start_helpers(struct hed_remote_helpers *h, void *to, const void *from, size_t n)
 {
-    const uint32_t job = atomic_load_explicit(&h->bell, memory_order_relaxed) + 1;
+    const uint32_t job = atomic_load_explicit(&h->jobs, memory_order_relaxed) + 1;
 
     const uint32_t blocks = (uint32_t)hed_divide_up(n, BLOCK);
 
@@ -145,9 +145,9 @@ start_helpers(struct hed_remote_helpers *h, void *to, const void *from, size_t n
     atomic_store_explicit(&h->left, blocks, memory_order_relaxed);
     /* Release: pairs with do_pieces(). */
     atomic_store_explicit(&h->next, (uint64_t)job << 32, memory_order_release);
-    atomic_store(&h->bell, job);
+    atomic_store(&h->jobs, job);
     if (atomic_load(&h->sleeping))
-        (void)hed_futex_wake_private(&h->bell, HELPERS);
+        (void)hed_futex_wake_private(&h->jobs, HELPERS);
     return job;
 }
 

@@ -1,5 +1,5 @@
-/* What the two programs of heddled, listener and worker, share besides the desk and the status: how
- * a worker is started. The listener forks, and the child calls hed_worker_run(), or
+/* What the two programs of heddled, listener and worker, share besides the lease socket and the
+ * status: how a worker is started. The listener forks, and the child calls hed_worker_run(), or
  * hed_worker_spare() if no client has come yet.
  */
 #pragma once
@@ -42,7 +42,7 @@ struct hed_worker_start {
     bool confined;     /* it cannot find out about other processes */
     bool warm;         /* begin as a spare does: addresses are then the same in all workers */
     bool group;        /* other workers of this client, other users, share these folders */
-    int desk;          /* socket for leases of device memory; 0: all is granted */
+    int lease_socket;  /* socket for leases of device memory; 0: all is granted */
     bool offers;       /* it may share memory and events with other workers of its owner */
     int notice;        /* remote/server/notice.h; 0: there is none */
     struct hed_worker_status *status; /* shared with the listener, for --status; may be NULL */
@@ -64,11 +64,12 @@ void hed_worker_look(struct hed_worker_plan *out);
  * client. */
 int hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why);
 
-/* Forks the process that compiles this worker's kernels (kernel/foreman/foreman.h), because the
- * worker itself can fork nothing later. `foreman` and `compiler` are what these processes give up
- * first; they may be NULL. `folder` is that of heddle's libraries. 0 or a negative errno. */
-int hed_worker_fork_foreman(const char *folder, int (*foreman)(void), int (*compiler)(void),
-                            struct hed_why *why);
+/* Forks the process that compiles this worker's kernels (kernel/forkserver/forkserver.h), because
+ * the worker itself can fork nothing later. `forkserver` and `compiler` are what these processes
+ * give up first; they may be NULL. `folder` is that of heddle's libraries. 0 or a negative
+ * errno. */
+int hed_worker_forkserver(const char *folder, int (*forkserver)(void), int (*compiler)(void),
+                          struct hed_why *why);
 
 /* Serves the client until it is gone, and then ends the process. */
 int hed_worker_run(const struct hed_worker_start *start);
@@ -89,5 +90,6 @@ struct hed_worker_client {
 int hed_worker_spare(struct hed_worker_start *start);
 
 /* In a process of its own, that serves nobody: starts the backend, and writes how many bytes of
- * each device may be leased (uint64_t[HED_DESK_DEVICES]). Returns the status to end with. */
+ * each device may be leased (uint64_t[HED_LEASE_SOCKET_DEVICES]). Returns the status to end
+ * with. */
 int hed_worker_probe(int fd);

@@ -29,7 +29,7 @@ struct hed_trace_open {
 struct hed_trace_own {
     struct hed_trace_writer *writer; /* NULL: the thread has no ring */
     struct hed_trace_ring *ring;
-    bool left;                             /* it had a seat in hed_trace_seats and gets no other */
+    bool left;                             /* it had a slot in hed_trace_slots and gets no other */
     volatile bool busy;                    /* between begin and end; a signal handler may look */
     uint32_t next_open;                    /* the one to replace when all are in use */
     uint16_t open_ids[HED_TRACE_OPEN_MAX]; /* enum hed_cuda_call; 0: that one is not open */
@@ -41,16 +41,16 @@ extern __thread struct hed_trace_own hed_trace_own __attribute__((visibility("hi
 /* A thread-local variable of a library that is loaded late is found by a call that touches six
  * cache lines. Threads with a ring are also found in this table, by the address of their
  * thread-local memory, which is in a register: that is one line. Only the thread with that address
- * writes a seat it has taken, and it leaves it when it ends. */
-#define HED_TRACE_SEAT_BITS 6
-#define HED_TRACE_SEATS (1 << HED_TRACE_SEAT_BITS)
+ * writes a slot it has taken, and it leaves it when it ends. */
+#define HED_TRACE_SLOT_BITS 6
+#define HED_TRACE_SLOTS (1 << HED_TRACE_SLOT_BITS)
 
-struct hed_trace_seat {
+struct hed_trace_slot {
     _Atomic uintptr_t thread;  /* 0: free */
     struct hed_trace_own *own; /* of that thread */
 };
 
-extern struct hed_trace_seat hed_trace_seats[HED_TRACE_SEATS] __attribute__((visibility("hidden")));
+extern struct hed_trace_slot hed_trace_slots[HED_TRACE_SLOTS] __attribute__((visibility("hidden")));
 
 static inline uintptr_t
 hed_trace_thread_address(void)
@@ -58,11 +58,11 @@ hed_trace_thread_address(void)
     return (uintptr_t)__builtin_thread_pointer();
 }
 
-static inline struct hed_trace_seat *
-hed_trace_seat_of(uintptr_t thread)
+static inline struct hed_trace_slot *
+hed_trace_slot_of(uintptr_t thread)
 {
-    return &hed_trace_seats[(thread >> 6) * UINT64_C(0x9e3779b97f4a7c15) >>
-                            (64 - HED_TRACE_SEAT_BITS)];
+    return &hed_trace_slots[(thread >> 6) * UINT64_C(0x9e3779b97f4a7c15) >>
+                            (64 - HED_TRACE_SLOT_BITS)];
 }
 
 /* What the trace keeps for the calling thread. */
@@ -70,10 +70,10 @@ static inline struct hed_trace_own *
 hed_trace_self(void)
 {
     const uintptr_t thread = hed_trace_thread_address();
-    const struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+    const struct hed_trace_slot *slot = hed_trace_slot_of(thread);
 
-    if (__builtin_expect(atomic_load_explicit(&seat->thread, memory_order_relaxed) == thread, 1))
-        return seat->own;
+    if (__builtin_expect(atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread, 1))
+        return slot->own;
     return &hed_trace_own;
 }
 

@@ -19,38 +19,38 @@
 
 /* close_ring() is called when the thread ends. */
 __thread struct hed_trace_own hed_trace_own;
-struct hed_trace_seat hed_trace_seats[HED_TRACE_SEATS];
+struct hed_trace_slot hed_trace_slots[HED_TRACE_SLOTS];
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
-/* Takes the thread's seat, if it is free. A thread that is ending may still make calls after it has
- * left its seat; it gets no other, because nothing would make it leave that one. */
+/* Takes the thread's slot, if it is free. A thread that is ending may still make calls after it has
+ * left its slot; it gets no other, because nothing would make it leave that one. */
 static void
-take_seat(void)
+take_trace_slot(void)
 {
     const uintptr_t thread = hed_trace_thread_address();
-    struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+    struct hed_trace_slot *slot = hed_trace_slot_of(thread);
     uintptr_t free = 0;
 
-    /* 1 is no thread's address: nobody else takes the seat, and nobody finds it yet. */
+    /* 1 is no thread's address: nobody else takes the slot, and nobody finds it yet. */
     if (hed_trace_own.left ||
-        !atomic_compare_exchange_strong_explicit(&seat->thread, &free, 1, memory_order_acquire,
+        !atomic_compare_exchange_strong_explicit(&slot->thread, &free, 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
-    seat->own = &hed_trace_own;
-    atomic_store_explicit(&seat->thread, thread, memory_order_relaxed);
+    slot->own = &hed_trace_own;
+    atomic_store_explicit(&slot->thread, thread, memory_order_relaxed);
 }
 
 static void
-leave_seat(void)
+leave_trace_slot(void)
 {
     const uintptr_t thread = hed_trace_thread_address();
-    struct hed_trace_seat *seat = hed_trace_seat_of(thread);
+    struct hed_trace_slot *slot = hed_trace_slot_of(thread);
 
     /* Release: pairs with the acquire of the thread that takes it next. */
-    if (atomic_load_explicit(&seat->thread, memory_order_relaxed) == thread)
-        atomic_store_explicit(&seat->thread, 0, memory_order_release);
+    if (atomic_load_explicit(&slot->thread, memory_order_relaxed) == thread)
+        atomic_store_explicit(&slot->thread, 0, memory_order_release);
 }
 
 static void
@@ -61,7 +61,7 @@ close_ring(void *p)
     /* A signal handler must not find, or make, half of this. */
     hed_trace_own.busy = true;
     atomic_signal_fence(memory_order_seq_cst);
-    leave_seat();
+    leave_trace_slot();
     hed_trace_own.left = true;
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
@@ -83,8 +83,8 @@ void
 hed_trace_threads_forked(void)
 {
     /* Later threads may get the addresses of those that do not exist here. */
-    for (size_t i = 0; i < HED_TRACE_SEATS; i++)
-        atomic_store_explicit(&hed_trace_seats[i].thread, 0, memory_order_relaxed);
+    for (size_t i = 0; i < HED_TRACE_SLOTS; i++)
+        atomic_store_explicit(&hed_trace_slots[i].thread, 0, memory_order_relaxed);
 }
 
 void
@@ -93,7 +93,7 @@ hed_trace_thread_forget(struct hed_trace_writer *w)
     (void)pthread_once(&exit_once, make_exit_key);
     if (hed_trace_own.writer != w)
         return;
-    leave_seat();
+    leave_trace_slot();
     hed_trace_own.writer = NULL;
     hed_trace_own.ring = NULL;
     hed_trace_close_open(&hed_trace_own);
@@ -124,7 +124,7 @@ create_ring(struct hed_trace_writer *w)
     }
     hed_unlock(&w->lock);
     if (r && pthread_setspecific(exit_key, r) == 0)
-        take_seat();
+        take_trace_slot();
     return r;
 }
 

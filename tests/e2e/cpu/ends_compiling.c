@@ -51,7 +51,7 @@ count_compilers(pid_t program, unsigned long long least)
     return count;
 }
 
-/* Is a kernel being compiled? There is a foreman, which hardly runs, and a compiler. */
+/* Is a kernel being compiled? There is a fork server, which hardly runs, and a compiler. */
 static bool
 is_compiling(void)
 {

@@ -12,7 +12,7 @@
 #include "backends/cpu/start.h"
 #include "base/buf.h"
 #include "harness/settle.h"
-#include "kernel/foreman/message.h"
+#include "kernel/forkserver/message.h"
 #include "kernel/ptx/run/abi.h"
 #include "unit/cpu/compiled.h"
 
@@ -146,15 +146,15 @@ compilers_end_with_the_program(void **state)
     char byte;
 
     assert_int_equal(run_kernel("last", &why), HED_TIER_COMPILED);
-    /* A pipe whose end is open as long as the foreman lives, which inherits nothing else. */
-    copy = cpu.compilers.seats[0].socket;
+    /* A pipe whose end is open as long as the fork server lives, which inherits nothing else. */
+    copy = cpu.compilers.slots[0].socket;
     assert_int_equal(shutdown(copy, SHUT_WR), 0);
     while (recv(copy, &byte, sizeof byte, 0) > 0)
         ;
     /* Hung up: the other side has closed all of its copies. */
     assert_int_equal(run_kernel("lost", &why), HED_TIER_STAYS);
     assert_non_null(strstr(why.text, "has died"));
-    /* And the next kernel starts another foreman. */
+    /* And the next kernel starts another fork server. */
     assert_int_equal(run_kernel("found", &why), HED_TIER_COMPILED);
 }
 
@@ -203,8 +203,8 @@ a_compiler_that_cannot_be_started_is_named(void **state)
 /* ---- answers that are not to be believed ----------------------------------------------------- */
 
 struct liar {
-    int seat;
-    struct hed_foreman_answer answer;
+    int socket;
+    struct hed_forkserver_answer answer;
     size_t size; /* of the answer */
     const char *object;
 };
@@ -216,20 +216,20 @@ static void *
 lie(void *arg)
 {
     struct liar *l = arg;
-    static unsigned char packet[HED_FOREMAN_REQUEST_MAX];
+    static unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
     int fd;
 
-    while (hed_foreman_receive(l->seat, packet, sizeof packet, 0, &fd) > 0) {
-        int object = l->object ? hed_foreman_memory(l->object, strlen(l->object)) : -1;
+    while (hed_forkserver_receive(l->socket, packet, sizeof packet, 0, &fd) > 0) {
+        int object = l->object ? hed_forkserver_memory(l->object, strlen(l->object)) : -1;
 
         if (fd >= 0)
             (void)close(fd);
-        l->answer.number = ((const struct hed_foreman_request *)packet)->number;
-        (void)hed_foreman_send(l->seat, &l->answer, l->size, NULL, 0, object);
+        l->answer.number = ((const struct hed_forkserver_request *)packet)->number;
+        (void)hed_forkserver_send(l->socket, &l->answer, l->size, NULL, 0, object);
         if (object >= 0)
             (void)close(object);
     }
-    (void)close(l->seat);
+    (void)close(l->socket);
     return NULL;
 }
 
@@ -251,27 +251,27 @@ answers_are_checked(void **state)
         uint64_t object_size;
         int err;
     } rows[] = {
-        {HED_FOREMAN_DONE, sizeof(struct hed_foreman_answer), NULL, 100, 0},
-        {HED_FOREMAN_DONE, sizeof(struct hed_foreman_answer), "short", 100, 0},
-        {HED_FOREMAN_DONE, sizeof(struct hed_foreman_answer), "not an object", 13, 0},
-        {HED_FOREMAN_DONE, sizeof(struct hed_foreman_answer), "huge", UINT64_MAX, 0},
-        {HED_FOREMAN_DONE, sizeof(struct hed_foreman_answer), NULL, 0, 12345},
-        {HED_FOREMAN_NEEDS_TEXT, sizeof(struct hed_foreman_answer), NULL, 0, 0},
-        {99, sizeof(struct hed_foreman_answer), "x", 1, 0},
+        {HED_FORKSERVER_DONE, sizeof(struct hed_forkserver_answer), NULL, 100, 0},
+        {HED_FORKSERVER_DONE, sizeof(struct hed_forkserver_answer), "short", 100, 0},
+        {HED_FORKSERVER_DONE, sizeof(struct hed_forkserver_answer), "not an object", 13, 0},
+        {HED_FORKSERVER_DONE, sizeof(struct hed_forkserver_answer), "huge", UINT64_MAX, 0},
+        {HED_FORKSERVER_DONE, sizeof(struct hed_forkserver_answer), NULL, 0, 12345},
+        {HED_FORKSERVER_NEEDS_TEXT, sizeof(struct hed_forkserver_answer), NULL, 0, 0},
+        {99, sizeof(struct hed_forkserver_answer), "x", 1, 0},
     };
     pthread_t thread;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, liars), 0);
-    liar.seat = liars[1];
+    liar.socket = liars[1];
     cpu.compilers.given = give_liar;
     assert_int_equal(pthread_create(&thread, NULL, lie, &liar), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hed_why why = {""};
 
-        liar.answer = (struct hed_foreman_answer){.magic = HED_FOREMAN_MAGIC,
-                                                  .kind = rows[i].kind,
-                                                  .err = rows[i].err,
-                                                  .size = rows[i].object_size};
+        liar.answer = (struct hed_forkserver_answer){.magic = HED_FORKSERVER_MAGIC,
+                                                     .kind = rows[i].kind,
+                                                     .err = rows[i].err,
+                                                     .size = rows[i].object_size};
         memset(liar.answer.why.text, 'x', sizeof liar.answer.why.text);
         liar.size = rows[i].size;
         liar.object = rows[i].object;

@@ -1,5 +1,5 @@
-/* The ledger of leases, and the desks at which workers ask for them: what is granted never exceeds
- * the total, and what a worker says changes nothing but its own leases. */
+/* The ledger of leases, and the lease sockets over which workers ask for them: what is granted
+ * never exceeds the total, and what a worker says changes nothing but its own leases. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -8,17 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/listener/listener.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 static struct hed_server_options options;
 
-/* A listener with two workers; desks[i] is worker i's end. */
+/* A listener with two workers; lease_sockets[i] is worker i's end. */
 struct bench {
     struct hed_server server;
-    int desks[2];
+    int lease_sockets[2];
 };
 
 static int
@@ -38,9 +38,9 @@ setup(void **state)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
             return -1;
         b->server.children[i].pid = 1234 + i;
-        b->server.children[i].desk = pair[0];
-        b->desks[i] = pair[1];
-        hed_desk_open(&b->server, &b->server.children[i]);
+        b->server.children[i].lease_socket = pair[0];
+        b->lease_sockets[i] = pair[1];
+        hed_lease_socket_open(&b->server, &b->server.children[i]);
     }
     *state = b;
     return 0;
@@ -52,8 +52,8 @@ teardown(void **state)
     struct bench *b = *state;
 
     for (int i = 0; i < 2; i++) {
-        hed_desk_close(&b->server, &b->server.children[i]);
-        (void)close(b->desks[i]);
+        hed_lease_socket_close(&b->server, &b->server.children[i]);
+        (void)close(b->lease_sockets[i]);
     }
     (void)close(b->server.epoll);
     free(b);
@@ -152,7 +152,7 @@ ledger_survives_nonsense(void **state)
 
     l->total[0] = 100;
     assert_int_equal(hed_ledger_take(l, 0, -1, 1, 1, 0), 0);
-    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_PLACES, 1, 1, 0), 0);
+    assert_int_equal(hed_ledger_take(l, 0, HED_LEASE_SOCKET_PLACES, 1, 1, 0), 0);
     assert_int_equal(hed_ledger_take(l, HED_LEDGER_WORKERS, 0, 1, 1, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, 0, 0, 0), 0);
     assert_int_equal(hed_ledger_take(l, 0, 0, 1, 2, 0), 0);
@@ -175,111 +175,113 @@ ledger_has_a_place_for_pinned_memory(void **state)
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
 
-    l->total[HED_DESK_HOST] = 100;
-    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_HOST, 60, 60, 50), 0);
-    assert_int_equal(hed_ledger_take(l, 0, HED_DESK_HOST, 60, 60, 0), 60);
-    assert_int_equal(hed_ledger_take(l, 1, HED_DESK_HOST, 60, 60, 0), 0);
+    l->total[HED_LEASE_SOCKET_HOST] = 100;
+    assert_int_equal(hed_ledger_take(l, 0, HED_LEASE_SOCKET_HOST, 60, 60, 50), 0);
+    assert_int_equal(hed_ledger_take(l, 0, HED_LEASE_SOCKET_HOST, 60, 60, 0), 60);
+    assert_int_equal(hed_ledger_take(l, 1, HED_LEASE_SOCKET_HOST, 60, 60, 0), 0);
     hed_ledger_clear(l, 0);
-    assert_int_equal(hed_ledger_take(l, 1, HED_DESK_HOST, 60, 60, 0), 60);
+    assert_int_equal(hed_ledger_take(l, 1, HED_LEASE_SOCKET_HOST, 60, 60, 0), 60);
 }
 
-/* ---- desks ----------------------------------------------------------------------------------- */
+/* ---- lease sockets --------------------------------------------------------------------------- */
 
 static void
 put_ask(struct bench *b, int worker, uint32_t kind, int device, uint64_t bytes)
 {
-    const struct hed_desk_ask ask = {.kind = kind, .device = device, .bytes = bytes, .least = 1};
+    const struct hed_lease_socket_ask ask = {
+        .kind = kind, .device = device, .bytes = bytes, .least = 1};
 
-    assert_int_equal(send(b->desks[worker], &ask, sizeof ask, MSG_DONTWAIT), sizeof ask);
+    assert_int_equal(send(b->lease_sockets[worker], &ask, sizeof ask, MSG_DONTWAIT), sizeof ask);
 }
 
 static uint64_t
 ask(struct bench *b, int worker, uint32_t kind, int device, uint64_t bytes)
 {
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_answer answer;
 
     put_ask(b, worker, kind, device, bytes);
-    hed_desk_ready(&b->server, &b->server.children[worker]);
-    assert_int_equal(recv(b->desks[worker], &answer, sizeof answer, MSG_DONTWAIT), sizeof answer);
+    hed_lease_socket_ready(&b->server, &b->server.children[worker]);
+    assert_int_equal(recv(b->lease_sockets[worker], &answer, sizeof answer, MSG_DONTWAIT),
+                     sizeof answer);
     return answer.bytes;
 }
 
 static void
-desk_answers_from_the_book(void **state)
+lease_socket_answers_from_the_book(void **state)
 {
     struct bench *b = *state;
 
     b->server.ledger.total[0] = 100;
     options.memory = 60; /* the listener's limit: the worker cannot choose one */
-    assert_int_equal(ask(b, 0, HED_DESK_OBTAINABLE, 0, 0), 60);
-    assert_int_equal(ask(b, 0, HED_DESK_TAKE, 0, 80), 60);
-    assert_int_equal(ask(b, 1, HED_DESK_TAKE, 0, 80), 40);
-    assert_int_equal(ask(b, 0, HED_DESK_OTHERS, 0, 0), 40);
-    assert_int_equal(ask(b, 1, HED_DESK_OTHERS, 0, 0), 60);
-    assert_int_equal(ask(b, 0, HED_DESK_GIVE, 0, 1000), 0);
-    assert_int_equal(ask(b, 1, HED_DESK_OBTAINABLE, 0, 0), 60);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_OBTAINABLE, 0, 0), 60);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_TAKE, 0, 80), 60);
+    assert_int_equal(ask(b, 1, HED_LEASE_SOCKET_TAKE, 0, 80), 40);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_OTHERS, 0, 0), 40);
+    assert_int_equal(ask(b, 1, HED_LEASE_SOCKET_OTHERS, 0, 0), 60);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_GIVE, 0, 1000), 0);
+    assert_int_equal(ask(b, 1, HED_LEASE_SOCKET_OBTAINABLE, 0, 0), 60);
     assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 40);
 }
 
 static void
-desk_survives_nonsense(void **state)
+lease_socket_survives_nonsense(void **state)
 {
     struct bench *b = *state;
 
     b->server.ledger.total[0] = 100;
-    assert_int_equal(ask(b, 0, HED_DESK_TAKE, -1, 5), 0);
-    assert_int_equal(ask(b, 0, HED_DESK_TAKE, INT32_MAX, 5), 0);
-    assert_int_equal(ask(b, 0, HED_DESK_OTHERS, INT32_MAX, 5), 0);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_TAKE, -1, 5), 0);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_TAKE, INT32_MAX, 5), 0);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_OTHERS, INT32_MAX, 5), 0);
     assert_int_equal(ask(b, 0, 77, 0, 5), 0);
-    assert_int_equal(ask(b, 0, HED_DESK_GIVE, INT32_MIN, 5), 0);
+    assert_int_equal(ask(b, 0, HED_LEASE_SOCKET_GIVE, INT32_MIN, 5), 0);
     assert_int_equal(hed_ledger_leased(&b->server.ledger, 0), 0);
     /* A packet of another size ends the conversation; the other worker's goes on. */
-    assert_int_equal(send(b->desks[0], "x", 1, MSG_DONTWAIT), 1);
-    hed_desk_ready(&b->server, &b->server.children[0]);
-    assert_int_equal(b->server.children[0].desk, -1);
-    assert_int_equal(ask(b, 1, HED_DESK_TAKE, 0, 80), 80);
+    assert_int_equal(send(b->lease_sockets[0], "x", 1, MSG_DONTWAIT), 1);
+    hed_lease_socket_ready(&b->server, &b->server.children[0]);
+    assert_int_equal(b->server.children[0].lease_socket, -1);
+    assert_int_equal(ask(b, 1, HED_LEASE_SOCKET_TAKE, 0, 80), 80);
 }
 
 /* A worker that asks and never reads the answers: the listener does not wait for it. */
 static void
-desk_of_a_worker_that_does_not_listen_is_closed(void **state)
+lease_socket_of_a_worker_that_does_not_listen_is_closed(void **state)
 {
     struct bench *b = *state;
 
-    for (int i = 0; i < 100000 && b->server.children[0].desk >= 0; i++) {
-        put_ask(b, 0, HED_DESK_OBTAINABLE, 0, 0);
-        hed_desk_ready(&b->server, &b->server.children[0]);
+    for (int i = 0; i < 100000 && b->server.children[0].lease_socket >= 0; i++) {
+        put_ask(b, 0, HED_LEASE_SOCKET_OBTAINABLE, 0, 0);
+        hed_lease_socket_ready(&b->server, &b->server.children[0]);
     }
-    assert_int_equal(b->server.children[0].desk, -1);
+    assert_int_equal(b->server.children[0].lease_socket, -1);
 }
 
 static void
-desks_wait_for_the_probe(void **state)
+lease_sockets_wait_for_the_probe(void **state)
 {
     struct bench *b = *state;
-    const uint64_t total[HED_DESK_DEVICES] = {100, 200};
+    const uint64_t total[HED_LEASE_SOCKET_DEVICES] = {100, 200};
     struct epoll_event e;
     int ends[2];
 
     assert_int_equal(pipe(ends), 0);
-    hed_desk_close(&b->server, &b->server.children[1]);
-    (void)close(b->desks[1]);
+    hed_lease_socket_close(&b->server, &b->server.children[1]);
+    (void)close(b->lease_sockets[1]);
     b->server.probe = ends[0];
 
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-    b->server.children[1].desk = pair[0];
-    b->desks[1] = pair[1];
-    hed_desk_open(&b->server, &b->server.children[1]);
-    put_ask(b, 1, HED_DESK_TAKE, 1, 500);
+    b->server.children[1].lease_socket = pair[0];
+    b->lease_sockets[1] = pair[1];
+    hed_lease_socket_open(&b->server, &b->server.children[1]);
+    put_ask(b, 1, HED_LEASE_SOCKET_TAKE, 1, 500);
     assert_int_equal(epoll_wait(b->server.epoll, &e, 1, 0), 0);
     assert_int_equal(write(ends[1], total, sizeof total), sizeof total);
-    hed_desk_close(&b->server, &b->server.children[0]);
+    hed_lease_socket_close(&b->server, &b->server.children[0]);
     hed_probe_ready(&b->server);
     assert_int_equal(epoll_wait(b->server.epoll, &e, 1, 0), 1);
     assert_ptr_equal(e.data.ptr, &b->server.children[1]);
-    hed_desk_ready(&b->server, e.data.ptr);
+    hed_lease_socket_ready(&b->server, e.data.ptr);
     assert_int_equal(hed_ledger_leased(&b->server.ledger, 1), 200);
     (void)close(ends[1]);
 }
@@ -291,11 +293,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(ledger_keeps_a_workers_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_survives_nonsense, setup, teardown),
     cmocka_unit_test_setup_teardown(ledger_has_a_place_for_pinned_memory, setup, teardown),
-    cmocka_unit_test_setup_teardown(desk_answers_from_the_book, setup, teardown),
-    cmocka_unit_test_setup_teardown(desk_survives_nonsense, setup, teardown),
-    cmocka_unit_test_setup_teardown(desk_of_a_worker_that_does_not_listen_is_closed, setup,
+    cmocka_unit_test_setup_teardown(lease_socket_answers_from_the_book, setup, teardown),
+    cmocka_unit_test_setup_teardown(lease_socket_survives_nonsense, setup, teardown),
+    cmocka_unit_test_setup_teardown(lease_socket_of_a_worker_that_does_not_listen_is_closed, setup,
                                     teardown),
-    cmocka_unit_test_setup_teardown(desks_wait_for_the_probe, setup, teardown),
+    cmocka_unit_test_setup_teardown(lease_sockets_wait_for_the_probe, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -60,13 +60,13 @@ workers_cannot_write_it(void **state)
 static void *
 answer_questions(void *arg)
 {
-    const int desk = *(const int *)arg;
-    struct hed_desk_answer a = {0};
-    struct hed_desk_ask ask;
+    const int lease_socket = *(const int *)arg;
+    struct hed_lease_socket_answer a = {0};
+    struct hed_lease_socket_ask ask;
 
-    while (recv(desk, &ask, sizeof ask, 0) == (ssize_t)sizeof ask) {
+    while (recv(lease_socket, &ask, sizeof ask, 0) == (ssize_t)sizeof ask) {
         a.bytes++;
-        if (send(desk, &a, sizeof a, 0) != (ssize_t)sizeof a)
+        if (send(lease_socket, &a, sizeof a, 0) != (ssize_t)sizeof a)
             break;
     }
     return NULL;
@@ -78,16 +78,16 @@ worker_asks_when_something_has_changed(void **state)
     static struct hed_worker w;
     struct hed_worker_start start = {.session = {0}};
     struct hed_notice *b = NULL;
-    int desk[2], fd = -1;
+    int lease_socket[2], fd = -1;
     pthread_t thread;
 
     assert_int_equal(hed_notice_create(&b, &fd), 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, desk), 0);
-    start.desk = desk[0];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, lease_socket), 0);
+    start.lease_socket = lease_socket[0];
     w.start = &start;
     w.notice = hed_notice_map(fd);
-    hed_lock_init(&w.desk_lock, HED_RANK_DESK);
-    assert_int_equal(pthread_create(&thread, NULL, answer_questions, &desk[1]), 0);
+    hed_lock_init(&w.lease_socket_lock, HED_RANK_LEASE_SOCKET);
+    assert_int_equal(pthread_create(&thread, NULL, answer_questions, &lease_socket[1]), 0);
     assert_int_equal(hed_lease_obtainable(&w, 0), 1);
     assert_int_equal(hed_lease_obtainable(&w, 0), 1);
     assert_int_equal(hed_lease_obtainable(&w, 1), 2); /* of another device */
@@ -100,9 +100,9 @@ worker_asks_when_something_has_changed(void **state)
     w.notice = NULL;
     assert_int_equal(hed_lease_obtainable(&w, 0), 6);
     assert_int_equal(hed_lease_obtainable(&w, 0), 7);
-    (void)close(desk[0]);
+    (void)close(lease_socket[0]);
     (void)pthread_join(thread, NULL);
-    (void)close(desk[1]);
+    (void)close(lease_socket[1]);
     hed_notice_free(b, fd);
 }
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/listener/listener.h"
 #include "remote/server/listener/offers.h"
 
@@ -24,7 +24,7 @@ static struct hed_server_options options;
 
 struct bench {
     struct hed_server server;
-    int desks[WORKERS];
+    int lease_sockets[WORKERS];
 };
 
 static struct hed_child *
@@ -51,8 +51,8 @@ setup(void **state)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
             return -1;
         worker(b, i)->pid = 1234 + i;
-        worker(b, i)->desk = pair[0];
-        b->desks[i] = pair[1];
+        worker(b, i)->lease_socket = pair[0];
+        b->lease_sockets[i] = pair[1];
         (void)hed_str_copy(worker(b, i)->client, sizeof worker(b, i)->client,
                            i == WORKERS - 1 ? "uid-2" : "uid-1");
     }
@@ -67,27 +67,28 @@ teardown(void **state)
 
     for (int i = 0; i < WORKERS; i++) {
         hed_offers_forget(&b->server, worker(b, i));
-        (void)close(worker(b, i)->desk);
-        (void)close(b->desks[i]);
+        (void)close(worker(b, i)->lease_socket);
+        (void)close(b->lease_sockets[i]);
     }
     assert_null(b->server.offers);
     free(b);
     return 0;
 }
 
-/* Says something at a worker's desk, and takes the answer. */
+/* Says something over a worker's lease socket, and takes the answer. */
 static int
-say(struct bench *b, int i, const struct hed_desk_ask *ask, int fd, struct hed_desk_answer *answer,
-    int *got)
+say(struct bench *b, int i, const struct hed_lease_socket_ask *ask, int fd,
+    struct hed_lease_socket_answer *answer, int *got)
 {
     int came;
 
     if (fd >= 0)
-        assert_int_equal(hed_fd_send(b->desks[i], &fd, 1, ask, sizeof *ask), 0);
+        assert_int_equal(hed_fd_send(b->lease_sockets[i], &fd, 1, ask, sizeof *ask), 0);
     else
-        assert_int_equal(send(b->desks[i], ask, sizeof *ask, 0), sizeof *ask);
-    hed_desk_ready(&b->server, worker(b, i));
-    assert_int_equal(hed_fd_take_maybe(b->desks[i], &came, answer, sizeof *answer, false), 0);
+        assert_int_equal(send(b->lease_sockets[i], ask, sizeof *ask, 0), sizeof *ask);
+    hed_lease_socket_ready(&b->server, worker(b, i));
+    assert_int_equal(hed_fd_take_maybe(b->lease_sockets[i], &came, answer, sizeof *answer, false),
+                     0);
     if (got)
         *got = came;
     else if (came >= 0)
@@ -111,34 +112,36 @@ make_file(uint64_t bytes, int seals)
 
 /* Worker i offers memory of which it has leased as much. */
 static void
-offer(struct bench *b, int i, uint64_t bytes, uint8_t key[HED_DESK_KEY])
+offer(struct bench *b, int i, uint64_t bytes, uint8_t key[HED_LEASE_SOCKET_KEY])
 {
-    struct hed_desk_ask ask = {
-        .kind = HED_DESK_OFFER, .thing = HED_DESK_MEMORY, .bytes = bytes, .owner = {7}};
-    const int fd = make_file(bytes + HED_DESK_MORE, SEALS);
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_OFFER,
+                                       .thing = HED_LEASE_SOCKET_MEMORY,
+                                       .bytes = bytes,
+                                       .owner = {7}};
+    const int fd = make_file(bytes + HED_LEASE_SOCKET_MORE, SEALS);
+    struct hed_lease_socket_answer answer;
 
     assert_int_equal(hed_ledger_take(&b->server.ledger, (uint32_t)i, 0, bytes, bytes, 0), bytes);
     assert_int_equal(pwrite(fd, "shared", 6, 0), 6);
     assert_int_equal(say(b, i, &ask, fd, &answer, NULL), 0);
     (void)close(fd);
-    memcpy(key, answer.key, HED_DESK_KEY);
+    memcpy(key, answer.key, HED_LEASE_SOCKET_KEY);
 }
 
-static struct hed_desk_ask
-about(enum hed_desk_kind kind, const uint8_t key[HED_DESK_KEY])
+static struct hed_lease_socket_ask
+about(enum hed_lease_socket_kind kind, const uint8_t key[HED_LEASE_SOCKET_KEY])
 {
-    struct hed_desk_ask ask = {.kind = kind, .thing = HED_DESK_MEMORY};
+    struct hed_lease_socket_ask ask = {.kind = kind, .thing = HED_LEASE_SOCKET_MEMORY};
 
     memcpy(ask.key, key, sizeof ask.key);
     return ask;
 }
 
 static int
-open_as(struct bench *b, int i, const uint8_t key[HED_DESK_KEY])
+open_as(struct bench *b, int i, const uint8_t key[HED_LEASE_SOCKET_KEY])
 {
-    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
-    struct hed_desk_answer answer;
+    const struct hed_lease_socket_ask ask = about(HED_LEASE_SOCKET_OPEN, key);
+    struct hed_lease_socket_answer answer;
 
     return say(b, i, &ask, -1, &answer, NULL);
 }
@@ -147,14 +150,14 @@ static void
 the_descriptor_goes_to_who_has_the_key(void **state)
 {
     struct bench *b = *state;
-    uint8_t key[HED_DESK_KEY];
-    struct hed_desk_answer answer;
+    uint8_t key[HED_LEASE_SOCKET_KEY];
+    struct hed_lease_socket_answer answer;
     char text[6];
     int fd;
 
     offer(b, 0, 4 * MIB, key);
 
-    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+    const struct hed_lease_socket_ask ask = about(HED_LEASE_SOCKET_OPEN, key);
 
     assert_int_equal(say(b, 1, &ask, -1, &answer, &fd), 0);
     assert_true(fd >= 0);
@@ -171,23 +174,23 @@ static void
 others_and_wrong_keys_open_nothing(void **state)
 {
     struct bench *b = *state;
-    uint8_t key[HED_DESK_KEY];
+    uint8_t key[HED_LEASE_SOCKET_KEY];
 
     offer(b, 0, 4 * MIB, key);
     assert_int_equal(open_as(b, WORKERS - 1, key), HED_ENOTFOUND);
-    for (int i = 0; i < HED_DESK_KEY; i++) {
+    for (int i = 0; i < HED_LEASE_SOCKET_KEY; i++) {
         key[i] ^= 1;
         assert_int_equal(open_as(b, 1, key), HED_ENOTFOUND);
         key[i] ^= 1;
     }
 
-    struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = about(HED_LEASE_SOCKET_OPEN, key);
+    struct hed_lease_socket_answer answer;
 
-    ask.thing = HED_DESK_EVENT;
+    ask.thing = HED_LEASE_SOCKET_EVENT;
     assert_int_equal(say(b, 1, &ask, -1, &answer, NULL), HED_ENOTFOUND);
     /* Another cannot take it away, either. */
-    ask = about(HED_DESK_WITHDRAW, key);
+    ask = about(HED_LEASE_SOCKET_WITHDRAW, key);
     assert_int_equal(say(b, 1, &ask, -1, &answer, NULL), 0);
     assert_int_equal(open_as(b, 1, key), 0);
     /* Another certificate of a folder with the same name is another client. */
@@ -203,14 +206,15 @@ static void
 nonsense_is_not_offered(void **state)
 {
     struct bench *b = *state;
-    struct hed_desk_ask ask = {.kind = HED_DESK_OFFER, .thing = HED_DESK_MEMORY};
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_OFFER,
+                                       .thing = HED_LEASE_SOCKET_MEMORY};
+    struct hed_lease_socket_answer answer;
 
     assert_int_equal(say(b, 0, &ask, -1, &answer, NULL), HED_EINVAL); /* without a descriptor */
     ask.thing = 9;
     assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
-    ask.thing = HED_DESK_MEMORY;
-    ask.device = HED_DESK_PLACES;
+    ask.thing = HED_LEASE_SOCKET_MEMORY;
+    ask.device = HED_LEASE_SOCKET_PLACES;
     assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
     ask.device = -7;
     assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EINVAL);
@@ -219,7 +223,7 @@ nonsense_is_not_offered(void **state)
     assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), HED_EACCESS);
     assert_null(b->server.offers);
     /* A descriptor that nobody has asked for is closed, and the question is answered. */
-    ask = (struct hed_desk_ask){.kind = HED_DESK_OBTAINABLE};
+    ask = (struct hed_lease_socket_ask){.kind = HED_LEASE_SOCKET_OBTAINABLE};
     assert_int_equal(say(b, 0, &ask, 0, &answer, NULL), 0);
     assert_int_equal(answer.bytes, 100 * MIB);
 }
@@ -228,10 +232,11 @@ nonsense_is_not_offered(void **state)
 static uint32_t
 offer_events(struct bench *b, int i)
 {
-    const struct hed_desk_ask ask = {
-        .kind = HED_DESK_OFFER, .thing = HED_DESK_EVENT, .device = HED_DESK_NO_DEVICE};
-    const int fd = make_file(HED_DESK_EVENT_SIZE, SEALS);
-    struct hed_desk_answer answer = {0};
+    const struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_OFFER,
+                                             .thing = HED_LEASE_SOCKET_EVENT,
+                                             .device = HED_LEASE_SOCKET_NO_DEVICE};
+    const int fd = make_file(HED_LEASE_SOCKET_EVENT_SIZE, SEALS);
+    struct hed_lease_socket_answer answer = {0};
     uint32_t n = 0;
 
     while (n <= HED_OFFERS_WORKER && say(b, i, &ask, fd, &answer, NULL) == 0)
@@ -263,13 +268,14 @@ a_worker_offers_so_much_and_no_more(void **state)
 }
 
 static int
-offer_file(struct bench *b, enum hed_desk_thing thing, uint64_t bytes, int fd)
+offer_file(struct bench *b, enum hed_lease_socket_thing thing, uint64_t bytes, int fd)
 {
-    const struct hed_desk_ask ask = {.kind = HED_DESK_OFFER,
-                                     .thing = thing,
-                                     .device = thing == HED_DESK_EVENT ? HED_DESK_NO_DEVICE : 0,
-                                     .bytes = bytes};
-    struct hed_desk_answer answer;
+    const struct hed_lease_socket_ask ask = {
+        .kind = HED_LEASE_SOCKET_OFFER,
+        .thing = thing,
+        .device = thing == HED_LEASE_SOCKET_EVENT ? HED_LEASE_SOCKET_NO_DEVICE : 0,
+        .bytes = bytes};
+    struct hed_lease_socket_answer answer;
     const int err = say(b, 0, &ask, fd, &answer, NULL);
 
     (void)close(fd);
@@ -283,16 +289,19 @@ a_file_is_as_large_as_the_lease(void **state)
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
 
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, MIB, make_file(MIB, SEALS)),
+                     HED_EINVAL);
     assert_int_equal(hed_ledger_take(l, 0, 0, 2 * MIB, 2 * MIB, 0), 2 * MIB);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(2 * MIB, SEALS)), HED_EINVAL);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, make_file(MIB, F_SEAL_SHRINK)),
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, MIB, make_file(2 * MIB, SEALS)),
                      HED_EINVAL);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, UINT64_MAX, make_file(MIB, SEALS)), HED_EINVAL);
-    assert_int_equal(offer_file(b, HED_DESK_EVENT, 0, make_file(MIB, SEALS)), HED_EINVAL);
-    assert_int_equal(offer_file(b, HED_DESK_EVENT, 0, memfd_create("file", MFD_CLOEXEC)),
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, MIB, make_file(MIB, F_SEAL_SHRINK)),
                      HED_EINVAL);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, socket(AF_UNIX, SOCK_STREAM, 0)),
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, UINT64_MAX, make_file(MIB, SEALS)),
+                     HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_EVENT, 0, make_file(MIB, SEALS)), HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_EVENT, 0, memfd_create("file", MFD_CLOEXEC)),
+                     HED_EINVAL);
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, MIB, socket(AF_UNIX, SOCK_STREAM, 0)),
                      HED_EINVAL);
     /* Memory behind the end of a file is memory, too. */
     const int longer = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -300,7 +309,7 @@ a_file_is_as_large_as_the_lease(void **state)
     assert_int_equal(ftruncate(longer, MIB), 0);
     assert_int_equal(fallocate(longer, FALLOC_FL_KEEP_SIZE, MIB, 16 * MIB), 0);
     assert_int_equal(fcntl(longer, F_ADD_SEALS, SEALS), 0);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, MIB, longer),
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, MIB, longer),
                      sysconf(_SC_PAGESIZE) == 4096 ? HED_EINVAL : 0);
     assert_null(b->server.offers);
 }
@@ -311,12 +320,12 @@ a_lease_is_offered_once(void **state)
 {
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
-    struct hed_desk_ask give = {.kind = HED_DESK_GIVE, .bytes = 3 * MIB};
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask give = {.kind = HED_LEASE_SOCKET_GIVE, .bytes = 3 * MIB};
+    struct hed_lease_socket_answer answer;
 
     assert_int_equal(hed_ledger_take(l, 0, 0, 3 * MIB, 3 * MIB, 0), 3 * MIB);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)), 0);
-    assert_int_equal(offer_file(b, HED_DESK_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)),
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)), 0);
+    assert_int_equal(offer_file(b, HED_LEASE_SOCKET_MEMORY, 2 * MIB, make_file(2 * MIB, SEALS)),
                      HED_EINVAL);
     assert_int_equal(say(b, 0, &give, -1, &answer, NULL), 0);
     assert_int_equal(l->leased[0][0], 2 * MIB);
@@ -327,16 +336,16 @@ static void
 who_does_not_read_its_answers_gets_no_more(void **state)
 {
     struct bench *b = *state;
-    uint8_t key[HED_DESK_KEY];
+    uint8_t key[HED_LEASE_SOCKET_KEY];
 
     offer(b, 0, MIB, key);
 
-    const struct hed_desk_ask ask = about(HED_DESK_OPEN, key);
+    const struct hed_lease_socket_ask ask = about(HED_LEASE_SOCKET_OPEN, key);
 
     for (int i = 0; i < 3; i++)
-        assert_int_equal(send(b->desks[1], &ask, sizeof ask, 0), sizeof ask);
-    hed_desk_ready(&b->server, worker(b, 1));
-    assert_int_equal(worker(b, 1)->desk, -1);
+        assert_int_equal(send(b->lease_sockets[1], &ask, sizeof ask, 0), sizeof ask);
+    hed_lease_socket_ready(&b->server, worker(b, 1));
+    assert_int_equal(worker(b, 1)->lease_socket, -1);
 }
 
 /* Memory that its worker gives up while another has it stays in the book, once. */
@@ -345,15 +354,15 @@ orphaned_memory_is_counted_until_it_is_closed(void **state)
 {
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
-    struct hed_desk_answer answer;
-    uint8_t key[HED_DESK_KEY];
+    struct hed_lease_socket_answer answer;
+    uint8_t key[HED_LEASE_SOCKET_KEY];
 
     offer(b, 0, 60 * MIB, key);
     assert_int_equal(open_as(b, 1, key), 0);
     assert_int_equal(open_as(b, 1, key), 0); /* once more */
     assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
 
-    struct hed_desk_ask ask = about(HED_DESK_WITHDRAW, key);
+    struct hed_lease_socket_ask ask = about(HED_LEASE_SOCKET_WITHDRAW, key);
 
     (void)say(b, 0, &ask, -1, &answer, NULL);
     assert_int_equal(answer.bytes, 60 * MIB); /* of its lease are gone */
@@ -361,7 +370,7 @@ orphaned_memory_is_counted_until_it_is_closed(void **state)
     assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
     assert_int_equal(hed_ledger_take(l, 0, 0, 60 * MIB, 60 * MIB, 0), 0);
     assert_int_equal(open_as(b, 2, key), HED_ENOTFOUND);
-    ask = about(HED_DESK_CLOSE, key);
+    ask = about(HED_LEASE_SOCKET_CLOSE, key);
     (void)say(b, 1, &ask, -1, &answer, NULL);
     assert_int_equal(hed_ledger_leased(l, 0), 60 * MIB);
     (void)say(b, 1, &ask, -1, &answer, NULL);
@@ -375,7 +384,7 @@ workers_that_die_leave_nothing(void **state)
 {
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
-    uint8_t key[HED_DESK_KEY];
+    uint8_t key[HED_LEASE_SOCKET_KEY];
 
     offer(b, 0, 60 * MIB, key);
     assert_int_equal(open_as(b, 1, key), 0);
@@ -395,7 +404,7 @@ opened_memory_counts_for_the_limit(void **state)
 {
     struct bench *b = *state;
     struct hed_ledger *l = &b->server.ledger;
-    uint8_t keys[2][HED_DESK_KEY];
+    uint8_t keys[2][HED_LEASE_SOCKET_KEY];
 
     offer(b, 0, 20 * MIB, keys[0]);
     offer(b, 0, 20 * MIB, keys[1]);

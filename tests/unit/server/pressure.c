@@ -70,7 +70,7 @@ setup(void **state)
         fcntl(b->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
         return -1;
     for (int i = 0; i < WORKERS; i++) {
-        b->server.children[i].desk = b->server.children[i].control = -1;
+        b->server.children[i].lease_socket = b->server.children[i].control = -1;
         (void)hed_str_copy(b->server.children[i].client, sizeof b->server.children[i].client,
                            "uid-1");
     }
@@ -110,8 +110,8 @@ teardown(void **state)
 static void
 share_memory(struct bench *b, uint64_t first_touches)
 {
-    struct hed_desk_ask ask = {.thing = HED_DESK_MEMORY, .bytes = SHARED};
-    struct hed_desk_answer answer = {0};
+    struct hed_lease_socket_ask ask = {.thing = HED_LEASE_SOCKET_MEMORY, .bytes = SHARED};
+    struct hed_lease_socket_answer answer = {0};
     int fd;
 
     for (int i = 0; i < WORKERS; i++)

@@ -75,10 +75,10 @@ late_sleepers_learn_to_spin(void **state)
         {1500 * US, 10 * US}, {1500 * US, 250 * US}, {2400 * US, 10 * US}, {2400 * US, 400 * US},
         {5 * MS, 800 * US},   {40 * MS, 10 * US},    {40 * MS, 1500 * US},
     };
-    struct hed_bell bell;
+    struct hed_doorbell doorbell;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct hed_waiter w = {.expects = true, .bell = &bell};
+        struct hed_waiter w = {.expects = true, .doorbell = &doorbell};
         enum hed_wait_end how = HED_WAIT_END_LATE;
 
         for (int n = 0; n < 16; n++)

@@ -1,5 +1,5 @@
 /* Tests of windows: what two sides agree on when there is one, when there is none and when one of
- * them says something impossible; bells; and how a guest finds its device. */
+ * them says something impossible; doorbells; and how a guest finds its device. */
 #include "channel_make.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "remote/wire/channel/bell.h"
+#include "remote/wire/channel/doorbell.h"
 #include "remote/wire/transport.h"
 
 struct place { /* as channel/window.c sends it */
@@ -195,13 +195,13 @@ impossible_places_are_refused(void **state)
     (void)close(w.fd);
 }
 
-/* ---- bells ----------------------------------------------------------------------------------- */
+/* ---- doorbells ------------------------------------------------------------------------------- */
 
 /* A guest that sends something else than rings must not keep its worker busy: the wait ends. */
 static void
 noise_on_the_connection_ends_a_wait(void **state)
 {
-    static const char noise[] = {HED_BELL_BYTE, HED_BELL_BYTE, 'x'};
+    static const char noise[] = {HED_DOORBELL_BYTE, HED_DOORBELL_BYTE, 'x'};
     struct pair p = make_pair(OVER_WINDOW);
     struct hed_msg *m;
 
@@ -215,28 +215,28 @@ static void
 rings_without_a_message_wake_nobody_for_good(void **state)
 {
     struct pair p = make_pair(OVER_WINDOW);
-    struct hed_bell *bell = &hed_shm_of(p.client)->bell;
+    struct hed_doorbell *doorbell = &hed_shm_of(p.client)->doorbell;
     struct hed_msg *m;
 
     for (int i = 0; i < 1000; i++)
-        hed_bell_ring(bell);
+        hed_doorbell_ring(doorbell);
     assert_int_equal(hed_channel_next(p.worker, 50, &m), HED_ETIME);
     check_messages(&p);
     free_pair(&p);
 }
 
 struct sleeper {
-    struct hed_bell *bell;
+    struct hed_doorbell *doorbell;
     _Atomic uint32_t go, done;
 };
 
 static void *
-sleep_at_bell(void *arg)
+sleep_at_doorbell(void *arg)
 {
     struct sleeper *s = arg;
 
     while (!atomic_load(&s->go))
-        (void)hed_bell_wait(s->bell, INT64_C(100) * 1000000000);
+        (void)hed_doorbell_wait(s->doorbell, INT64_C(100) * 1000000000);
     atomic_fetch_add(&s->done, 1);
     return NULL;
 }
@@ -246,20 +246,20 @@ static void
 all_sleepers_of_a_side_are_woken(void **state)
 {
     struct hed_conn *conns[2];
-    struct hed_bell here, there;
+    struct hed_doorbell here, there;
     pthread_t threads[4];
-    struct sleeper s = {.bell = &here};
+    struct sleeper s = {.doorbell = &here};
 
     make_conns(OVER_UNIX, conns);
-    hed_bell_init(&here, conns[0]);
-    hed_bell_init(&there, conns[1]);
+    hed_doorbell_init(&here, conns[0]);
+    hed_doorbell_init(&there, conns[1]);
     alarm(PATIENCE_S);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, sleep_at_bell, &s), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, sleep_at_doorbell, &s), 0);
     atomic_store(&s.go, 1);
     /* A thread may have looked just before, and go to sleep only now. */
     while (atomic_load(&s.done) < 4) {
-        hed_bell_ring(&there);
+        hed_doorbell_ring(&there);
         (void)sched_yield();
     }
     for (size_t i = 0; i < 4; i++)

@@ -1,5 +1,6 @@
-/* A compiler in a process of its own: takes requests from a seat (kernel/foreman/message.h), one
- * after another, and answers each. It may die at any moment, and then the foreman answers for it.
+/* A compiler in a process of its own: takes requests from a socket (kernel/forkserver/message.h),
+ * one after another, and answers each. It may die at any moment, and then the fork server answers
+ * for it.
  *
  * It has limits: of memory, so that a large kernel does not take the machine's; of processor time,
  * so that one that LLVM never finishes ends; and of the clock, for a compiler that only waits.
@@ -18,8 +19,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
-#include "kernel/foreman/foreman.h"
-#include "kernel/foreman/message.h"
+#include "kernel/forkserver/forkserver.h"
+#include "kernel/forkserver/message.h"
 #include "kernel/ptx/lower/compile.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/abi.h"
@@ -32,16 +33,16 @@
 #define CLOCK_PER_PROCESSOR 20
 
 struct server {
-    int seat;
-    unsigned char packet[HED_FOREMAN_REQUEST_MAX];
-    struct hed_foreman_request request;
+    int socket;
+    unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
+    struct hed_forkserver_request request;
     char *name, *features; /* in `text`, terminated */
-    char text[HED_FOREMAN_NAME_MAX + HED_FOREMAN_FEATURES_MAX + 2];
+    char text[HED_FORKSERVER_NAME_MAX + HED_FORKSERVER_FEATURES_MAX + 2];
     bool has_module;
     struct hed_ptx_module module; /* the one that was read last */
     uint8_t module_text[HED_HASH_SIZE];
     struct hed_buf object;
-    struct hed_foreman_answer answer;
+    struct hed_forkserver_answer answer;
 };
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ limit_resource(int what, rlim_t most)
 }
 
 static void
-begin_limits(const struct hed_foreman_request *r)
+begin_limits(const struct hed_forkserver_request *r)
 {
     struct itimerval wall = {.it_value = {.tv_sec = 0}};
     const uint64_t used = hed_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / HED_NS_PER_S;
@@ -89,7 +90,7 @@ end_limits(void)
 static int
 read_compile_request(struct server *s, long size, struct hed_why *why)
 {
-    struct hed_foreman_request *r = &s->request;
+    struct hed_forkserver_request *r = &s->request;
     const size_t head = sizeof *r;
 
     if (size < (long)head) {
@@ -97,14 +98,14 @@ read_compile_request(struct server *s, long size, struct hed_why *why)
         return HED_EFORMAT;
     }
     memcpy(r, s->packet, head);
-    if (r->magic != HED_FOREMAN_MAGIC || r->abi != HED_PTX_ABI) {
+    if (r->magic != HED_FORKSERVER_MAGIC || r->abi != HED_PTX_ABI) {
         hed_why_set(why, "compiler-llvm.so belongs to another version of heddle: install heddle "
                          "again");
         return HED_EVERSION;
     }
-    if (r->name_size > HED_FOREMAN_NAME_MAX || r->features_size > HED_FOREMAN_FEATURES_MAX ||
+    if (r->name_size > HED_FORKSERVER_NAME_MAX || r->features_size > HED_FORKSERVER_FEATURES_MAX ||
         (size_t)size != head + r->name_size + r->features_size || r->rows >= HED_ROWS_COUNT ||
-        r->level > 3 || r->text_size > HED_FOREMAN_TEXT_MAX) {
+        r->level > 3 || r->text_size > HED_FORKSERVER_TEXT_MAX) {
         hed_why_set(why, "a request to the compiler is damaged");
         return HED_EFORMAT;
     }
@@ -121,7 +122,7 @@ read_compile_request(struct server *s, long size, struct hed_why *why)
 static int
 parse_module_text(struct server *s, int fd, struct hed_why *why)
 {
-    const struct hed_foreman_request *r = &s->request;
+    const struct hed_forkserver_request *r = &s->request;
     struct stat st;
     void *text = MAP_FAILED;
     int err;
@@ -179,13 +180,13 @@ find_kernel_named(const struct hed_ptx_module *m, const char *name)
 static int
 compile_request(struct server *s, struct hed_why *why)
 {
-    const struct hed_foreman_request *r = &s->request;
+    const struct hed_forkserver_request *r = &s->request;
     const struct hed_ptx_func *kernel = find_kernel_named(&s->module, s->name);
     const struct hed_ptx_options o = {
         .rows = (enum hed_rows)r->rows,
         .level = (int)r->level,
-        .check_alignment = r->flags & HED_FOREMAN_CHECK_ALIGNMENT,
-        .confined = r->flags & HED_FOREMAN_CONFINED,
+        .check_alignment = r->flags & HED_FORKSERVER_CHECK_ALIGNMENT,
+        .confined = r->flags & HED_FORKSERVER_CONFINED,
         .features = s->features,
     };
     int err;
@@ -206,7 +207,7 @@ compile_request(struct server *s, struct hed_why *why)
 static void
 answer_compile_request(struct server *s, long size, int fd)
 {
-    struct hed_foreman_answer *a = &s->answer;
+    struct hed_forkserver_answer *a = &s->answer;
 
     a->err = read_compile_request(s, size, &a->why);
     a->number = s->request.number;
@@ -215,11 +216,11 @@ answer_compile_request(struct server *s, long size, int fd)
     begin_limits(&s->request);
     if (!s->has_module || memcmp(s->module_text, s->request.text, sizeof s->module_text) != 0) {
         if (fd < 0)
-            a->kind = HED_FOREMAN_NEEDS_TEXT;
+            a->kind = HED_FORKSERVER_NEEDS_TEXT;
         else
             a->err = parse_module_text(s, fd, &a->why);
     }
-    if (a->kind == HED_FOREMAN_DONE && !a->err)
+    if (a->kind == HED_FORKSERVER_DONE && !a->err)
         a->err = compile_request(s, &a->why);
     end_limits();
 }
@@ -236,39 +237,39 @@ has_grown(void)
 static int
 send_compiled(struct server *s)
 {
-    struct hed_foreman_answer *a = &s->answer;
+    struct hed_forkserver_answer *a = &s->answer;
     int fd = -1, err;
 
-    if (a->kind == HED_FOREMAN_DONE && !a->err) {
+    if (a->kind == HED_FORKSERVER_DONE && !a->err) {
         a->size = s->object.size;
-        fd = hed_foreman_memory(s->object.data, s->object.size);
+        fd = hed_forkserver_memory(s->object.data, s->object.size);
         if (fd < 0) {
             a->err = HED_ENOMEM;
             hed_why_set(&a->why, "no memory for compiled code");
         }
     }
     a->leaves = has_grown() || hed_ptx_compiler_is_damaged();
-    err = hed_foreman_send(s->seat, a, sizeof *a, NULL, 0, fd);
+    err = hed_forkserver_send(s->socket, a, sizeof *a, NULL, 0, fd);
     if (fd >= 0)
         (void)close(fd);
     return err || a->leaves;
 }
 
 static void *
-serve_seat(void *arg)
+serve_socket(void *arg)
 {
     struct server *s = arg;
     int end = 0;
 
-    hed_buf_init(&s->object, HED_FOREMAN_OBJECT_MAX);
+    hed_buf_init(&s->object, HED_FORKSERVER_OBJECT_MAX);
     while (!end) {
         int fd = -1;
-        const long n = hed_foreman_receive(s->seat, s->packet, sizeof s->packet, 0, &fd);
+        const long n = hed_forkserver_receive(s->socket, s->packet, sizeof s->packet, 0, &fd);
 
         if (n == 0)
             break;
-        s->answer =
-            (struct hed_foreman_answer){.magic = HED_FOREMAN_MAGIC, .kind = HED_FOREMAN_DONE};
+        s->answer = (struct hed_forkserver_answer){.magic = HED_FORKSERVER_MAGIC,
+                                                   .kind = HED_FORKSERVER_DONE};
         answer_compile_request(s, n, fd);
         if (fd >= 0)
             (void)close(fd);
@@ -279,10 +280,10 @@ serve_seat(void *arg)
     return NULL;
 }
 
-__attribute__((visibility("default"))) int hed_ptx_compiler_serve(int seat);
+__attribute__((visibility("default"))) int hed_ptx_compiler_serve(int socket);
 
 int
-hed_ptx_compiler_serve(int seat)
+hed_ptx_compiler_serve(int socket)
 {
     const struct hed_thread_how how = {
         .name = "heddle-llvm", .stack = COMPILER_STACK, .faults = true};
@@ -290,6 +291,6 @@ hed_ptx_compiler_serve(int seat)
 
     if (!s)
         return HED_ENOMEM;
-    s->seat = seat;
-    return hed_thread_wait(&how, serve_seat, s);
+    s->socket = socket;
+    return hed_thread_wait(&how, serve_socket, s);
 }

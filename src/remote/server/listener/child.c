@@ -98,7 +98,7 @@ is_orphan(int control)
 static void
 keep_descriptors(const struct hed_worker_start *start)
 {
-    int kept[] = {start->control, start->desk, start->conn, start->notice, start->window};
+    int kept[] = {start->control, start->lease_socket, start->conn, start->notice, start->window};
     size_t count = 2;
 
     for (size_t i = count; i < sizeof kept / sizeof kept[0]; i++)
@@ -156,7 +156,8 @@ add_client(struct hed_worker_start *start, const struct hed_peer *p, const struc
 /* `p` is NULL for a spare, which has no client yet. */
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          const struct hed_conn_state *state, int control, int desk, int words, pid_t listener)
+          const struct hed_conn_state *state, int control, int lease_socket, int words,
+          pid_t listener)
 {
     const bool first = hed_confine_has(s, HED_STEP_PROCESSES); /* of its PID namespace */
     struct hed_why why = {""};
@@ -164,7 +165,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
 
     hed_offers_wipe(s);
     start.control = control;
-    start.desk = desk;
+    start.lease_socket = lease_socket;
     if (p)
         add_client(&start, p, c, state);
     start.warm = p && hed_spare_fits(s, p);
@@ -207,7 +208,7 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     struct hed_conn_state state = p && p->conn ? *p->conn : (struct hed_conn_state){.cipher = 0};
     const pid_t listener = getpid();
     int control[2] = {-1, -1};
-    int desk[2] = {-1, -1};
+    int lease_socket[2] = {-1, -1};
     const int words = hed_lines_open(&c->lines);
     char name[16];
     pid_t pid = -1;
@@ -216,18 +217,18 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
     if (c->status && words >= 0 &&
         getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0 &&
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, desk) == 0)
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lease_socket) == 0)
         pid = hed_sandbox_fork(&s->sandbox);
     if (pid == 0)
-        be_worker(s, p, c, &state, control[1], desk[1], words, listener);
+        be_worker(s, p, c, &state, control[1], lease_socket[1], words, listener);
     explicit_bzero(&state, sizeof state);
     if (pid < 0)
         hed_error(SERVER, "cannot start a worker: %m");
     for (int i = pid < 0 ? 0 : 1; i < 2; i++) {
         if (control[i] >= 0)
             (void)close(control[i]);
-        if (desk[i] >= 0)
-            (void)close(desk[i]);
+        if (lease_socket[i] >= 0)
+            (void)close(lease_socket[i]);
     }
     if (words >= 0)
         (void)close(words);
@@ -241,7 +242,7 @@ fork_worker(struct hed_server *s, const struct hed_peer *p, struct hed_child *c)
         hed_lines_begin(s, &c->lines, pid, name);
     }
     c->control = control[0];
-    c->desk = desk[0];
+    c->lease_socket = lease_socket[0];
     return pid;
 }
 
@@ -282,7 +283,7 @@ hed_child_fork(struct hed_server *s, const struct hed_peer *p, struct hed_child 
         return -1;
     }
     c->pid = pid;
-    hed_desk_open(s, c);
+    hed_lease_socket_open(s, c);
     return pid;
 }
 
@@ -431,7 +432,7 @@ reap_child(struct hed_server *s, struct hed_child *c, int how)
     if (hed_confine_ended(s, place))
         hed_warn(SERVER, "worker %d took more memory than its control group allows", (int)c->pid);
     (void)close(c->control);
-    hed_desk_close(s, c);
+    hed_lease_socket_close(s, c);
     hed_offers_forget(s, c);
     hed_ledger_clear(&s->ledger, place);
     hed_guest_forget(c->guest, place);

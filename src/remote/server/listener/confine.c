@@ -164,7 +164,7 @@ memory_of_worker(const struct hed_server *s)
     uint64_t sum = o->host_memory && s->sandbox.memory ? o->host_memory + s->sandbox.memory : most;
 
     /* The memory of devices is that of the machine. */
-    for (int i = 0; s->plan.cpu && i < HED_DESK_DEVICES && sum < most; i++) {
+    for (int i = 0; s->plan.cpu && i < HED_LEASE_SOCKET_DEVICES && sum < most; i++) {
         if (s->ledger.total[i] || i == 0)
             sum = o->memory ? sum + o->memory : most;
     }
@@ -358,12 +358,12 @@ hed_confine_owner(const struct hed_peer *p, char *out, size_t size)
 
 /* The processes that compile for the worker have gone through the same steps. */
 static int
-fork_foreman(const struct hed_sandbox *s, struct hed_why *why)
+fork_forkserver(const struct hed_sandbox *s, struct hed_why *why)
 {
     const bool filters = s->steps >> HED_STEP_CALLS & 1;
 
-    return hed_worker_fork_foreman(s->libraries, filters ? hed_filter_foreman : NULL,
-                                   filters ? hed_filter_compiler : NULL, why);
+    return hed_worker_forkserver(s->libraries, filters ? hed_filter_forkserver : NULL,
+                                 filters ? hed_filter_compiler : NULL, why);
 }
 
 int
@@ -390,7 +390,7 @@ hed_confine_worker(const struct hed_server *s, const char *owner, uint32_t place
     (void)snprintf(variable, sizeof variable, "%s%s",
                    cache[0] ? "CUDA_CACHE_PATH=" : "CUDA_CACHE_DISABLE=1", cache);
     box.variable = box.driver ? variable : NULL;
-    box.before_calls = s->plan.cpu ? fork_foreman : NULL;
+    box.before_calls = s->plan.cpu ? fork_forkserver : NULL;
 
     const int err = hed_worker_prepare(start, why);
 

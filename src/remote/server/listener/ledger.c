@@ -9,7 +9,7 @@
 static bool
 is_in_ledger(uint32_t worker, int device)
 {
-    return worker < HED_LEDGER_WORKERS && device >= 0 && device < HED_DESK_PLACES;
+    return worker < HED_LEDGER_WORKERS && device >= 0 && device < HED_LEASE_SOCKET_PLACES;
 }
 
 void

@@ -1,17 +1,17 @@
-/* The ledger: how much memory of each device, and how much pinned memory (HED_DESK_HOST), the
- * workers of a server have leased.
+/* The ledger: how much memory of each device, and how much pinned memory (HED_LEASE_SOCKET_HOST),
+ * the workers of a server have leased.
  *
- * It is the listener's own and in no other process. Workers ask for leases at their desks
- * (remote/server/desk.h); what they say changes their own leases only, and never beyond a limit.
- * The listener clears a worker's leases when it reaps the worker, so nothing leaks however and
- * whenever the worker died.
+ * It is the listener's own and in no other process. Workers ask for leases over their lease sockets
+ * (remote/server/lease_socket.h); what they say changes their own leases only, and never beyond a
+ * limit. The listener clears a worker's leases when it reaps the worker, so nothing leaks however
+ * and whenever the worker died.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/notice.h"
 
 #define HED_LEDGER_WORKERS 1024
@@ -23,14 +23,16 @@
 #define HED_LEDGER_CRUMB (UINT64_C(64) << 10) /* bytes; less is not worth sharing */
 
 struct hed_ledger {
-    uint64_t total[HED_DESK_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
-    uint64_t
-        kept[HED_DESK_PLACES]; /* bytes of those that are not leased: spare workers take them */
-    uint64_t leased[HED_LEDGER_WORKERS][HED_DESK_PLACES];
+    uint64_t total
+        [HED_LEASE_SOCKET_PLACES]; /* bytes that may be leased in all; 0: unknown, or no limit */
+    uint64_t kept
+        [HED_LEASE_SOCKET_PLACES]; /* bytes of those that are not leased: spare workers take them */
+    uint64_t leased[HED_LEDGER_WORKERS][HED_LEASE_SOCKET_PLACES];
     /* Memory of other workers that a worker has opened: it counts for its own limit. */
-    uint64_t opened[HED_LEDGER_WORKERS][HED_DESK_PLACES];
-    uint64_t orphaned[HED_DESK_PLACES]; /* bytes that nobody has leased, but somebody has opened */
-    struct hed_notice *notice;          /* NULL: nobody is told of changes */
+    uint64_t opened[HED_LEDGER_WORKERS][HED_LEASE_SOCKET_PLACES];
+    uint64_t orphaned
+        [HED_LEASE_SOCKET_PLACES]; /* bytes that nobody has leased, but somebody has opened */
+    struct hed_notice *notice;     /* NULL: nobody is told of changes */
 };
 
 /* Leases at least `least` bytes of a device, and up to `want` if that is little compared with what

@@ -172,7 +172,7 @@ enum hed_source_kind {
     HED_SOURCE_SIGNALS,
     HED_SOURCE_LISTENER,
     HED_SOURCE_PEER,
-    HED_SOURCE_DESK,
+    HED_SOURCE_LEASE_SOCKET,
     HED_SOURCE_LINES,
     HED_SOURCE_PROBE,
     HED_SOURCE_KEEPER,
@@ -268,7 +268,7 @@ struct hed_child { /* a worker */
     bool spare; /* it has no client yet, so neither what follows `started_wall_ns` */
     char owner[HED_OWNER_NAME]; /* of the folders in its sandbox */
     int control;
-    int desk; /* -1 if it may not ask any more */
+    int lease_socket; /* -1 if it may not ask any more */
     struct hed_lines lines;
     const struct hed_link *link;
     struct hed_guest *guest; /* NULL if the client is in none */
@@ -503,12 +503,12 @@ uint64_t hed_space_look(struct hed_server *s, uint64_t now_ns);
 /* The work of that process, for tests as well. Kernels are in folders of clients only. */
 void hed_space_sweep(const char *images, const char *kernels, uint64_t most);
 
-/* ---- desk.c ---------------------------------------------------------------------------------- */
+/* ---- lease_socket.c -------------------------------------------------------------------------- */
 
-void hed_desk_open(struct hed_server *s, struct hed_child *c);
-void hed_desk_ready(struct hed_server *s, struct hed_child *c);
-void hed_desk_drop(int fd); /* closes what a worker has sent, without waiting; or -1 */
-void hed_desk_close(struct hed_server *s, struct hed_child *c);
+void hed_lease_socket_open(struct hed_server *s, struct hed_child *c);
+void hed_lease_socket_ready(struct hed_server *s, struct hed_child *c);
+void hed_lease_socket_drop(int fd); /* closes what a worker has sent, without waiting; or -1 */
+void hed_lease_socket_close(struct hed_server *s, struct hed_child *c);
 int hed_probe_start(struct hed_server *s);
 void hed_probe_ready(struct hed_server *s);
 

@@ -26,13 +26,13 @@ struct opening { /* by one worker */
 
 struct hed_offer {
     struct hed_offer *next;
-    uint8_t key[HED_DESK_KEY];
-    uint8_t owner[HED_DESK_OWNER];
+    uint8_t key[HED_LEASE_SOCKET_KEY];
+    uint8_t owner[HED_LEASE_SOCKET_OWNER];
     char client[HED_OWNER_NAME]; /* whose workers may open it */
     struct hed_conn_who who;
     int place;  /* of the worker that has offered it; -1: that one does not have it any more */
     int fd;     /* -1: it can no longer be opened */
-    int device; /* whose ledger has it; HED_DESK_NO_DEVICE: none has */
+    int device; /* whose ledger has it; HED_LEASE_SOCKET_NO_DEVICE: none has */
     uint32_t thing;
     uint64_t bytes;
     uint64_t orphaned; /* of these, in the ledger without a lease */
@@ -69,7 +69,7 @@ is_owners(const struct hed_offer *o, const struct hed_child *c)
 }
 
 static struct hed_offer *
-find_offer_by_key(const struct hed_server *s, const uint8_t key[HED_DESK_KEY])
+find_offer_by_key(const struct hed_server *s, const uint8_t key[HED_LEASE_SOCKET_KEY])
 {
     struct hed_offer *o = s->offers;
 
@@ -119,11 +119,12 @@ is_full_of_offers(const struct hed_server *s, const struct hed_child *c)
 
 /* Events are in nobody's lease, memory is in that of its device. */
 static bool
-is_sensible(const struct hed_desk_ask *ask)
+is_sensible(const struct hed_lease_socket_ask *ask)
 {
-    return ask->thing == HED_DESK_EVENT
-               ? ask->device == HED_DESK_NO_DEVICE && ask->bytes == 0
-               : ask->thing == HED_DESK_MEMORY && ask->device >= 0 && ask->device < HED_DESK_PLACES;
+    return ask->thing == HED_LEASE_SOCKET_EVENT
+               ? ask->device == HED_LEASE_SOCKET_NO_DEVICE && ask->bytes == 0
+               : ask->thing == HED_LEASE_SOCKET_MEMORY && ask->device >= 0 &&
+                     ask->device < HED_LEASE_SOCKET_PLACES;
 }
 
 /* Bytes of a worker's lease that are in its offers. */
@@ -140,7 +141,7 @@ bytes_offered(const struct hed_server *s, uint32_t place, int device)
 uint64_t
 hed_offers_leave(const struct hed_server *s, uint32_t place, int device)
 {
-    if (device < 0 || device >= HED_DESK_PLACES)
+    if (device < 0 || device >= HED_LEASE_SOCKET_PLACES)
         return 0;
 
     const uint64_t leased = s->ledger.leased[place][device];
@@ -160,9 +161,9 @@ large_page(void)
 /* Is the descriptor what the worker says that it offers, and no more? A worker that was taken over
  * could otherwise give others memory that is in no lease, and no limit would hold. */
 static bool
-is_as_large_as_told(const struct hed_server *s, const struct hed_desk_ask *ask, int fd)
+is_as_large_as_told(const struct hed_server *s, const struct hed_lease_socket_ask *ask, int fd)
 {
-    const bool event = ask->thing == HED_DESK_EVENT;
+    const bool event = ask->thing == HED_LEASE_SOCKET_EVENT;
     uint64_t size, taken;
     struct stat st;
 
@@ -172,7 +173,7 @@ is_as_large_as_told(const struct hed_server *s, const struct hed_desk_ask *ask, 
     if (s->plan.driver && !event && S_ISCHR(st.st_mode))
         return true;
     return hed_fd_is_fixed(fd, &size, &taken) && taken <= size + large_page() &&
-           size <= (event ? HED_DESK_EVENT_SIZE : ask->bytes + HED_DESK_MORE);
+           size <= (event ? HED_LEASE_SOCKET_EVENT_SIZE : ask->bytes + HED_LEASE_SOCKET_MORE);
 }
 
 /* No client can make an honest worker do this. */
@@ -185,7 +186,8 @@ warn_of_offer(struct hed_server *s, const struct hed_child *c, const char *what)
 
 /* Whether this may be offered: 0, or why not. */
 static int
-check_offer(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask, int fd)
+check_offer(struct hed_server *s, const struct hed_child *c, const struct hed_lease_socket_ask *ask,
+            int fd)
 {
     const uint32_t place = place_of_worker(s, c);
 
@@ -193,7 +195,8 @@ check_offer(struct hed_server *s, const struct hed_child *c, const struct hed_de
         return HED_EINVAL;
     if (!is_somebody(c->client))
         return HED_EACCESS;
-    if (ask->thing == HED_DESK_MEMORY && ask->bytes > hed_offers_leave(s, place, ask->device)) {
+    if (ask->thing == HED_LEASE_SOCKET_MEMORY &&
+        ask->bytes > hed_offers_leave(s, place, ask->device)) {
         warn_of_offer(s, c, "memory that it has not leased");
         return HED_EINVAL;
     }
@@ -214,8 +217,9 @@ hed_offers_wipe(const struct hed_server *s)
 }
 
 int
-hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
-               int fd, struct hed_desk_answer *answer)
+hed_offer_make(struct hed_server *s, const struct hed_child *c,
+               const struct hed_lease_socket_ask *ask, int fd,
+               struct hed_lease_socket_answer *answer)
 {
     struct hed_offer *o = NULL;
     int err = check_offer(s, c, ask, fd);
@@ -225,7 +229,7 @@ hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed
         err = HED_ENOMEM;
     if (err) {
         free(o);
-        hed_desk_drop(fd);
+        hed_lease_socket_drop(fd);
         return err;
     }
     memcpy(o->owner, ask->owner, sizeof o->owner);
@@ -263,7 +267,8 @@ give_up_offer(struct hed_server *s, struct hed_offer *o)
 }
 
 uint64_t
-hed_offer_withdraw(struct hed_server *s, const struct hed_child *c, const uint8_t key[HED_DESK_KEY])
+hed_offer_withdraw(struct hed_server *s, const struct hed_child *c,
+                   const uint8_t key[HED_LEASE_SOCKET_KEY])
 {
     struct hed_offer *o = find_offer_by_key(s, key);
 
@@ -307,7 +312,7 @@ add_opening(struct hed_server *s, struct hed_offer *o, uint32_t place, uint64_t 
     p = calloc(1, sizeof *p);
     if (!p)
         return HED_ENOMEM;
-    if (o->device != HED_DESK_NO_DEVICE &&
+    if (o->device != HED_LEASE_SOCKET_NO_DEVICE &&
         !hed_ledger_open(&s->ledger, place, o->device, o->bytes, limit)) {
         free(p);
         return HED_ENOMEM;
@@ -318,8 +323,9 @@ add_opening(struct hed_server *s, struct hed_offer *o, uint32_t place, uint64_t 
 }
 
 int
-hed_offer_open(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
-               struct hed_desk_answer *answer, int *fd)
+hed_offer_open(struct hed_server *s, const struct hed_child *c,
+               const struct hed_lease_socket_ask *ask, struct hed_lease_socket_answer *answer,
+               int *fd)
 {
     struct hed_offer *o = find_offer_by_key(s, ask->key);
 
@@ -329,9 +335,9 @@ hed_offer_open(struct hed_server *s, const struct hed_child *c, const struct hed
     if (o->place == (int)place_of_worker(s, c))
         return HED_ESTATE;
 
-    const int err =
-        add_opening(s, o, place_of_worker(s, c),
-                    o->device == HED_DESK_HOST ? s->options->host_memory : s->options->memory);
+    const int err = add_opening(s, o, place_of_worker(s, c),
+                                o->device == HED_LEASE_SOCKET_HOST ? s->options->host_memory
+                                                                   : s->options->memory);
 
     if (err)
         return err;
@@ -347,7 +353,7 @@ drop_opening(struct hed_server *s, struct hed_offer *o, struct opening **link)
 {
     struct opening *p = *link;
 
-    if (o->device != HED_DESK_NO_DEVICE)
+    if (o->device != HED_LEASE_SOCKET_NO_DEVICE)
         hed_ledger_close(&s->ledger, p->place, o->device, o->bytes);
     *link = p->next;
     free(p);
@@ -358,7 +364,8 @@ drop_opening(struct hed_server *s, struct hed_offer *o, struct opening **link)
 }
 
 void
-hed_offer_close(struct hed_server *s, const struct hed_child *c, const uint8_t key[HED_DESK_KEY])
+hed_offer_close(struct hed_server *s, const struct hed_child *c,
+                const uint8_t key[HED_LEASE_SOCKET_KEY])
 {
     struct hed_offer *o = find_offer_by_key(s, key);
     struct opening **link = o ? find_opening(o, place_of_worker(s, c)) : NULL;

@@ -1,6 +1,6 @@
 /* Offers: what workers let other workers of the same owner open (CUDA IPC between clients).
  *
- *   exporter's worker ── OFFER, descriptor ──> listener: a key        (server/desk.h)
+ *   exporter's worker ── OFFER, descriptor ──> listener: a key        (server/lease_socket.h)
  *       the key goes from client to client, however they like
  *   importer's worker ── OPEN, key ──────────> listener ── the descriptor ──> importer's worker
  *
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 
 struct hed_child;
 struct hed_peer;
@@ -36,15 +36,18 @@ struct hed_offer;
 /* May this client's worker share with others at all? */
 bool hed_offers_may(const struct hed_peer *p);
 
-/* The asks of server/desk.h. offer takes the descriptor, which may be -1. open: *fd stays here. */
-int hed_offer_make(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
-                   int fd, struct hed_desk_answer *answer);
+/* The asks of server/lease_socket.h. offer takes the descriptor, which may be -1. open: *fd stays
+ * here. */
+int hed_offer_make(struct hed_server *s, const struct hed_child *c,
+                   const struct hed_lease_socket_ask *ask, int fd,
+                   struct hed_lease_socket_answer *answer);
 uint64_t hed_offer_withdraw(struct hed_server *s, const struct hed_child *c,
-                            const uint8_t key[HED_DESK_KEY]);
-int hed_offer_open(struct hed_server *s, const struct hed_child *c, const struct hed_desk_ask *ask,
-                   struct hed_desk_answer *answer, int *fd);
+                            const uint8_t key[HED_LEASE_SOCKET_KEY]);
+int hed_offer_open(struct hed_server *s, const struct hed_child *c,
+                   const struct hed_lease_socket_ask *ask, struct hed_lease_socket_answer *answer,
+                   int *fd);
 void hed_offer_close(struct hed_server *s, const struct hed_child *c,
-                     const uint8_t key[HED_DESK_KEY]);
+                     const uint8_t key[HED_LEASE_SOCKET_KEY]);
 
 /* Bytes of a worker's lease that it does not offer, and so may give back. */
 uint64_t hed_offers_leave(const struct hed_server *s, uint32_t place, int device);

@@ -1,7 +1,8 @@
 /* Pieces of a window: which worker has which part of the memory that a guest shares with its host.
  *
  * The map is the listener's own and lies outside the window, where the guest cannot change it.
- * Workers ask for pieces at their desks; whatever a worker says changes its own pieces only.
+ * Workers ask for pieces over their lease sockets; whatever a worker says changes its own pieces
+ * only.
  *
  *   free ──take──> a worker's ──give──> free
  *                     └──leave: the worker is gone──> left ──clear──> free

@@ -75,7 +75,7 @@ own_part_of_files(const struct hed_server *s, const struct hed_child *c, uint64_
     uint64_t own, others, most = UNLEASED;
 
     hed_offers_count(s, c, &own, &others);
-    for (int i = 0; i < HED_DESK_PLACES && others; i++)
+    for (int i = 0; i < HED_LEASE_SOCKET_PLACES && others; i++)
         most += s->ledger.leased[c - s->children][i];
     files -= hed_min(others, files - hed_min(files, most));
     /* It may be that only others have touched what it has made. */
@@ -88,7 +88,7 @@ hed_pressure_of(const struct hed_server *s, const struct hed_child *c)
     uint64_t files;
     const uint64_t own = memory_of_process(c->pid, &files);
 
-    /* The children are its foreman, and the compilers. */
+    /* The children are its fork server, and the compilers. */
     return own + own_part_of_files(s, c, files) + memory_of_children(c->pid, 2);
 }
 

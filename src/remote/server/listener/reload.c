@@ -128,7 +128,7 @@ apply_limits(struct hed_server *s, const struct hed_server_options *fresh)
     copy_fields(limit_fields, COUNT(limit_fields), &s->own, fresh);
     if (rate)
         hed_bucket_init(&s->rate, fresh->rate, hed_now_ns());
-    s->ledger.total[HED_DESK_HOST] = fresh->total_memory;
+    s->ledger.total[HED_LEASE_SOCKET_HOST] = fresh->total_memory;
     s->pressure_ns = 0; /* look at once */
     hed_confine_limits(s);
     hed_spares_begin(s); /* with the new limits */

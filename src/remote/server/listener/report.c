@@ -133,7 +133,7 @@ put_device_rows(const struct hed_server *s, struct hed_buf *b)
     char total[HED_SIZE_TEXT], leased[HED_SIZE_TEXT];
     bool any = false;
 
-    for (int i = 0; i < HED_DESK_DEVICES; i++) {
+    for (int i = 0; i < HED_LEASE_SOCKET_DEVICES; i++) {
         if (s->ledger.total[i] == 0 && hed_ledger_leased(&s->ledger, i) == 0)
             continue;
         if (!any)

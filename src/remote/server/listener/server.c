@@ -130,8 +130,8 @@ run_loop(struct hed_server *s)
                 hed_listen_accept(s, (struct hed_listener *)source);
             else if (source->kind == HED_SOURCE_PEER)
                 hed_peer_ready(s, (struct hed_peer *)source);
-            else if (source->kind == HED_SOURCE_DESK)
-                hed_desk_ready(s, (struct hed_child *)source);
+            else if (source->kind == HED_SOURCE_LEASE_SOCKET)
+                hed_lease_socket_ready(s, (struct hed_child *)source);
             else if (source->kind == HED_SOURCE_LINES)
                 hed_lines_ready(s, (struct hed_lines *)source);
             else if (source->kind == HED_SOURCE_PROBE)
@@ -262,7 +262,7 @@ start_serving(struct hed_server *s, struct hed_why *why)
 
     if (err)
         return err;
-    s->ledger.total[HED_DESK_HOST] = s->options->total_memory;
+    s->ledger.total[HED_LEASE_SOCKET_HOST] = s->options->total_memory;
     say_memory(s);
     if (s->sandbox.steps)
         s->kernels = make_folders(s->plan.cache);

@@ -5,8 +5,8 @@
  *     ^               │ ends             │ ends            │
  *     └─ back-off ────┴──────────────────┴─ a second ──────┘
  *
- * A spare has a place among the children, and with it a user, a control group and a desk, but it is
- * no client: it counts for no limit of clients, and has no leases.
+ * A spare has a place among the children, and with it a user, a control group and a lease socket,
+ * but it is no client: it counts for no limit of clients, and has no leases.
  *
  * The sandbox of a worker has the folders of its client, and nothing can be added to it later. So a
  * spare is for one owner of folders: that of the client that came last. Other clients get a new

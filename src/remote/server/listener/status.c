@@ -76,7 +76,7 @@ put_devices(const struct hed_server *s, struct hed_buf *b)
     bool first = true;
 
     hed_buf_addf(b, ",\"devices\":[");
-    for (int i = 0; i < HED_DESK_DEVICES; i++) {
+    for (int i = 0; i < HED_LEASE_SOCKET_DEVICES; i++) {
         const uint64_t total = s->ledger.total[i];
         const uint64_t leased = hed_ledger_leased(&s->ledger, i);
 
@@ -124,7 +124,7 @@ put_leases(const uint64_t *leased, struct hed_buf *b)
     uint64_t sum = 0;
     int last = -1;
 
-    for (int i = 0; i < HED_DESK_DEVICES; i++) {
+    for (int i = 0; i < HED_LEASE_SOCKET_DEVICES; i++) {
         if (leased[i])
             last = i;
     }
@@ -171,7 +171,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     put_number(b, "bytes_out", atomic_load(&w->bytes_out));
     put_number(b, "launches", atomic_load(&w->launches));
     put_leases(s->ledger.leased[c - s->children], b);
-    put_number(b, "host_bytes", s->ledger.leased[c - s->children][HED_DESK_HOST]);
+    put_number(b, "host_bytes", s->ledger.leased[c - s->children][HED_LEASE_SOCKET_HOST]);
     put_number(b, "used_bytes", hed_pressure_of(s, c));
     put_number(b, "failure", atomic_load(&w->failed));
     hed_buf_addf(b, "}");

@@ -43,7 +43,7 @@ memory_text(const uint64_t *leased, char out[HED_SIZE_TEXT])
 {
     uint64_t sum = 0;
 
-    for (int i = 0; i < HED_DESK_DEVICES; i++)
+    for (int i = 0; i < HED_LEASE_SOCKET_DEVICES; i++)
         sum += leased[i];
     return hed_size_text(sum, out);
 }

@@ -303,11 +303,11 @@ static const struct hed_filter_row attacks[] = {
 /* A thread of this process, or a process as the C library forks it: pairs of mask and value. */
 static const uint32_t clone_flags[] = {CLONE_THREAD, CLONE_THREAD, 0xffffffffu,
                                        CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD};
-static const uint32_t foreman_options[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG};
+static const uint32_t forkserver_options[] = {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG};
 
-/* What the foreman (kernel/foreman/foreman.h) needs besides: it forks compilers, waits for them,
- * and they give that up. It reads nothing that a client has sent. */
-static const struct hed_filter_row foreman_calls[] = {
+/* What the fork server (kernel/forkserver/forkserver.h) needs besides: it forks compilers, waits
+ * for them, and they give that up. It reads nothing that a client has sent. */
+static const struct hed_filter_row forkserver_calls[] = {
     {.number = SYS_clone,
      .test = HED_CALL_MASKED,
      .argument = 0,
@@ -317,17 +317,17 @@ static const struct hed_filter_row foreman_calls[] = {
     ALWAYS(seccomp),
     ALWAYS(tgkill),
     ALWAYS(setitimer),
-    AMONG(prctl, 0, foreman_options, EPERM),
+    AMONG(prctl, 0, forkserver_options, EPERM),
 };
 
 /* What a compiler needs besides: a limit of its own time. */
 static const struct hed_filter_row compiler_calls[] = {ALWAYS(setitimer)};
 
 int
-hed_filter_foreman(void)
+hed_filter_forkserver(void)
 {
     const struct hed_filter_list lists[] = {
-        LIST(foreman_calls), LIST(worker_calls), LIST(attacks), {0}};
+        LIST(forkserver_calls), LIST(worker_calls), LIST(attacks), {0}};
 
     return hed_filter_apply(lists);
 }

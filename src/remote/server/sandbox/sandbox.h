@@ -80,8 +80,8 @@ struct hed_sandbox {
 };
 
 /* The last step of the two kinds of process that compile a worker's kernels: as `calls`, and the
- * foreman may fork. 0 or a negative errno. */
-int hed_filter_foreman(void);
+ * fork server may fork. 0 or a negative errno. */
+int hed_filter_forkserver(void);
 int hed_filter_compiler(void);
 
 /* The steps that make sense for this server: all, but for another user if it is not root. */

@@ -30,13 +30,13 @@
 static bool
 take_image_memory(void *worker, uint64_t bytes)
 {
-    return hed_lease_take(worker, HED_DESK_HOST, bytes, bytes) == bytes;
+    return hed_lease_take(worker, HED_LEASE_SOCKET_HOST, bytes, bytes) == bytes;
 }
 
 static void
 give_image_memory(void *worker, uint64_t bytes)
 {
-    hed_lease_give(worker, HED_DESK_HOST, bytes);
+    hed_lease_give(worker, HED_LEASE_SOCKET_HOST, bytes);
 }
 
 int

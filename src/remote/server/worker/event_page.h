@@ -21,9 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 
-#define HED_EVENT_PAGE HED_DESK_EVENT_SIZE /* bytes of the file */
+#define HED_EVENT_PAGE HED_LEASE_SOCKET_EVENT_SIZE /* bytes of the file */
 #define HED_EVENT_PLACES 200
 
 struct hed_event_words; /* what is in it */

@@ -12,8 +12,8 @@
 #include "base/number.h"
 #include "base/str.h"
 #include "core/session.h"
-#include "remote/server/desk.h"
 #include "remote/server/hello.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/status.h"
 #include "remote/server/worker/worker.h"
 #include "remote/wire/link/link.h"
@@ -46,7 +46,7 @@ hed_worker_start_backend(struct hed_worker *w, struct hed_why *why)
 
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuDeviceGetCount, .count = &n);
-    if (r != CUDA_SUCCESS || n < 0 || n > HED_DESK_DEVICES) {
+    if (r != CUDA_SUCCESS || n < 0 || n > HED_LEASE_SOCKET_DEVICES) {
         hed_why_set(
             why,
             "the server's driver (%s) does not start: CUDA error %d; the server's log says more",

@@ -1,71 +1,71 @@
-/* Leases of memory, and pieces of the guest's window: the questions that a worker asks at its desk
- * (remote/server/desk.h).
+/* Leases of memory, and pieces of the guest's window: the questions that a worker asks over its
+ * lease socket (remote/server/lease_socket.h).
  */
 #include <stdbool.h>
 #include <string.h>
 
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/worker/worker.h"
 
 static uint64_t
-ask_desk(struct hed_worker *w, const struct hed_desk_ask *ask)
+ask_lease_socket(struct hed_worker *w, const struct hed_lease_socket_ask *ask)
 {
-    hed_lock(&w->desk_lock);
+    hed_lock(&w->lease_socket_lock);
 
-    const uint64_t answer = hed_desk_ask(w->start->desk, ask);
+    const uint64_t answer = hed_lease_socket_ask(w->start->lease_socket, ask);
 
-    hed_unlock(&w->desk_lock);
+    hed_unlock(&w->lease_socket_lock);
     return answer;
 }
 
 static uint64_t
-ask_listener(struct hed_worker *w, enum hed_desk_kind kind, int device, uint64_t bytes,
+ask_listener(struct hed_worker *w, enum hed_lease_socket_kind kind, int device, uint64_t bytes,
              uint64_t least)
 {
-    return ask_desk(
-        w, &(struct hed_desk_ask){.kind = kind, .device = device, .bytes = bytes, .least = least});
+    return ask_lease_socket(w, &(struct hed_lease_socket_ask){
+                                   .kind = kind, .device = device, .bytes = bytes, .least = least});
 }
 
 int
-hed_lease_exchange(struct hed_worker *w, const struct hed_desk_ask *ask, int fd,
-                   struct hed_desk_answer *answer, int *got)
+hed_lease_exchange(struct hed_worker *w, const struct hed_lease_socket_ask *ask, int fd,
+                   struct hed_lease_socket_answer *answer, int *got)
 {
-    hed_lock(&w->desk_lock);
+    hed_lock(&w->lease_socket_lock);
 
-    const int err = hed_desk_exchange(w->start->desk, ask, fd, answer, got);
+    const int err = hed_lease_socket_exchange(w->start->lease_socket, ask, fd, answer, got);
 
-    hed_unlock(&w->desk_lock);
+    hed_unlock(&w->lease_socket_lock);
     return err;
 }
 
 static bool
-has_desk(const struct hed_worker *w)
+has_lease_socket(const struct hed_worker *w)
 {
-    return w->start->desk > 0;
+    return w->start->lease_socket > 0;
 }
 
 uint64_t
 hed_lease_take(struct hed_worker *w, int device, uint64_t want, uint64_t least)
 {
-    return has_desk(w) ? ask_listener(w, HED_DESK_TAKE, device, want, least) : want;
+    return has_lease_socket(w) ? ask_listener(w, HED_LEASE_SOCKET_TAKE, device, want, least) : want;
 }
 
 void
 hed_lease_give(struct hed_worker *w, int device, uint64_t bytes)
 {
-    if (has_desk(w))
-        (void)ask_listener(w, HED_DESK_GIVE, device, bytes, 0);
+    if (has_lease_socket(w))
+        (void)ask_listener(w, HED_LEASE_SOCKET_GIVE, device, bytes, 0);
 }
 
 /* The last answer, if nothing has changed since; otherwise asks again. */
 static uint64_t
-ask_again(struct hed_worker *w, enum hed_desk_kind kind, int device)
+ask_again(struct hed_worker *w, enum hed_lease_socket_kind kind, int device)
 {
-    const bool known = w->notice && device >= 0 && device < HED_DESK_PLACES;
-    struct hed_told *told = known ? &w->told[kind == HED_DESK_OTHERS][device] : NULL;
+    const bool known = w->notice && device >= 0 && device < HED_LEASE_SOCKET_PLACES;
+    struct hed_told *told = known ? &w->told[kind == HED_LEASE_SOCKET_OTHERS][device] : NULL;
     uint64_t bytes;
 
-    hed_lock(&w->desk_lock);
+    hed_lock(&w->lease_socket_lock);
 
     /* Acquire: pairs with the release in hed_ledger_changed(). Read before the question is asked,
      * so that a change meanwhile counts. */
@@ -75,23 +75,24 @@ ask_again(struct hed_worker *w, enum hed_desk_kind kind, int device)
 
     bytes =
         same ? told->bytes
-             : hed_desk_ask(w->start->desk, &(struct hed_desk_ask){.kind = kind, .device = device});
+             : hed_lease_socket_ask(w->start->lease_socket,
+                                    &(struct hed_lease_socket_ask){.kind = kind, .device = device});
     if (known)
         *told = (struct hed_told){now, bytes};
-    hed_unlock(&w->desk_lock);
+    hed_unlock(&w->lease_socket_lock);
     return bytes;
 }
 
 uint64_t
 hed_lease_obtainable(struct hed_worker *w, int device)
 {
-    return has_desk(w) ? ask_again(w, HED_DESK_OBTAINABLE, device) : UINT64_MAX;
+    return has_lease_socket(w) ? ask_again(w, HED_LEASE_SOCKET_OBTAINABLE, device) : UINT64_MAX;
 }
 
 uint64_t
 hed_lease_others(struct hed_worker *w, int device)
 {
-    return has_desk(w) ? ask_again(w, HED_DESK_OTHERS, device) : 0;
+    return has_lease_socket(w) ? ask_again(w, HED_LEASE_SOCKET_OTHERS, device) : 0;
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -99,14 +100,16 @@ hed_lease_others(struct hed_worker *w, int device)
 static uint64_t
 take_window_piece(void *arg, uint64_t bytes)
 {
-    return ask_desk(arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_TAKE, .bytes = bytes});
+    return ask_lease_socket(
+        arg, &(struct hed_lease_socket_ask){.kind = HED_LEASE_SOCKET_PIECE_TAKE, .bytes = bytes});
 }
 
 static void
 give_window_piece(void *arg, uint64_t offset, uint64_t bytes)
 {
-    (void)ask_desk(
-        arg, &(struct hed_desk_ask){.kind = HED_DESK_PIECE_GIVE, .bytes = bytes, .offset = offset});
+    (void)ask_lease_socket(arg, &(struct hed_lease_socket_ask){.kind = HED_LEASE_SOCKET_PIECE_GIVE,
+                                                               .bytes = bytes,
+                                                               .offset = offset});
 }
 
 void

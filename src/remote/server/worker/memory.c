@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 
 #define PHYSICALS_MAX (1u << 20)
 
@@ -42,7 +42,7 @@ hed_memory_in_arena(const struct hed_worker *w, const struct hed_map *m, bool ho
 static bool
 is_client_device(const struct hed_worker *w, int device)
 {
-    return device >= 0 && device < w->device_count && device < HED_DESK_DEVICES;
+    return device >= 0 && device < w->device_count && device < HED_LEASE_SOCKET_DEVICES;
 }
 
 uint64_t
@@ -90,10 +90,10 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
 static CUresult
 set_access(struct hed_worker *w, uint64_t at, uint64_t size, int device, unsigned flags)
 {
-    CUmemAccessDesc_v1 desc[HED_DESK_DEVICES];
+    CUmemAccessDesc_v1 desc[HED_LEASE_SOCKET_DEVICES];
     size_t count = 0;
 
-    for (int i = 0; i < w->device_count && i < HED_DESK_DEVICES; i++) {
+    for (int i = 0; i < w->device_count && i < HED_LEASE_SOCKET_DEVICES; i++) {
         int can = i == device || device < 0;
 
         if (!can)
@@ -233,7 +233,7 @@ hed_memory_take_host(struct hed_worker *w, uint64_t size)
     const uint64_t limit = w->start->host_limit;
 
     if ((limit && (w->memory->host > limit || size > limit - w->memory->host)) ||
-        hed_lease_take(w, HED_DESK_HOST, size, size) != size)
+        hed_lease_take(w, HED_LEASE_SOCKET_HOST, size, size) != size)
         return false;
     w->memory->host += size;
     return true;
@@ -243,7 +243,7 @@ void
 hed_memory_give_host(struct hed_worker *w, uint64_t size)
 {
     w->memory->host -= size;
-    hed_lease_give(w, HED_DESK_HOST, size);
+    hed_lease_give(w, HED_LEASE_SOCKET_HOST, size);
 }
 
 /* Frees the memory if it has neither a name nor a mapping any more. */

@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "core/session.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/start.h"
 #include "remote/server/worker/worker.h"
 
@@ -15,7 +15,7 @@
 int
 hed_worker_probe(int fd)
 {
-    uint64_t total[HED_DESK_DEVICES] = {0};
+    uint64_t total[HED_LEASE_SOCKET_DEVICES] = {0};
     struct hed_worker_start start = {0};
     struct hed_worker w = {.start = &start};
     struct hed_why why = {""};

@@ -1,6 +1,6 @@
 /* Memory between clients: HED_MSG_SHARE.
  *
- *   offer: the backend's memory ── a descriptor ──> listener (server/desk.h) ── a key ──> client
+ *   offer: the backend's memory ── a descriptor ──> listener (lease_socket.h) ── a key ──> client
  *   open:  client ── the key ──> listener ── the descriptor ──> the backend's memory, which is then
  *          like other physical memory of the client, but in nobody's lease
  *
@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/worker/memory.h"
 
 bool
@@ -22,7 +22,7 @@ hed_share_is_possible(struct hed_worker *w)
 {
     int can = 0;
 
-    return w->start->offers && w->start->desk > 0 && !w->no_memory && w->device_count > 0 &&
+    return w->start->offers && w->start->lease_socket > 0 && !w->no_memory && w->device_count > 0 &&
            hed_worker_do(w, cuDeviceGetAttribute, .pi = &can,
                          .attrib = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
                          .dev = 0) == CUDA_SUCCESS &&
@@ -48,13 +48,13 @@ hed_share_result(int err)
 }
 
 int
-hed_share_offer(struct hed_worker *w, const struct hed_desk_ask *what, int fd,
+hed_share_offer(struct hed_worker *w, const struct hed_lease_socket_ask *what, int fd,
                 uint8_t key[HED_SHARE_KEY])
 {
-    struct hed_desk_ask ask = *what;
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = *what;
+    struct hed_lease_socket_answer answer;
 
-    ask.kind = HED_DESK_OFFER;
+    ask.kind = HED_LEASE_SOCKET_OFFER;
 
     const int err = hed_lease_exchange(w, &ask, fd, &answer, NULL);
 
@@ -68,8 +68,8 @@ hed_share_offer(struct hed_worker *w, const struct hed_desk_ask *what, int fd,
 uint64_t
 hed_share_withdraw(struct hed_worker *w, const uint8_t key[HED_SHARE_KEY])
 {
-    struct hed_desk_ask ask = {.kind = HED_DESK_WITHDRAW};
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_WITHDRAW};
+    struct hed_lease_socket_answer answer;
 
     memcpy(ask.key, key, sizeof ask.key);
     return hed_lease_exchange(w, &ask, -1, &answer, NULL) == 0 ? answer.bytes : 0;
@@ -78,8 +78,8 @@ hed_share_withdraw(struct hed_worker *w, const uint8_t key[HED_SHARE_KEY])
 void
 hed_share_close(struct hed_worker *w, const uint8_t key[HED_SHARE_KEY])
 {
-    struct hed_desk_ask ask = {.kind = HED_DESK_CLOSE};
-    struct hed_desk_answer answer;
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_CLOSE};
+    struct hed_lease_socket_answer answer;
 
     memcpy(ask.key, key, sizeof ask.key);
     (void)hed_lease_exchange(w, &ask, -1, &answer, NULL);
@@ -151,7 +151,8 @@ offer_client_memory(struct hed_worker *w, const struct hed_share_body *b,
     if (!find_offered(w, b, &o))
         return hed_memory_missing(w);
     if (!*o.done) {
-        struct hed_desk_ask ask = {.device = o.device, .bytes = o.size, .thing = HED_DESK_MEMORY};
+        struct hed_lease_socket_ask ask = {
+            .device = o.device, .bytes = o.size, .thing = HED_LEASE_SOCKET_MEMORY};
 
         memcpy(ask.owner, b->owner, sizeof ask.owner);
         *r = export_memory(w, &o, &fd);
@@ -172,7 +173,8 @@ offer_client_memory(struct hed_worker *w, const struct hed_share_body *b,
 
 /* Makes memory of a descriptor, which is closed. */
 static CUresult
-import_memory(struct hed_worker *w, const struct hed_desk_answer *what, int fd, uint64_t *real)
+import_memory(struct hed_worker *w, const struct hed_lease_socket_answer *what, int fd,
+              uint64_t *real)
 {
     CUmemGenericAllocationHandle handle = 0;
     const bool sensible = fd >= 0 && what->device >= 0 && what->device < w->device_count &&
@@ -193,9 +195,10 @@ static int
 open_client_memory(struct hed_worker *w, const struct hed_share_body *b, struct hed_share_answer *a,
                    CUresult *r)
 {
-    struct hed_desk_ask ask = {.kind = HED_DESK_OPEN, .thing = HED_DESK_MEMORY};
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_OPEN,
+                                       .thing = HED_LEASE_SOCKET_MEMORY};
     struct hed_physical_made p = {.name = b->name, .opened = true};
-    struct hed_desk_answer what;
+    struct hed_lease_socket_answer what;
     int fd = -1;
 
     if (b->name == 0 || hed_physical_by_name(w->memory, b->name))

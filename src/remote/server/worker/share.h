@@ -7,7 +7,7 @@
 CUresult hed_share_result(int err);
 
 /* Offers a descriptor to other clients of the owner; it stays the caller's. 0 or HED_E... */
-int hed_share_offer(struct hed_worker *w, const struct hed_desk_ask *what, int fd,
+int hed_share_offer(struct hed_worker *w, const struct hed_lease_socket_ask *what, int fd,
                     uint8_t key[HED_SHARE_KEY]);
 
 /* The operations on events. The thread holds the current ticket. The result is the client's, and

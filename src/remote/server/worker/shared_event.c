@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/worker/event_page.h"
 #include "remote/server/worker/memory.h"
 #include "remote/server/worker/page_uses.h"
@@ -279,7 +279,8 @@ make_page(struct hed_worker *w, uint64_t name)
 static CUresult
 offer_page(struct hed_worker *w, struct event *e, uint8_t key[HED_SHARE_KEY])
 {
-    const struct hed_desk_ask ask = {.device = HED_DESK_NO_DEVICE, .thing = HED_DESK_EVENT};
+    const struct hed_lease_socket_ask ask = {.device = HED_LEASE_SOCKET_NO_DEVICE,
+                                             .thing = HED_LEASE_SOCKET_EVENT};
     CUresult r = CUDA_SUCCESS;
 
     if (!e->own)
@@ -317,9 +318,10 @@ name_page_again(struct hed_worker *w, struct event *e, uint64_t name, int fd)
 static CUresult
 open_page(struct hed_worker *w, uint64_t name, const uint8_t key[HED_SHARE_KEY])
 {
-    struct hed_desk_ask ask = {.kind = HED_DESK_OPEN, .thing = HED_DESK_EVENT};
+    struct hed_lease_socket_ask ask = {.kind = HED_LEASE_SOCKET_OPEN,
+                                       .thing = HED_LEASE_SOCKET_EVENT};
     struct event *e = find_page_by_key(w, key);
-    struct hed_desk_answer what;
+    struct hed_lease_socket_answer what;
     int fd = -1;
 
     if (e && e->fd_count == OPENS_MAX)

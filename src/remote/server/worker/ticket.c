@@ -3,9 +3,9 @@
  *   hed_ticket_wait(T): waits until next_ticket == T        hed_ticket_pass: next_ticket = T + 1
  *
  * A client with one thread never waits here, because its next message always has the next ticket.
- * A thread that has to wait spins for a moment and then sleeps on `ticket_bell`, which is rung only
- * when a thread sleeps. The sleeper counts itself before it looks at next_ticket for the last time,
- * and the bell is rung after next_ticket has changed: one of the two sees the other.
+ * A thread that has to wait spins for a moment and then sleeps on `ticket_wakeups`, which changes
+ * only when a thread sleeps. The sleeper counts itself before it looks at next_ticket for the last
+ * time, and the sleepers are woken after next_ticket has changed: one of the two sees the other.
  */
 #include <limits.h>
 
@@ -33,11 +33,11 @@ sleep_until_next(struct hed_worker *w, uint64_t ticket)
     atomic_fetch_add_explicit(&w->ticket_waiters, 1, memory_order_seq_cst);
     for (;;) {
         /* Acquire: pairs with the release in hed_ticket_pass(). */
-        const uint32_t bell = atomic_load_explicit(&w->ticket_bell, memory_order_acquire);
+        const uint32_t wakeups = atomic_load_explicit(&w->ticket_wakeups, memory_order_acquire);
 
         if (is_next(w, ticket))
             break;
-        (void)hed_futex_wait_private(&w->ticket_bell, bell, SLEEP_NS);
+        (void)hed_futex_wait_private(&w->ticket_wakeups, wakeups, SLEEP_NS);
         /* Relaxed: it does not matter if the end is noticed a little later. */
         if (atomic_load_explicit(&w->ending, memory_order_relaxed)) {
             err = HED_EIO;
@@ -83,7 +83,7 @@ hed_ticket_pass(struct hed_worker_channel *ch)
     ch->ticket = 0;
     if (atomic_load_explicit(&w->ticket_waiters, memory_order_seq_cst) == 0)
         return;
-    /* Release: a thread that hears the bell sees the new next_ticket. */
-    atomic_fetch_add_explicit(&w->ticket_bell, 1, memory_order_release);
-    (void)hed_futex_wake_private(&w->ticket_bell, INT_MAX);
+    /* Release: a thread that is woken sees the new next_ticket. */
+    atomic_fetch_add_explicit(&w->ticket_wakeups, 1, memory_order_release);
+    (void)hed_futex_wake_private(&w->ticket_wakeups, INT_MAX);
 }

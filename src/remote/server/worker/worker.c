@@ -511,7 +511,7 @@ hed_worker_begin(const struct hed_worker_start *start)
     w->heap = w->slots_fd = -1;
     atomic_init(&w->next_ticket, 1);
     hed_lock_init(&w->lock, HED_RANK_WORKER);
-    hed_lock_init(&w->desk_lock, HED_RANK_DESK);
+    hed_lock_init(&w->lease_socket_lock, HED_RANK_LEASE_SOCKET);
     hed_worker_window_init(w);
     w->notice = hed_notice_map(start->notice);
     w->names = hed_names_create();

@@ -35,7 +35,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "core/layer.h"
-#include "remote/server/desk.h"
+#include "remote/server/lease_socket.h"
 #include "remote/server/notice.h"
 #include "remote/server/start.h"
 #include "remote/wire/channel/channel.h"
@@ -85,7 +85,7 @@ struct hed_worker {
 
     _Atomic uint64_t next_ticket; /* of the message that is handled next */
     _Atomic uint32_t ticket_waiters;
-    _Atomic uint32_t ticket_bell;
+    _Atomic uint32_t ticket_wakeups;
     _Atomic bool ending;     /* the session is over, and no thread may go on waiting */
     _Atomic uint64_t *slots; /* shared page; NULL for none */
     int slots_fd;            /* its file; -1 if it is in a window */
@@ -112,12 +112,13 @@ struct hed_worker {
     _Atomic int failed;      /* CUresult of the first failure */
     uint64_t failed_context;
 
-    struct hed_lock desk_lock;       /* rank HED_RANK_DESK: one question at a time; guards `told` */
+    struct hed_lock
+        lease_socket_lock; /* rank HED_RANK_LEASE_SOCKET: one question at a time; guards `told` */
     const struct hed_notice *notice; /* NULL: every question is asked */
     struct hed_told {
         uint64_t changes; /* on the notice, 1 more than then; 0: never asked */
         uint64_t bytes;
-    } told[2][HED_DESK_PLACES]; /* the last answers: obtainable, others */
+    } told[2][HED_LEASE_SOCKET_PLACES]; /* the last answers: obtainable, others */
 
     struct hed_wire_device *described; /* by a spare, all devices; NULL: not yet */
     CUcontext warm_context;            /* of which a spare has a reference, while `warm` */
@@ -273,9 +274,9 @@ void hed_lease_give(struct hed_worker *w, int device, uint64_t bytes);
 uint64_t hed_lease_obtainable(struct hed_worker *w, int device);
 /* What the other workers of the server have leased. */
 uint64_t hed_lease_others(struct hed_worker *w, int device);
-/* Asks it something else (server/desk.h): hed_desk_exchange(). */
-int hed_lease_exchange(struct hed_worker *w, const struct hed_desk_ask *ask, int fd,
-                       struct hed_desk_answer *answer, int *got);
+/* Asks it something else (server/lease_socket.h): hed_lease_socket_exchange(). */
+int hed_lease_exchange(struct hed_worker *w, const struct hed_lease_socket_ask *ask, int fd,
+                       struct hed_lease_socket_answer *answer, int *got);
 
 /* count.c: counts a message; adds what was counted to the status. */
 void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);

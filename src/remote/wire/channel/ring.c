@@ -62,8 +62,8 @@ read_tail(struct hed_ring *r)
 
     if (tail - r->shown > r->size || tail - r->shown < r->peer - r->shown || tail % r->unit)
         return ring_fail(r, HED_EFORMAT, "an impossible tail");
-    if (r->waiter.bell)
-        hed_bell_loaded();
+    if (r->waiter.doorbell)
+        hed_doorbell_loaded();
     r->peer = tail;
     return 0;
 }
@@ -77,8 +77,8 @@ read_head(struct hed_ring *r)
 
     if (r->shown - head > r->size || r->shown - head > r->shown - r->peer || head % r->unit)
         return ring_fail(r, HED_EFORMAT, "an impossible head");
-    if (r->waiter.bell)
-        hed_bell_loaded();
+    if (r->waiter.doorbell)
+        hed_doorbell_loaded();
     r->peer = head;
     return 0;
 }
@@ -87,14 +87,14 @@ static inline void
 show_tail(struct hed_ring *r, uint64_t tail, bool can_wait)
 {
     r->shown = tail;
-    hed_wait_tell(&r->words->tail, tail, &r->words->reader_parked, can_wait, r->waiter.bell);
+    hed_wait_tell(&r->words->tail, tail, &r->words->reader_parked, can_wait, r->waiter.doorbell);
 }
 
 static inline void
 show_head(struct hed_ring *r, uint64_t head)
 {
     r->shown = head;
-    hed_wait_tell(&r->words->head, head, &r->words->writer_parked, false, r->waiter.bell);
+    hed_wait_tell(&r->words->head, head, &r->words->writer_parked, false, r->waiter.doorbell);
 }
 
 /* Waits until the peer's position differs from the one read last. A timeout is not a failure of the

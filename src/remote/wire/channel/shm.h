@@ -33,7 +33,7 @@ struct hed_shm_channel {
     struct hed_channel channel;
     struct hed_shm_memory *memory; /* HED_SHM_SIZE bytes, mapped */
     struct hed_ring out, in, bulk_out, bulk_in;
-    struct hed_bell bell; /* of window.c */
+    struct hed_doorbell doorbell; /* of window.c */
 };
 
 static inline struct hed_shm_channel *

@@ -46,12 +46,12 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
 }
 
 void
-hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell, bool naps)
+hed_waiter_listen(struct hed_waiter *w, struct hed_doorbell *doorbell, bool naps)
 {
-    w->bell = bell;
+    w->doorbell = doorbell;
     w->naps = naps;
-    w->spin = w->spin_most = naps ? HED_WAIT_SPIN_MOST_NAPS : HED_WAIT_SPIN_MOST_BELL;
-    w->spin_least = naps ? HED_WAIT_SPIN_LEAST_NAPS : HED_WAIT_SPIN_LEAST_BELL;
+    w->spin = w->spin_most = naps ? HED_WAIT_SPIN_MOST_NAPS : HED_WAIT_SPIN_MOST_DOORBELL;
+    w->spin_least = naps ? HED_WAIT_SPIN_LEAST_NAPS : HED_WAIT_SPIN_LEAST_DOORBELL;
 }
 
 void
@@ -63,11 +63,11 @@ hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t 
 }
 
 void
-hed_wait_unpark(_Atomic uint32_t *parked, struct hed_bell *bell)
+hed_wait_unpark(_Atomic uint32_t *parked, struct hed_doorbell *doorbell)
 {
-    if (bell) { /* relaxed: two rings instead of one do no harm */
+    if (doorbell) { /* relaxed: two rings instead of one do no harm */
         atomic_store_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed);
-        hed_bell_ring(bell);
+        hed_doorbell_ring(doorbell);
         return;
     }
     /* Relaxed: the word itself is the message. A waiter that does not sleep yet will not. */
@@ -126,14 +126,14 @@ spin_first(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen
 
 /* As wait_park(), where the word is in a window: it is only stored and loaded. */
 static bool
-park_by_bell(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
-             _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
+park_by_doorbell(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+                 _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
 {
     bool woken = true;
 
-    hed_bell_store(parked, how); /* sequentially consistent, as there */
+    hed_doorbell_store(parked, how); /* sequentially consistent, as there */
     if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
-        woken = hed_bell_wait(w->bell, ns);
+        woken = hed_doorbell_wait(w->doorbell, ns);
     atomic_store_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed);
 
     const bool there = has_changed(position, seen);
@@ -150,8 +150,8 @@ wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
     uint32_t was = how;
     bool woken = true;
 
-    if (w->bell)
-        return park_by_bell(w, position, seen, parked, how, ns);
+    if (w->doorbell)
+        return park_by_doorbell(w, position, seen, parked, how, ns);
 
     /* Sequentially consistent, store before load: the other side is hed_wait_tell(). */
     const bool left = atomic_exchange_explicit(parked, was, memory_order_seq_cst) == HED_WAIT_LEFT;
@@ -187,7 +187,7 @@ static bool
 is_peer_gone(const struct hed_waiter *w)
 {
     /* Relaxed: it stays set. */
-    return (w->bell && atomic_load_explicit(&w->bell->broken, memory_order_relaxed)) ||
+    return (w->doorbell && atomic_load_explicit(&w->doorbell->broken, memory_order_relaxed)) ||
            (w->conn && hed_conn_gone(w->conn));
 }
 

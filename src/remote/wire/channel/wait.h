@@ -14,7 +14,7 @@
  *   0                        usual - margin    usual    usual + margin
  *   ├── spin ──┤ sleep ·············├───────── spin ─────────┤ sleep ···
  *
- * In a guest all sleepers may be woken so late, by a bell or by the clock, that one would never
+ * In a guest all sleepers may be woken so late, by a doorbell or by the clock, that one would never
  * find out how long its wait really takes. So it expects less and less, until the change comes
  * while it spins.
  *
@@ -22,9 +22,9 @@
  * there asks whether the peer is gone before it sleeps.
  *
  * Between a guest and its host a waiter does not sleep on the word, but listens to its connection
- * (bell.h). That takes much longer than a futex, so such a waiter spins longer, however few cores
- * it sees: its peer does not run on them. A nap ends sooner than a ring would arrive, so nobody
- * rings for a napping side.
+ * (doorbell.h). That takes much longer than a futex, so such a waiter spins longer, however few
+ * cores it sees: its peer does not run on them. A nap ends sooner than a ring would arrive, so
+ * nobody rings for a napping side.
  *
  * Invariants:
  * 1. Either the waiter sees the new position or the waker sees that it is parked: each stores
@@ -41,17 +41,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "remote/wire/channel/bell.h"
+#include "remote/wire/channel/doorbell.h"
 
 struct hed_conn;
 
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
 #define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; with two cores, others need one. There is no least. */
-/* ns; with a bell, whose ring takes up to a millisecond there and back. A client spins as long as
- * that; a worker naps instead. */
-#define HED_WAIT_SPIN_LEAST_BELL 200000
-#define HED_WAIT_SPIN_MOST_BELL 1000000
+/* ns; with a doorbell, whose ring takes up to a millisecond there and back. A client spins as long
+ * as that; a worker naps instead. */
+#define HED_WAIT_SPIN_LEAST_DOORBELL 200000
+#define HED_WAIT_SPIN_MOST_DOORBELL 1000000
 #define HED_WAIT_SPIN_LEAST_NAPS 20000
 #define HED_WAIT_SPIN_MOST_NAPS 100000
 #define HED_WAIT_NAP 40000 /* ns */
@@ -65,24 +65,24 @@ struct hed_conn;
 
 struct hed_waiter {        /* one side of one direction; used by one thread at a time */
     struct hed_conn *conn; /* asked whether the peer is gone; NULL for a peer that never goes */
-    struct hed_bell *bell; /* what wakes this side; NULL: a futex */
-    uint32_t spin;         /* ns; how long the next wait spins */
-    uint32_t spin_least;   /* ns */
-    uint32_t spin_most;    /* ns; 0 if there is only one core */
-    uint32_t waits;        /* that took longer than a few checks */
-    uint64_t usual;        /* ns; the last wait that outlasted its spin; 0 if none yet */
-    bool few;              /* there are only one or two cores */
-    bool expects;          /* spins again when its usual wait is about to end */
-    bool naps;             /* takes short sleeps first, from which it need not be woken */
-    uint32_t park_ms;      /* the longest sleep, after which it checks whether the peer is gone */
+    struct hed_doorbell *doorbell; /* what wakes this side; NULL: a futex */
+    uint32_t spin;                 /* ns; how long the next wait spins */
+    uint32_t spin_least;           /* ns */
+    uint32_t spin_most;            /* ns; 0 if there is only one core */
+    uint32_t waits;                /* that took longer than a few checks */
+    uint64_t usual;                /* ns; the last wait that outlasted its spin; 0 if none yet */
+    bool few;                      /* there are only one or two cores */
+    bool expects;                  /* spins again when its usual wait is about to end */
+    bool naps;                     /* takes short sleeps first, from which it need not be woken */
+    uint32_t park_ms; /* the longest sleep, after which it checks whether the peer is gone */
     const _Atomic uint32_t *beats; /* the peer increases it from time to time; NULL: it need not */
     uint32_t silent_ms;            /* how long it may stay the same */
     uint32_t missed;               /* for tests: sleeps that missed a change until the clock */
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
-/* Listens to a bell from now on. A side that naps spins less: its naps end by themselves. */
-void hed_waiter_listen(struct hed_waiter *w, struct hed_bell *bell, bool naps);
+/* Listens to a doorbell from now on. A side that naps spins less: its naps end by themselves. */
+void hed_waiter_listen(struct hed_waiter *w, struct hed_doorbell *doorbell, bool naps);
 
 /* From now on, a peer whose count has not changed for so long, while this side waited, is gone. */
 void hed_waiter_expect(struct hed_waiter *w, const _Atomic uint32_t *beats, uint32_t silent_ms);
@@ -113,9 +113,9 @@ hed_wait_learn(struct hed_waiter *w, uint64_t took, enum hed_wait_end how)
 {
     uint64_t less = 0;
 
-    if (w->bell && how != HED_WAIT_END_LATE && w->usual < took)
+    if (w->doorbell && how != HED_WAIT_END_LATE && w->usual < took)
         took = w->usual;
-    if (w->bell && how != HED_WAIT_END_SPUN)
+    if (w->doorbell && how != HED_WAIT_END_SPUN)
         less = hed_wait_margin(took) / 2;
     w->usual = took > less ? took - less : 1;
 }
@@ -136,26 +136,27 @@ hed_wait_expects(const struct hed_waiter *w, uint64_t *from, uint64_t *to)
 /* What a parked word can be; a hostile peer may write anything. */
 enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT, HED_WAIT_NAPPING };
 
-void hed_wait_unpark(_Atomic uint32_t *parked, struct hed_bell *bell); /* for hed_wait_tell() */
-void hed_wait_leave(_Atomic uint32_t *parked); /* after the connection was closed */
+void hed_wait_unpark(_Atomic uint32_t *parked,
+                     struct hed_doorbell *doorbell); /* for hed_wait_tell() */
+void hed_wait_leave(_Atomic uint32_t *parked);       /* after the connection was closed */
 
 /* Moves the position that the other side may be waiting for, and wakes it if it is parked: by the
- * bell, or by a futex if that is NULL. With `can_wait` it is not woken from a nap, which ends
+ * doorbell, or by a futex if that is NULL. With `can_wait` it is not woken from a nap, which ends
  * soon. */
 static inline void
 hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait,
-              struct hed_bell *bell)
+              struct hed_doorbell *doorbell)
 {
     /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
      * are sequentially consistent: the other side is wait_park() in wait.c. */
-    if (__builtin_expect(bell != NULL, 0))
-        hed_bell_store(position, value);
+    if (__builtin_expect(doorbell != NULL, 0))
+        hed_doorbell_store(position, value);
     else
         atomic_store_explicit(position, value, memory_order_seq_cst);
 
     const uint32_t state = atomic_load_explicit(parked, memory_order_seq_cst);
 
     if (__builtin_expect(state != HED_WAIT_AWAKE, 0) &&
-        !((can_wait || bell) && state == HED_WAIT_NAPPING))
-        hed_wait_unpark(parked, bell);
+        !((can_wait || doorbell) && state == HED_WAIT_NAPPING))
+        hed_wait_unpark(parked, doorbell);
 }

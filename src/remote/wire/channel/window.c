@@ -4,8 +4,8 @@
  *           <──1: mapped, or 0── if it could not, both go on with bytes over the connection
  *
  * The host decides where a piece lies; the guest only learns it. Rings and their checks are those
- * of shared memory (ring.h). A side that sleeps is woken by a byte over the connection (bell.h),
- * which also shows whether the peer is still there.
+ * of shared memory (ring.h). A side that sleeps is woken by a byte over the connection
+ * (doorbell.h), which also shows whether the peer is still there.
  *
  * A guest without the device, or whose user may not map it, still has the connection, and so does a
  * guest whose window is full. What it loses is speed, and that pinned memory is shared.
@@ -31,7 +31,7 @@
 #define MAPPED_MS 30000
 
 _Static_assert(PIECE_BYTES % HED_WINDOW_UNIT == 0, "a piece is a number of units");
-_Static_assert(sizeof(struct hed_end) % 256 != HED_BELL_BYTE, "last words are no ring");
+_Static_assert(sizeof(struct hed_end) % 256 != HED_DOORBELL_BYTE, "last words are no ring");
 
 struct place {       /* what the worker tells the client */
     uint64_t offset; /* of the piece; 0: there is none */
@@ -147,15 +147,15 @@ accept_piece(struct window_channel *c, struct hed_conn *conn)
 }
 
 static void
-listen_to_bell(struct window_channel *c, struct hed_conn *conn)
+listen_to_doorbell(struct window_channel *c, struct hed_conn *conn)
 {
     struct hed_shm_channel *s = &c->shm;
     struct hed_ring *const rings[] = {&s->out, &s->in, &s->bulk_out, &s->bulk_in};
 
-    hed_bell_init(&s->bell, conn);
+    hed_doorbell_init(&s->doorbell, conn);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
         /* Short sleeps spare the guest its rings, which cost it far more than a message. */
-        hed_waiter_listen(&rings[i]->waiter, &s->bell, !c->client && rings[i] == &s->in);
+        hed_waiter_listen(&rings[i]->waiter, &s->doorbell, !c->client && rings[i] == &s->in);
 }
 
 static int
@@ -171,7 +171,7 @@ window_create(struct hed_conn *conn, bool client, struct hed_channel **out, stru
     err = client ? accept_piece(c, conn) : offer_piece(c, conn);
     if (!err) {
         hed_rings_init(&c->shm, conn, client);
-        listen_to_bell(c, conn);
+        listen_to_doorbell(c, conn);
         *out = &c->shm.channel;
         return 0;
     }

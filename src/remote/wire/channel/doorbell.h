@@ -1,4 +1,4 @@
-/* Bells: waking a thread of the peer by a byte over the connection.
+/* Doorbells: waking a thread of the peer by a byte over the connection.
  *
  * A futex does not reach into another machine. So where guest and host share a window, a side that
  * sleeps listens to its connection, and the other side rings: it writes one byte. Bytes carry
@@ -18,40 +18,40 @@
 
 struct hed_conn;
 
-#define HED_BELL_BYTE 'W'
+#define HED_DOORBELL_BYTE 'W'
 
-struct hed_bell { /* one side of one channel; all rings of the channel use it */
+struct hed_doorbell { /* one side of one channel; all rings of the channel use it */
     struct hed_conn *conn;
     _Atomic uint32_t listening; /* a thread listens to the connection */
     _Atomic uint32_t heard;     /* how often something was heard; others sleep on it */
     _Atomic bool broken;        /* the peer is gone, or sent something else than a ring */
 };
 
-void hed_bell_init(struct hed_bell *b, struct hed_conn *conn);
+void hed_doorbell_init(struct hed_doorbell *b, struct hed_conn *conn);
 
 /* Wakes whoever sleeps on the other side. If there is no room for the byte, others are on their
  * way. */
-void hed_bell_ring(struct hed_bell *b);
+void hed_doorbell_ring(struct hed_doorbell *b);
 
 /* Sleeps until the peer rings or is gone, or for so long. False if the time ran out. */
-bool hed_bell_wait(struct hed_bell *b, int64_t ns);
+bool hed_doorbell_wait(struct hed_doorbell *b, int64_t ns);
 
 /* Stores a value after everything before it and before everything after it, also where this side's
  * mapping is write-combined, which x86 does not keep in order by itself. */
 #if defined(__x86_64__)
-#define hed_bell_store(p, value)                                   \
+#define hed_doorbell_store(p, value)                               \
     do {                                                           \
         __builtin_ia32_sfence();                                   \
         atomic_store_explicit((p), (value), memory_order_release); \
         __builtin_ia32_mfence();                                   \
     } while (0)
 #else
-#define hed_bell_store(p, value) atomic_store_explicit((p), (value), memory_order_seq_cst)
+#define hed_doorbell_store(p, value) atomic_store_explicit((p), (value), memory_order_seq_cst)
 #endif
 
 /* Between a load of a position and the loads of what it covers. */
 static inline void
-hed_bell_loaded(void)
+hed_doorbell_loaded(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_lfence();

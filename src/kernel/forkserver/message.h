@@ -15,23 +15,23 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-#define HED_FOREMAN_MAGIC UINT32_C(0x48464d31) /* "HFM1": change it with the structs */
+#define HED_FORKSERVER_MAGIC UINT32_C(0x48464d31) /* "HFM1": change it with the structs */
 
-#define HED_FOREMAN_NAME_MAX 65536                   /* bytes of a kernel's name */
-#define HED_FOREMAN_FEATURES_MAX 1024                /* bytes of the processor's features */
-#define HED_FOREMAN_TEXT_MAX ((uint64_t)1 << 30)     /* bytes of PTX */
-#define HED_FOREMAN_OBJECT_MAX ((uint64_t)512 << 20) /* bytes of an object */
+#define HED_FORKSERVER_NAME_MAX 65536                   /* bytes of a kernel's name */
+#define HED_FORKSERVER_FEATURES_MAX 1024                /* bytes of the processor's features */
+#define HED_FORKSERVER_TEXT_MAX ((uint64_t)1 << 30)     /* bytes of PTX */
+#define HED_FORKSERVER_OBJECT_MAX ((uint64_t)512 << 20) /* bytes of an object */
 
-enum hed_foreman_flag { HED_FOREMAN_CHECK_ALIGNMENT = 1, HED_FOREMAN_CONFINED = 2 };
+enum hed_forkserver_flag { HED_FORKSERVER_CHECK_ALIGNMENT = 1, HED_FORKSERVER_CONFINED = 2 };
 
 /* Behind it are the kernel's name and the features, without NULs. */
-struct hed_foreman_request {
+struct hed_forkserver_request {
     uint32_t magic;
     uint32_t number; /* the answer has the same */
     uint32_t abi;    /* HED_PTX_ABI */
     uint32_t rows;   /* enum hed_rows */
     uint32_t level;
-    uint32_t flags;     /* enum hed_foreman_flag */
+    uint32_t flags;     /* enum hed_forkserver_flag */
     uint32_t seconds;   /* of processor time that it may take; 0: no limit */
     uint32_t name_size; /* bytes, like the other sizes */
     uint32_t features_size;
@@ -41,18 +41,18 @@ struct hed_foreman_request {
     uint8_t text[HED_HASH_SIZE]; /* names the PTX: the compiler may still have it */
 };
 
-#define HED_FOREMAN_REQUEST_MAX \
-    (sizeof(struct hed_foreman_request) + HED_FOREMAN_NAME_MAX + HED_FOREMAN_FEATURES_MAX)
+#define HED_FORKSERVER_REQUEST_MAX \
+    (sizeof(struct hed_forkserver_request) + HED_FORKSERVER_NAME_MAX + HED_FORKSERVER_FEATURES_MAX)
 
-enum hed_foreman_kind {
-    HED_FOREMAN_DONE = 1,   /* err and why are the compiler's; an object comes with err 0 */
-    HED_FOREMAN_NEEDS_TEXT, /* the request must come again, with the PTX */
-    HED_FOREMAN_DIED,       /* the foreman says: the compiler died */
+enum hed_forkserver_kind {
+    HED_FORKSERVER_DONE = 1,   /* err and why are the compiler's; an object comes with err 0 */
+    HED_FORKSERVER_NEEDS_TEXT, /* the request must come again, with the PTX */
+    HED_FORKSERVER_DIED,       /* the fork server says: the compiler died */
 };
 
-struct hed_foreman_answer {
+struct hed_forkserver_answer {
     uint32_t magic;
-    uint32_t kind;   /* enum hed_foreman_kind */
+    uint32_t kind;   /* enum hed_forkserver_kind */
     uint32_t number; /* of the request; 0 if it died */
     int32_t err;     /* 0 or HED_E... */
     uint32_t signal; /* DIED: that ended it; 0: it ended itself */
@@ -63,12 +63,12 @@ struct hed_foreman_answer {
 };
 
 /* Sends one packet, with a descriptor unless fd is -1. 0, or a negative errno. */
-int hed_foreman_send(int socket, const void *head, size_t head_size, const void *tail,
-                     size_t tail_size, int fd);
+int hed_forkserver_send(int socket, const void *head, size_t head_size, const void *tail,
+                        size_t tail_size, int fd);
 /* Waits for one packet of at most `size` bytes, and returns its size; 0 if the other side is gone;
  * a negative errno. `flags` are those of recvmsg(2). A descriptor that came with it is in *fd,
  * which is -1 otherwise. */
-long hed_foreman_receive(int socket, void *data, size_t size, int flags, int *fd);
+long hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd);
 
 /* A descriptor of new memory with these bytes, or a negative errno. */
-int hed_foreman_memory(const void *data, size_t size);
+int hed_forkserver_memory(const void *data, size_t size);

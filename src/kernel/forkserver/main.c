@@ -1,7 +1,7 @@
-/* heddle-compiler: the foreman of a program that compiles kernels for the CPU GPU. The program
+/* heddle-compiler: the fork server of a program that compiles kernels for the CPU GPU. The program
  * starts it (backends/cpu/start.c); people do not.
  *
- *     heddle-compiler COUNT NICENESS PID      the seats are the descriptors from 3 on
+ *     heddle-compiler COUNT NICENESS PID      the sockets are the descriptors from 3 on
  *
  * PID is the program's, for people who wonder whose process this is.
  */
@@ -14,9 +14,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "kernel/foreman/foreman.h"
+#include "kernel/forkserver/forkserver.h"
 
-#define FIRST_SEAT 3
+#define FIRST_SOCKET 3
 
 /* The library is beside this program. */
 static bool
@@ -45,18 +45,20 @@ main(int argc, char **argv)
     const long count = argc == 4 ? strtol(argv[1], NULL, 10) : 0;
     const struct rlimit none = {0};
     char library[PATH_MAX];
-    int seats[HED_FOREMAN_SEATS];
+    int sockets[HED_FORKSERVER_SOCKETS];
 
-    if (count < 1 || count > HED_FOREMAN_SEATS || !find_compiler_library(library, sizeof library)) {
+    if (count < 1 || count > HED_FORKSERVER_SOCKETS ||
+        !find_compiler_library(library, sizeof library)) {
         (void)fprintf(stderr, "heddle-compiler: heddle starts this program itself\n");
         return 2;
     }
     for (int i = 0; i < count; i++)
-        seats[i] = FIRST_SEAT + i;
+        sockets[i] = FIRST_SOCKET + i;
     (void)setpriority(PRIO_PROCESS, 0, (int)strtol(argv[2], NULL, 10));
     (void)setrlimit(RLIMIT_CORE, &none); /* a core file would be taken for the program's */
 
-    const struct hed_foreman how = {.seats = seats, .count = (unsigned)count, .library = library};
+    const struct hed_forkserver how = {
+        .sockets = sockets, .count = (unsigned)count, .library = library};
 
-    hed_foreman_run(&how);
+    hed_forkserver_run(&how);
 }

@@ -1,5 +1,5 @@
-/* Bells: see bell.h. */
-#include "remote/wire/channel/bell.h"
+/* Doorbells: see doorbell.h. */
+#include "remote/wire/channel/doorbell.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -13,15 +13,15 @@
 #define TAKE 64 /* rings that are taken at once */
 
 void
-hed_bell_init(struct hed_bell *b, struct hed_conn *conn)
+hed_doorbell_init(struct hed_doorbell *b, struct hed_conn *conn)
 {
-    *b = (struct hed_bell){.conn = conn};
+    *b = (struct hed_doorbell){.conn = conn};
 }
 
 void
-hed_bell_ring(struct hed_bell *b)
+hed_doorbell_ring(struct hed_doorbell *b)
 {
-    const char byte = HED_BELL_BYTE;
+    const char byte = HED_DOORBELL_BYTE;
 
     (void)hed_conn_write_now(b->conn, &byte, 1);
 }
@@ -29,7 +29,7 @@ hed_bell_ring(struct hed_bell *b)
 /* Takes the rings that have come. What is no ring stays where it is: these may be the last words of
  * the peer, which rings no more. */
 static void
-take_rings(struct hed_bell *b)
+take_rings(struct hed_doorbell *b)
 {
     char bytes[TAKE];
     ssize_t n;
@@ -38,7 +38,7 @@ take_rings(struct hed_bell *b)
         ssize_t rings = 0;
 
         n = hed_conn_peek(b->conn, bytes, sizeof bytes);
-        while (rings < n && bytes[rings] == HED_BELL_BYTE)
+        while (rings < n && bytes[rings] == HED_DOORBELL_BYTE)
             rings++;
         /* Relaxed, both: whoever is woken looks at the connection itself. */
         if (n < 0 || rings < n)
@@ -49,7 +49,7 @@ take_rings(struct hed_bell *b)
 }
 
 static bool
-listen_for_ring(struct hed_bell *b, int64_t ns)
+listen_for_ring(struct hed_doorbell *b, int64_t ns)
 {
     struct pollfd p = {.fd = hed_conn_fd(b->conn), .events = POLLIN | POLLRDHUP};
     const struct timespec t = {.tv_sec = ns / (int64_t)HED_NS_PER_S,
@@ -62,7 +62,7 @@ listen_for_ring(struct hed_bell *b, int64_t ns)
 }
 
 bool
-hed_bell_wait(struct hed_bell *b, int64_t ns)
+hed_doorbell_wait(struct hed_doorbell *b, int64_t ns)
 {
     /* Acquire: pairs with the release below; what is heard from now on is counted later. */
     const uint32_t heard = atomic_load_explicit(&b->heard, memory_order_acquire);

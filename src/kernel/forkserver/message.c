@@ -1,5 +1,5 @@
 /* Packets with a descriptor. See message.h. */
-#include "kernel/foreman/message.h"
+#include "kernel/forkserver/message.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,8 +15,8 @@ union room { /* for one descriptor */
 };
 
 int
-hed_foreman_send(int socket, const void *head, size_t head_size, const void *tail, size_t tail_size,
-                 int fd)
+hed_forkserver_send(int socket, const void *head, size_t head_size, const void *tail,
+                    size_t tail_size, int fd)
 {
     struct iovec parts[] = {{(void *)(uintptr_t)head, head_size},
                             {(void *)(uintptr_t)tail, tail_size}};
@@ -61,7 +61,7 @@ take_descriptor(struct msghdr *m)
 }
 
 long
-hed_foreman_receive(int socket, void *data, size_t size, int flags, int *fd)
+hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd)
 {
     struct iovec part = {data, size};
     union room room;
@@ -88,7 +88,7 @@ hed_foreman_receive(int socket, void *data, size_t size, int flags, int *fd)
 }
 
 int
-hed_foreman_memory(const void *data, size_t size)
+hed_forkserver_memory(const void *data, size_t size)
 {
     const int fd = memfd_create("heddle-compiler", MFD_CLOEXEC);
 
