@@ -13,7 +13,7 @@ guarded_lanes(const struct interp_warp *w, const struct interp_step *s)
     return w->active & (interp_predicate(w, s->a) ^ s->e);
 }
 
-INTERP_STEP(hed_interp_guard)
+INTERP_SHARED_STEP(hed_interp_guard)
 {
     const uint32_t lanes = guarded_lanes(w, s);
 
@@ -25,14 +25,14 @@ INTERP_STEP(hed_interp_guard)
     return s + 1;
 }
 
-INTERP_STEP(hed_interp_unguard)
+INTERP_SHARED_STEP(hed_interp_unguard)
 {
     interp_set_active(w, w->active);
     return s + 1;
 }
 
 /* Of an instruction in which lanes meet: the others wait after it. */
-INTERP_STEP(hed_interp_guard_split)
+INTERP_SHARED_STEP(hed_interp_guard_split)
 {
     const uint32_t lanes = guarded_lanes(w, s);
     const struct interp_step *after = s->more;
@@ -256,7 +256,7 @@ static INTERP_STEP(ret_lanes)
     return go_without(w, s, gone);
 }
 
-INTERP_STEP(hed_interp_end)
+INTERP_SHARED_STEP(hed_interp_end)
 {
     return ret_lanes(w, s);
 }

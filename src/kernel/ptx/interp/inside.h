@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/clones.h"
 #include "kernel/ptx/interp/interp.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/abi.h"
@@ -203,14 +204,19 @@ void hed_interp_leave(struct interp_warp *w, struct interp_frame *f, uint32_t la
 _Noreturn void hed_interp_trap(struct interp_warp *w, const struct interp_step *s, uint32_t lanes,
                                enum hed_ptx_trap trap);
 
-/* Steps that decode.c and the families put together. */
-#define INTERP_STEP(name) \
+#define INTERP_SHARED_STEP(name) \
     const struct interp_step *name(struct interp_warp *w, const struct interp_step *s)
-INTERP_STEP(hed_interp_guard);
-INTERP_STEP(hed_interp_guard_split);
-INTERP_STEP(hed_interp_unguard);
-INTERP_STEP(hed_interp_label);
-INTERP_STEP(hed_interp_end);
+
+/* A step of one file. It is made for several kinds of processors: loops over lanes are as fast as
+ * vectors are wide. */
+#define INTERP_STEP(name) HED_CLONES INTERP_SHARED_STEP(name)
+
+/* Steps that decode.c and the families put together. */
+INTERP_SHARED_STEP(hed_interp_guard);
+INTERP_SHARED_STEP(hed_interp_guard_split);
+INTERP_SHARED_STEP(hed_interp_unguard);
+INTERP_SHARED_STEP(hed_interp_label);
+INTERP_SHARED_STEP(hed_interp_end);
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 

@@ -222,7 +222,7 @@ hed_interp_go(struct interp_warp *w, const struct interp_step *to)
     return hed_interp_next(w);
 }
 
-INTERP_STEP(hed_interp_label)
+INTERP_SHARED_STEP(hed_interp_label)
 {
     const uint32_t pc = interp_pc(w, s);
 

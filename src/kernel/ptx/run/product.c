@@ -1,5 +1,5 @@
 /* The matrix products that programs use most, done with the machine's vectors: mma.m16n8 of f16 and
- * bf16 with k 8 or 16, and of bytes with k 16 or 32.
+ * bf16 with k 8 or 16, of tf32 with k 4 or 8, and of bytes with k 16 or 32.
  *
  *      for each row of a:  sums[0..7] = c's row
  *                          for k:  sums[0..7] += a[row][k] * b[k][0..7]
@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/group.h"
 #include "kernel/ptx/run/small_float.h"
@@ -18,6 +19,7 @@
 #define COLUMNS 8
 #define DEPTH_MAX 32
 #define NAN_F32 0x7fffffffu
+#define TF32_BITS 0xffffe000u /* of a float, that a product of tf32 reads */
 
 /* A lane's words: the first, and the distance to the next. */
 struct lane_view {
@@ -36,6 +38,11 @@ half_as_float(uint16_t bits)
 {
 #if defined(__aarch64__)
     __fp16 h;
+
+    memcpy(&h, &bits, sizeof(h));
+    return (float)h;
+#elif defined(__FLT16_MAX__)
+    __extension__ _Float16 h;
 
     memcpy(&h, &bits, sizeof(h));
     return (float)h;
@@ -76,6 +83,21 @@ take_float_factors(struct float_matrices *x, const struct lane_view *v, unsigned
             x->b[at + 8 * r][group] = factor_as_float(is_bf16, word & 0xffff);
             x->b[at + 8 * r + 1][group] = factor_as_float(is_bf16, word >> 16);
         }
+    }
+}
+
+/* One factor in a register, of which a has k / 2 and b has k / 4. */
+static void
+take_tf32_factors(struct float_matrices *x, const struct lane_view *v, unsigned k)
+{
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const unsigned group = lane / 4, at = lane % 4;
+
+        for (unsigned r = 0; r < k / 2; r++)
+            x->a[group + 8 * (r & 1)][at + 4 * (r >> 1)] =
+                hed_from_bits32(*view_word(v, lane, r) & TF32_BITS);
+        for (unsigned r = 0; r < k / 4; r++)
+            x->b[at + 4 * r][group] = hed_from_bits32(*view_word(v, lane, k / 2 + r) & TF32_BITS);
     }
 }
 
@@ -127,16 +149,21 @@ give_float_sums(const struct float_matrices *x, const struct lane_view *v, unsig
     }
 }
 
-static void
+static HED_CLONES void
 product_of_floats(const struct hed_ptx_mma *m, const struct lane_view *v)
 {
+    const bool is_tf32 = m->a == HED_PTX_TYPE_TF32;
     const unsigned k = m->k, c_words = m->c == HED_PTX_TYPE_F16 ? 2 : 4;
+    const unsigned factors = is_tf32 ? k / 2 + k / 4 : k / 4 + k / 8; /* words of a lane */
     struct float_matrices x;
 
-    take_float_factors(&x, v, k, m->a == HED_PTX_TYPE_BF16);
-    take_float_sums(&x, v, k / 4 + k / 8, m->c == HED_PTX_TYPE_F16);
+    if (is_tf32)
+        take_tf32_factors(&x, v, k);
+    else
+        take_float_factors(&x, v, k, m->a == HED_PTX_TYPE_BF16);
+    take_float_sums(&x, v, factors, m->c == HED_PTX_TYPE_F16);
     multiply_floats(&x, k);
-    give_float_sums(&x, v, k / 4 + k / 8 + c_words, m->d == HED_PTX_TYPE_F16);
+    give_float_sums(&x, v, factors + c_words, m->d == HED_PTX_TYPE_F16);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -189,7 +216,7 @@ multiply_bytes(struct byte_matrices *x, unsigned k)
     }
 }
 
-static void
+static HED_CLONES void
 product_of_bytes(const struct hed_ptx_mma *m, const struct lane_view *v)
 {
     const unsigned skip = m->k / 8u + m->k / 16u;
@@ -214,19 +241,21 @@ hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m, 
                         (m->c == HED_PTX_TYPE_F32 || m->c == HED_PTX_TYPE_F16) &&
                         (m->d == HED_PTX_TYPE_F32 || m->d == HED_PTX_TYPE_F16) &&
                         (m->k == 8 || m->k == 16);
+    const bool tf32 = m->a == HED_PTX_TYPE_TF32 && m->b == m->a && m->c == HED_PTX_TYPE_F32 &&
+                      m->d == HED_PTX_TYPE_F32 && (m->k == 4 || m->k == 8);
     const bool bytes = (m->a == HED_PTX_TYPE_S8 || m->a == HED_PTX_TYPE_U8) &&
                        (m->b == HED_PTX_TYPE_S8 || m->b == HED_PTX_TYPE_U8) &&
                        (m->k == 16 || m->k == 32);
     struct lane_view v = {.step = is_strided ? HED_PTX_LANES : 1};
 
-    if (m->m != ROWS || m->n != COLUMNS || !(halves || bytes))
+    if (m->m != ROWS || m->n != COLUMNS || !(halves || tf32 || bytes))
         return false;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
         v.first[lane] = data[lane];
         if (!v.first[lane])
             return false;
     }
-    if (halves)
+    if (halves || tf32)
         product_of_floats(m, &v);
     else
         product_of_bytes(m, &v);
