@@ -180,21 +180,21 @@ class Clients(ClientCase):
                 self.assertEqual(c.process.wait(PATIENCE), 0)
                 server.stop()
 
-    def test_freeing_a_shared_event_waits_for_nothing(self):
-        """The page of an event goes while a kernel of its context runs. The kernel waits for the
-        program, which waits for the answer of the worker."""
-        server = self.serve()
+    def begin_waiting(self, server, then):
+        """A client with a kernel f that waits until the word w is not 0, and then does this."""
         c = self.client(server)
         ptx = (".version 7.0\\n.target sm_70\\n.address_size 64\\n"
                ".visible .entry k(.param .u64 p) {\\n"
                ".reg .b64 d; .reg .b32 r; .reg .pred q; ld.param.u64 d, [p];\\n"
-               "L: ld.volatile.global.u32 r, [d]; setp.eq.u32 q, r, 0; @q bra L;\\nret;\\n}\\n")
+               "L: ld.volatile.global.u32 r, [d]; setp.eq.u32 q, r, 0; @q bra L;\\n"
+               f"{then};\\n}}\\n")
         for line in (
                 "m, f, s = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()",
                 "h, d = ctypes.c_void_p(), ctypes.c_uint64()",
                 "e, key = ctypes.c_void_p(), (ctypes.c_ubyte * 64)()",
                 "event = lambda: (cuda.cuEventCreate(ctypes.byref(e), 6) or "
-                "cuda.cuIpcGetEventHandle(key, e) or cuda.cuEventRecord(e, s))"):
+                "cuda.cuIpcGetEventHandle(key, e) or cuda.cuEventRecord(e, s))",
+                "launch = lambda: cuda.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, a, None)"):
             c.tell(line)
         self.assertEqual(
             c.do(f"say(cuda.cuModuleLoadData(ctypes.byref(m), b'{ptx}\\0'), "
@@ -202,15 +202,37 @@ class Clients(ClientCase):
                  "cuda.cuStreamCreate(ctypes.byref(s), 1), "
                  "cuda.cuMemHostAlloc(ctypes.byref(h), ctypes.c_size_t(4096), 2), "
                  "cuda.cuMemHostGetDevicePointer_v2(ctypes.byref(d), h, 0))"), "0 0 0 0 0")
-        self.assertEqual(c.do("w = ctypes.c_uint32.from_address(h.value); w.value = 0; "
-                              "a = (ctypes.c_void_p * 1)(ctypes.addressof(d)); say(event(), "
-                              "cuda.cuStreamSynchronize(s), cuda.cuLaunchKernel(f, 1, 1, 1, 1, 1, "
-                              "1, 0, s, a, None), cuda.cuEventDestroy_v2(e))"), "0 0 0 0")
+        c.tell("w = ctypes.c_uint32.from_address(h.value); w.value = 0")
+        c.tell("a = (ctypes.c_void_p * 1)(ctypes.addressof(d))")
+        return c
+
+    def test_freeing_a_shared_event_waits_for_nothing(self):
+        """The page of an event goes while a kernel of its context runs. The kernel waits for the
+        program, which waits for the answer of the worker."""
+        server = self.serve()
+        c = self.begin_waiting(server, "ret")
+        self.assertEqual(c.do("say(event(), cuda.cuStreamSynchronize(s), launch(), "
+                              "cuda.cuEventDestroy_v2(e))"), "0 0 0 0")
         for _ in range(3):
             self.assertEqual(c.do("say(event(), cuda.cuEventQuery(e), cuda.cuEventDestroy_v2(e))"),
                              "0 600 0", server.log())
         self.assertEqual(c.do("w.value = 1; say(cuda.cuCtxSynchronize(), event(), "
                               "cuda.cuCtxSynchronize(), cuda.cuEventQuery(e))"), "0 0 0 0")
+
+    def test_nobody_waits_for_events_of_a_failed_context(self):
+        """The kernel before the record fails, and the program goes on without a GPU."""
+        server = self.serve()
+        failing, other = self.begin_waiting(server, "trap"), self.client(server)
+        *said, key = failing.do("say(launch(), event(), bytes(key).hex())").split()
+        self.assertEqual(said, ["0", "0"], server.log())
+        other.tell("class Key(ctypes.Structure): _fields_ = [('b', ctypes.c_ubyte * 64)]")
+        other.tell(f"k, e = Key.from_buffer_copy(bytes.fromhex('{key}')), ctypes.c_void_p()")
+        self.assertEqual(other.do("say(cuda.cuIpcOpenEventHandle(ctypes.byref(e), k), "
+                                  "cuda.cuEventQuery(e), cuda.cuStreamWaitEvent(None, e, 0))"),
+                         "0 600 0")
+        self.assertNotEqual(failing.do("w.value = 1; say(cuda.cuCtxSynchronize())"), "0")
+        self.assertEqual(other.do("say(cuda.cuCtxSynchronize(), cuda.cuEventSynchronize(e))"),
+                         "0 0", server.log())
 
     def test_a_stopped_worker_is_given_up(self):
         """Its client ends with the error of a lost device; others are served."""

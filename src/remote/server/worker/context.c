@@ -10,11 +10,40 @@
 #include "remote/server/status.h"
 #include "remote/server/worker/worker.h"
 
+/* After these errors a context does nothing that was put on its streams. After others it does. */
+static bool
+is_end_of_work(CUresult error)
+{
+    switch (error) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void
+hed_worker_heard(struct hed_worker *w, uint64_t context, CUresult result)
+{
+    if (result != CUDA_SUCCESS && is_end_of_work(result))
+        hed_shared_events_context_ended(w, context);
+}
+
 void
 hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 {
     if (error == CUDA_SUCCESS)
         return;
+    hed_worker_heard(w, context, error);
     hed_lock(&w->lock);
 
     /* Relaxed: the lock orders writers. */

@@ -15,6 +15,6 @@ int hed_share_offer(struct hed_worker *w, const struct hed_lease_socket_ask *wha
 int hed_shared_event_do(struct hed_worker_channel *ch, const struct hed_share_body *b,
                         uint8_t key[HED_SHARE_KEY], CUresult *r);
 
-/* Looks for records of workers that have died, and of contexts that have failed: they count as
- * reached, because that work is gone. For the control thread. */
+/* Looks for records of workers that have died: they count as reached, because that work is gone.
+ * For the control thread. */
 void hed_shared_events_look(struct hed_worker *w);

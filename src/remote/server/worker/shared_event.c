@@ -54,16 +54,13 @@ struct hed_shared_events {
     struct hed_uses *uses;
 };
 
-/* All events, and the context that has failed; 0 for none. */
 static struct hed_shared_events *
-all_events(struct hed_worker *w, uint64_t *failed)
+all_events(struct hed_worker *w)
 {
     hed_lock(&w->lock);
 
     struct hed_shared_events *all = w->shared;
 
-    /* Relaxed: under the lock. */
-    *failed = atomic_load_explicit(&w->failed, memory_order_relaxed) ? w->failed_context : 0;
     hed_unlock(&w->lock);
     return all;
 }
@@ -71,19 +68,13 @@ all_events(struct hed_worker *w, uint64_t *failed)
 void
 hed_shared_events_look(struct hed_worker *w)
 {
-    uint64_t failed;
-    struct hed_shared_events *all = all_events(w, &failed);
+    struct hed_shared_events *all = all_events(w);
 
     if (!all)
         return;
     hed_lock(&all->lock);
-    for (struct event *e = all->first; e; e = e->next) {
-        if (failed)
-            hed_event_page_give_up(&e->page, failed);
+    for (struct event *e = all->first; e; e = e->next)
         hed_event_page_bury(&e->page);
-    }
-    if (failed)
-        hed_uses_context_ended(all->uses, failed);
     hed_unlock(&all->lock);
 }
 
@@ -99,8 +90,7 @@ leave_context_locked(struct event *first, uint64_t context)
 void
 hed_shared_events_context_ends(struct hed_worker *w, uint64_t context)
 {
-    uint64_t failed;
-    struct hed_shared_events *all = all_events(w, &failed);
+    struct hed_shared_events *all = all_events(w);
 
     if (!all)
         return;
@@ -115,8 +105,7 @@ hed_shared_events_context_ends(struct hed_worker *w, uint64_t context)
 void
 hed_shared_events_context_ended(struct hed_worker *w, uint64_t context)
 {
-    uint64_t failed;
-    struct hed_shared_events *all = all_events(w, &failed);
+    struct hed_shared_events *all = all_events(w);
 
     if (!all)
         return;

@@ -89,6 +89,7 @@ fill_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
     a->head.ticket = m->ticket;
     a->head.number = hed_copies_delivered(w);
     a->result = result;
+    hed_worker_heard(w, m->context, (CUresult)result);
     /* Acquire: pairs with the release in hed_worker_failed(), which writes failed_context
      * before. */
     a->failed = atomic_load_explicit(&w->failed, memory_order_acquire);

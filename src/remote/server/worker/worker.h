@@ -350,6 +350,8 @@ void hed_worker_alert(struct hed_worker *w);
 CUresult hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r);
 /* A context has been destroyed or reset: forgets its failure, and what was made in it. */
 void hed_worker_context_ended(struct hed_worker *w, uint64_t context);
+/* What the driver has answered to a call in a context. */
+void hed_worker_heard(struct hed_worker *w, uint64_t context, CUresult result);
 /* memory.c: maps and registers what could not be mapped, or was registered in a context that has
  * ended. A failure is one of this context, which is current. False: the context is of no use. */
 bool hed_memory_restore(struct hed_worker *w, uint64_t context);
@@ -375,8 +377,8 @@ int hed_refusals_deliver(struct hed_worker_channel *ch); /* every answer does */
 /* Drops the oldest text if there is too much that nobody has fetched. Called from time to time. */
 void hed_print_trim(struct hed_worker *w);
 
-/* shared_event.c. A context is about to end, or has ended: its streams use no events of other
- * clients any more. */
+/* shared_event.c. A context is about to end; or has ended, or failed: its streams use no events of
+ * other clients any more. */
 void hed_shared_events_context_ends(struct hed_worker *w, uint64_t context);
 void hed_shared_events_context_ended(struct hed_worker *w, uint64_t context);
 /* share.c. Can the client share memory and events with others? */
