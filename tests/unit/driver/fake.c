@@ -18,6 +18,12 @@ const struct hed_layer_type *const hed_layer_types[] = {NULL};
 const struct hed_layer_type *const hed_backend_types[] = {NULL};
 
 int
+hed_layer_find_plugin(const char *entry, const struct hed_layer_type **out, struct hed_why *why)
+{
+    return hed_layer_find(entry, out, why);
+}
+
+int
 hed_layer_find(const char *name, const struct hed_layer_type **out, struct hed_why *why)
 {
     (void)name;

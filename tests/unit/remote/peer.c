@@ -166,6 +166,13 @@ hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_
     return false;
 }
 
+uint64_t
+hed_remote_patience_alone(const struct hed_launch *l)
+{
+    (void)l;
+    return 0;
+}
+
 void
 hed_remote_not_alone(const struct hed_launch *l)
 {
