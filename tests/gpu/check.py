@@ -21,7 +21,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from common import NVCC, build_cu
+from common import NVCC, build_cu, cu_programs
 
 TOP = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -110,7 +110,7 @@ def conformance():
         program = options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"
         for way, prefix in (("native", []), ("heddle", heddle())):
             agree(f"answers {golden.stem}", golden, [*prefix, program], way)
-    names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
+    names = cu_programs()
 
     def build_one(name):
         return run(build_cu(name, work / f"cu_{name}"))

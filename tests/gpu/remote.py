@@ -22,7 +22,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from common import NVCC, build_cu
+from common import NVCC, build_cu, cu_programs
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
@@ -123,7 +123,7 @@ def conformance():
     for golden in sorted((answers / "golden").glob("*.txt")):
         agree(f"answers {golden.stem}", golden,
               [options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"])
-    names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
+    names = cu_programs()
 
     def build_one(name):
         return run(build_cu(name, work / f"cu_{name}"))
