@@ -33,12 +33,6 @@ struct words {
     const char *at, *end;
 };
 
-static bool
-is_name_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
 /* Skips blanks and comments. */
 static void
 skip_blank(struct words *w)
@@ -75,8 +69,8 @@ next_word(struct words *w, struct hed_bytes *out)
         while (w->at < w->end && *w->at != '"')
             w->at += *w->at == '\\' && w->end - w->at > 1 ? 2 : 1;
         w->at += w->at < w->end;
-    } else if (*start == '.' || is_name_char(*start)) {
-        while (w->at < w->end && is_name_char(*w->at))
+    } else if (*start == '.' || hed_ptx_is_name_char(*start)) {
+        while (w->at < w->end && hed_ptx_is_name_char(*w->at))
             w->at++;
     }
     *out = (struct hed_bytes){(const uint8_t *)start, (size_t)(w->at - start)};
@@ -84,15 +78,9 @@ next_word(struct words *w, struct hed_bytes *out)
 }
 
 static bool
-word_is(struct hed_bytes b, const char *word)
-{
-    return b.size == strlen(word) && memcmp(b.data, word, b.size) == 0;
-}
-
-static bool
 word_is_name(struct hed_bytes b)
 {
-    return is_name_char((char)b.data[0]) && !isdigit(b.data[0]);
+    return hed_ptx_is_name_char((char)b.data[0]) && !isdigit(b.data[0]);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -131,19 +119,20 @@ note_directive(struct item *i, struct hed_bytes w)
                     {".common", LINK_COMMON}};
 
     for (size_t k = 0; k < sizeof linkages / sizeof linkages[0]; k++)
-        if (word_is(w, linkages[k].word))
+        if (hed_bytes_equal(w, linkages[k].word))
             i->linkage = linkages[k].linkage;
-    i->entry |= word_is(w, ".entry");
-    i->code |= word_is(w, ".func") || word_is(w, ".entry");
+    i->entry |= hed_bytes_equal(w, ".entry");
+    i->code |= hed_bytes_equal(w, ".func") || hed_bytes_equal(w, ".entry");
 }
 
 /* Takes a directive that ends with its line; false if this is none. */
 static bool
 take_line_item(struct words *w, struct hed_bytes first, struct item *out)
 {
-    out->header =
-        word_is(first, ".version") || word_is(first, ".target") || word_is(first, ".address_size");
-    out->lines = word_is(first, ".file") || word_is(first, ".loc") || word_is(first, "@");
+    out->header = hed_bytes_equal(first, ".version") || hed_bytes_equal(first, ".target") ||
+                  hed_bytes_equal(first, ".address_size");
+    out->lines = hed_bytes_equal(first, ".file") || hed_bytes_equal(first, ".loc") ||
+                 hed_bytes_equal(first, "@");
     if (!out->header && !out->lines)
         return false;
     skip_text_line(w);
@@ -164,7 +153,7 @@ next_item(struct words *w, struct item *out)
     const char *start = (const char *)word.data;
 
     if (!take_line_item(w, word, out)) {
-        out->lines = word_is(word, ".section");
+        out->lines = hed_bytes_equal(word, ".section");
         do {
             const char c = (char)word.data[0];
 
@@ -371,7 +360,7 @@ copy_declaration(struct hed_bytes definition, struct hed_buf *out)
 
     const char *start = w.at, *end = start;
 
-    while (next_word(&w, &word) && !word_is(word, "=") && !word_is(word, ";"))
+    while (next_word(&w, &word) && !hed_bytes_equal(word, "=") && !hed_bytes_equal(word, ";"))
         end = w.at;
     hed_buf_addf(out, ".extern");
     hed_buf_add(out, start, (size_t)(end - start));

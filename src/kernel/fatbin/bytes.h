@@ -62,6 +62,12 @@ hed_bytes_begin(struct hed_bytes b, const void *p, size_t n)
     return b.size >= n && memcmp(b.data, p, n) == 0;
 }
 
+static inline bool
+hed_bytes_equal(struct hed_bytes b, const char *text)
+{
+    return b.size == strlen(text) && memcmp(b.data, text, b.size) == 0;
+}
+
 #define HED_BYTES_LOAD(name, type)                    \
     static inline type hed_load_##name(const void *p) \
     {                                                 \

@@ -60,12 +60,6 @@ ptx_token(struct hed_bytes t, size_t *at)
     return hed_bytes_cut(t, start, end - start);
 }
 
-static bool
-ptx_word_is(struct hed_bytes word, const char *text)
-{
-    return word.size == strlen(text) && hed_bytes_begin(word, text, word.size);
-}
-
 static void
 copy_word(struct hed_bytes word, char *out, size_t size)
 {
@@ -80,7 +74,7 @@ hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out)
     size_t at = 0;
     char word[32];
 
-    if (!ptx_word_is(ptx_token(t, &at), ".version"))
+    if (!hed_bytes_equal(ptx_token(t, &at), ".version"))
         return false;
     copy_word(ptx_token(t, &at), word, sizeof word);
     if (sscanf(word, "%4hu.%4hu", &head.major, &head.minor) != 2)
@@ -88,11 +82,11 @@ hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out)
     for (int i = 0; i < 32; i++) {
         const struct hed_bytes w = ptx_token(t, &at);
 
-        if (ptx_word_is(w, ".target") && head.arch.number == 0) {
+        if (hed_bytes_equal(w, ".target") && head.arch.number == 0) {
             copy_word(ptx_token(t, &at), word, sizeof word);
             hed_arch_parse(word, &head.arch, NULL);
-        } else if (ptx_word_is(w, ".address_size")) {
-            head.is_64 = ptx_word_is(ptx_token(t, &at), "64");
+        } else if (hed_bytes_equal(w, ".address_size")) {
+            head.is_64 = hed_bytes_equal(ptx_token(t, &at), "64");
             break;
         }
     }
@@ -105,7 +99,7 @@ hed_ptx_next_entry(struct hed_bytes text, size_t *at)
 {
     struct hed_bytes w = ptx_token(text, at);
 
-    while (w.size && !ptx_word_is(w, ".entry"))
+    while (w.size && !hed_bytes_equal(w, ".entry"))
         w = ptx_token(text, at);
     return w.size ? ptx_token(text, at) : w;
 }
@@ -136,7 +130,8 @@ type_size(struct hed_bytes w)
 {
     uint32_t bits;
 
-    if (ptx_word_is(w, ".texref") || ptx_word_is(w, ".samplerref") || ptx_word_is(w, ".surfref"))
+    if (hed_bytes_equal(w, ".texref") || hed_bytes_equal(w, ".samplerref") ||
+        hed_bytes_equal(w, ".surfref"))
         return 8;
     if (w.size < 3 || w.data[0] != '.' || !strchr("busf", w.data[1]) ||
         !ptx_number(hed_bytes_from(w, 2), &bits) || bits % 8 != 0 || bits > 128)
@@ -150,10 +145,10 @@ read_dimensions(struct hed_bytes t, size_t *at, uint64_t *size)
 {
     size_t next = *at;
 
-    while (ptx_word_is(ptx_token(t, &next), "[")) {
+    while (hed_bytes_equal(ptx_token(t, &next), "[")) {
         uint32_t n;
 
-        if (!ptx_number(ptx_token(t, &next), &n) || !ptx_word_is(ptx_token(t, &next), "]"))
+        if (!ptx_number(ptx_token(t, &next), &n) || !hed_bytes_equal(ptx_token(t, &next), "]"))
             return false;
         *size *= n;
         if (*size > PARAMS_MAX)
@@ -173,9 +168,9 @@ read_parameter(struct hed_bytes t, size_t *at, uint32_t *align, uint64_t *size)
 
     *align = 1;
     for (; w.size && w.data[0] == '.'; w = ptx_token(t, at)) {
-        if (ptx_word_is(w, ".ptr")) {
+        if (hed_bytes_equal(w, ".ptr")) {
             is_pointer = true; /* an .align after it applies to what it points to */
-        } else if (ptx_word_is(w, ".align")) {
+        } else if (hed_bytes_equal(w, ".align")) {
             if (!ptx_number(ptx_token(t, at), &n) || n == 0 || n > 4096)
                 return false;
             *align = is_pointer ? *align : n;
@@ -199,9 +194,9 @@ read_parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k,
     struct hed_bytes w = ptx_token(t, &next);
     uint64_t bytes = 0;
 
-    if (!ptx_word_is(w, "("))
+    if (!hed_bytes_equal(w, "("))
         return true;
-    for (w = ptx_token(t, &next); ptx_word_is(w, ".param"); w = ptx_token(t, &next)) {
+    for (w = ptx_token(t, &next); hed_bytes_equal(w, ".param"); w = ptx_token(t, &next)) {
         uint32_t align;
         uint64_t size;
 
@@ -215,12 +210,12 @@ read_parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k,
         k->param_count++;
         bytes += size;
         w = ptx_token(t, &next);
-        if (!ptx_word_is(w, ","))
+        if (!hed_bytes_equal(w, ","))
             break;
     }
     k->param_bytes = (uint32_t)bytes;
     *at = next;
-    return ptx_word_is(w, ")");
+    return hed_bytes_equal(w, ")");
 }
 
 /* Reads up to three numbers, separated by commas. */
@@ -233,7 +228,7 @@ read_three(struct hed_bytes t, size_t *at, uint32_t out[3])
         if (!ptx_number(ptx_token(t, &next), &out[i]))
             return;
         *at = next;
-        if (!ptx_word_is(ptx_token(t, &next), ","))
+        if (!hed_bytes_equal(ptx_token(t, &next), ","))
             return;
         *at = next;
     }
@@ -252,14 +247,15 @@ hed_ptx_next_kernel(struct hed_bytes text, size_t *at, struct hed_ptx_glance *ou
             return false;
         if (!is_word(k.name.data[0]) || !read_parameters(text, at, &k, params, room))
             continue;
-        for (w = ptx_token(text, at); w.size && !ptx_word_is(w, "{") && !ptx_word_is(w, ";");
+        for (w = ptx_token(text, at);
+             w.size && !hed_bytes_equal(w, "{") && !hed_bytes_equal(w, ";");
              w = ptx_token(text, at)) {
-            if (ptx_word_is(w, ".maxntid"))
+            if (hed_bytes_equal(w, ".maxntid"))
                 read_three(text, at, most);
-            else if (ptx_word_is(w, ".reqntid"))
+            else if (hed_bytes_equal(w, ".reqntid"))
                 read_three(text, at, k.required);
         }
-        if (!ptx_word_is(w, "{"))
+        if (!hed_bytes_equal(w, "{"))
             continue; /* it is cut off */
         for (int i = 1; i < 3; i++)
             most[i] = most[i] ? most[i] : 1;

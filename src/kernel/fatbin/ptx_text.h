@@ -3,11 +3,19 @@
  */
 #pragma once
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/fatbin/arch.h"
 #include "kernel/fatbin/bytes.h"
+
+/* Can it be in a name, or in the name of a register? */
+static inline bool
+hed_ptx_is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
 
 struct hed_ptx_head {
     uint16_t major; /* of .version */

@@ -8,6 +8,7 @@
 #include "driver/module/image.h"
 #include "kernel/fatbin/codes.h"
 #include "kernel/fatbin/image.h"
+#include "kernel/fatbin/ptx_text.h"
 #include "move/session/extents.h"
 #include "remote/client/code.h"
 
@@ -35,12 +36,6 @@ name_in_cubin(struct naming *n, struct hed_bytes cubin)
 
 /* ---- PTX ------------------------------------------------------------------------------------- */
 
-static bool
-is_char_of_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
 /* The word at *at, which is advanced behind it; empty at the end of the text or of a statement.
  * Brackets, lengths and values are skipped by the caller. */
 static struct hed_bytes
@@ -54,15 +49,9 @@ next_ptx_word(struct hed_bytes text, size_t *at)
     begin = *at;
     if (*at < text.size && p[*at] == '.')
         ++*at;
-    while (*at < text.size && is_char_of_name(p[*at]))
+    while (*at < text.size && hed_ptx_is_name_char(p[*at]))
         ++*at;
     return hed_bytes_cut(text, begin, *at - begin);
-}
-
-static bool
-is_ptx_word(struct hed_bytes w, const char *text)
-{
-    return w.size == strlen(text) && memcmp(w.data, text, w.size) == 0;
 }
 
 /* A declaration of variables in .global or .const, of which *at is behind that word: qualifiers
@@ -79,7 +68,7 @@ name_declared(struct naming *n, struct hed_bytes text, size_t *at)
         w = next_ptx_word(text, at);
         if (w.size == 0)
             return 0;
-        if (is_ptx_word(w, ".attribute")) {
+        if (hed_bytes_equal(w, ".attribute")) {
             const uint8_t *end = memchr(text.data + *at, ')', text.size - *at);
 
             managed = true; /* .managed, or .unified, which no module can have here */
@@ -131,11 +120,11 @@ name_in_ptx(struct naming *n, struct hed_bytes text)
         }
 
         /* Not the ".global" of an instruction, which is part of a longer word: ld.global.u32. */
-        const bool begins = at == 0 || !is_char_of_name((char)text.data[at - 1]);
+        const bool begins = at == 0 || !hed_ptx_is_name_char((char)text.data[at - 1]);
         const struct hed_bytes w = next_ptx_word(text, &at);
         const bool alone = at < text.size && isspace((unsigned char)text.data[at]);
 
-        if (begins && alone && (is_ptx_word(w, ".global") || is_ptx_word(w, ".const")))
+        if (begins && alone && (hed_bytes_equal(w, ".global") || hed_bytes_equal(w, ".const")))
             err = name_declared(n, text, &at);
     }
     return err;

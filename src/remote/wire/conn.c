@@ -279,6 +279,14 @@ hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
     return sent == 1 ? 0 : HED_EIO;
 }
 
+bool
+hed_fd_hung_up(int socket)
+{
+    char byte;
+
+    return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 int
 hed_fd_send(int socket, const int *fds, int count, const void *p, size_t n)
 {

@@ -132,6 +132,8 @@ int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
  * HED_ETIME if the other end is full, or if there is none now; HED_EIO if the other end is closed;
  * HED_EFORMAT if something else arrived, whose descriptors were closed. */
 int hed_fd_send(int socket, const int *fds, int count, const void *p, size_t n);
+/* Has the other side closed its end, with nothing left to read? Does not wait. */
+bool hed_fd_hung_up(int socket);
 int hed_fd_take(int socket, int *fds, int count, void *p, size_t n);
 /* Takes a message with one descriptor or none, which is -1; with `wait`, when it comes. */
 int hed_fd_take_maybe(int socket, int *fd, void *p, size_t n, bool wait);

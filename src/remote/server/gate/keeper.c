@@ -79,21 +79,13 @@ prepare_keeper(struct hed_keeper *k, struct hed_why *why)
     return err;
 }
 
-/* Has the listener closed the answer socket? Then nobody wants to know any more. */
-static bool
-is_given_up(int answer)
-{
-    char byte;
-
-    return recv(answer, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* Takes both descriptors. */
 static void
 start_gate(const struct hed_keeper *k, int socket, const struct hed_gate_ask *ask, const int fds[2])
 {
     const pid_t keeper = getpid();
-    const pid_t pid = is_given_up(fds[1]) ? -1 : fork();
+    /* If the listener has closed the answer socket, it does not want to know any more. */
+    const pid_t pid = hed_fd_hung_up(fds[1]) ? -1 : fork();
 
     if (pid == 0) {
         (void)close(socket);

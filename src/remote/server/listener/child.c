@@ -84,16 +84,6 @@ hed_child_prepare(int *kept, size_t count)
     reset_signals();
 }
 
-/* Has the listener died? In a PID namespace the kernel says that the parent is process 0, dead or
- * alive. But the listener has the other end of the control socket. */
-static bool
-is_orphan(int control)
-{
-    char byte;
-
-    return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* Closes what is not the worker's. */
 static void
 keep_descriptors(const struct hed_worker_start *start)
@@ -182,8 +172,10 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         hed_warn(SERVER, "a client (%s) was not served: %s", p ? c->peer : "none yet", why.text);
         _exit(1);
     }
-    /* When the user changed, there was a moment in which the listener could die unnoticed. */
-    if (is_orphan(control))
+    /* When the user changed, there was a moment in which the listener could die unnoticed.
+     * In a PID namespace the kernel says that the parent is process 0, dead or alive. But the
+     * listener has the other end of the control socket. */
+    if (hed_fd_hung_up(control))
         _exit(1);
     _exit((p ? hed_worker_run(&start) : hed_worker_spare(&start)) == 0 ? 0 : 1);
 }

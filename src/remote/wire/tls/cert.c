@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "remote/wire/tls/cert.h"
+#include "remote/wire/tls/password.h"
 
 #ifdef HED_HAVE_OPENSSL
 
@@ -151,14 +152,6 @@ put_cert(FILE *f, void *cert)
     return PEM_write_X509(f, cert);
 }
 
-/* Never asks for the password of a key. */
-static int
-refuse_key_password(char *p, int n, int writing, void *arg)
-{
-    (void)p, (void)n, (void)writing, (void)arg;
-    return -1;
-}
-
 static FILE *
 open_pem_file(const char *path, struct hed_why *why)
 {
@@ -185,7 +178,7 @@ read_cert(const char *path, X509 **out, struct hed_why *why)
 
     if (!f)
         return hed_err_from_errno(errno);
-    *out = PEM_read_X509(f, NULL, refuse_key_password, NULL);
+    *out = PEM_read_X509(f, NULL, hed_tls_no_password, NULL);
     fclose(f);
     if (*out)
         return 0;
@@ -211,7 +204,7 @@ read_authority(const char *folder, const char *cert_path, X509 **cert, EVP_PKEY 
 
     if (!f)
         return hed_err_from_errno(errno);
-    *key = PEM_read_PrivateKey(f, NULL, refuse_key_password, NULL);
+    *key = PEM_read_PrivateKey(f, NULL, hed_tls_no_password, NULL);
     fclose(f);
     if (!*key || X509_check_private_key(*cert, *key) != 1 || X509_check_ca(*cert) != 1) {
         hed_why_set(why, "%s: not the key of the CA %s", path, cert_path);

@@ -34,6 +34,7 @@
 #include "base/str.h"
 #include "remote/wire/conn.h"
 #include "remote/wire/socket.h"
+#include "remote/wire/tls/password.h"
 
 #define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
@@ -214,14 +215,6 @@ note_secret(const SSL *ssl, const char *line)
 
 /* ---- files, and whom to trust ---------------------------------------------------------------- */
 
-/* Never asks for the password of a key on the program's terminal. */
-static int
-no_password(char *p, int n, int writing, void *arg)
-{
-    (void)p, (void)n, (void)writing, (void)arg;
-    return -1;
-}
-
 static int
 check_file(const char *what, const char *path, bool secret, struct hed_why *why)
 {
@@ -311,7 +304,7 @@ make_context(struct handshake *t, const struct hed_tls *tls, struct hed_why *why
         verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(t->context, verify, NULL);
     SSL_CTX_set_security_level(t->context, 2);
-    SSL_CTX_set_default_passwd_cb(t->context, no_password);
+    SSL_CTX_set_default_passwd_cb(t->context, hed_tls_no_password);
     SSL_CTX_set_session_cache_mode(t->context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(t->context, 0); /* sessions are not resumed */
     SSL_CTX_set_mode(t->context, SSL_MODE_AUTO_RETRY);
