@@ -102,6 +102,6 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
             return 0;
         }
     }
-    hed_why_set(why, "'%.64s' is a setting's value, but there is no such backend", c->gpu);
+    hed_why_set(why, "a setting names the backend '%.64s', which does not exist", c->gpu);
     return HED_ESTATE;
 }

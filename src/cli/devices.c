@@ -73,7 +73,7 @@ recommend_a100(const struct hed_probe *p, const char *gpu)
     if (other && hed_config_gpu_is(gpu, "cpu"))
         printf("\nFor PyTorch and other frameworks choose --gpu cpu or cpu:a100: their machine\n"
                "code runs on the CPU for compute capability %d.%d to %d.%d only, and from %d.%d\n"
-               "on without most products of matrices of halves.\n",
+               "on without most half-precision matrix products.\n",
                HED_SASS_FIRST_ARCH / 10, HED_SASS_FIRST_ARCH % 10, HED_SASS_LAST_ARCH / 10,
                HED_SASS_LAST_ARCH % 10, HED_SASS_PARTLY_ARCH / 10, HED_SASS_PARTLY_ARCH % 10);
 }

@@ -80,7 +80,7 @@ parse_migrate(struct migrate_words *w, int argc, char **argv)
     if (w->help)
         return HED_EXIT_OK;
     if (!w->to || !w->to[0]) {
-        hed_cli_say("migrate: where to? Add --to ADDRESS, the server to go to");
+        hed_cli_say("migrate: no destination given; add --to ADDRESS, the server to go to");
         return HED_EXIT_USAGE;
     }
     if (hed_snap_check_address(w->to, &why) != 0) {

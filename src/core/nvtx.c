@@ -121,11 +121,11 @@ load_tool(const char *path)
         for (unsigned i = 1; i < counts[m]; i++)
             lists[m][i] = &slots[m][i];
     if (!init(get_table)) {
-        hed_warn(CORE, "no NVTX ranges: %s does not want to", path);
+        hed_warn(CORE, "no NVTX ranges: %s refuses to start", path);
         return false;
     }
     if (!choose_functions()) {
-        hed_warn(CORE, "no NVTX ranges: %s takes none", path);
+        hed_warn(CORE, "no NVTX ranges: %s accepts none", path);
         return false;
     }
     hed_info(CORE, "NVTX ranges go to %s", path);

@@ -133,7 +133,7 @@ reserve_range(struct hed_driver *d, uint64_t *share, struct hed_why *why)
             return 0;
         }
     }
-    hed_why_set(why, "no room for %llu GiB of addresses: %s",
+    hed_why_set(why, "cannot reserve %llu GiB of addresses: %s",
                 (unsigned long long)((SHARE_LEAST * parts) >> 30), hed_err_text(err));
     return err;
 }

@@ -323,7 +323,7 @@ heddle_image_open(const void *bytes, size_t size, struct heddle_image **out, str
         return hed_image_fail(why, HEDDLE_INVALID, 0, "no image, or one of more than 2 GiB");
     image = calloc(1, sizeof *image);
     if (!image)
-        return hed_image_fail(why, HEDDLE_NO_MEMORY, 0, "no memory for an image");
+        return hed_image_fail(why, HEDDLE_NO_MEMORY, 0, "not enough memory for an image");
     hed_arena_init(&image->arena, IMAGE_MAX);
     hed_ptx_module_init(&image->module, HED_PTX_CEILING);
     hed_heap_init(&image->heap, NULL);

@@ -210,7 +210,7 @@ heddle_image_run(struct heddle_image *image, int kernel, const struct heddle_gri
         return hed_image_fail(why, HEDDLE_INVALID, CUDA_ERROR_INVALID_VALUE, wrong);
     params = put_params(k->func, args);
     if (!params)
-        return hed_image_fail(why, HEDDLE_NO_MEMORY, 0, "no memory for the parameters");
+        return hed_image_fail(why, HEDDLE_NO_MEMORY, 0, "not enough memory for the parameters");
     err = run_job_of(image, k, program, &g, params, why);
     heddle_memory_free(params);
     return err;

@@ -186,7 +186,7 @@ push_level(struct level **top, const struct hed_parent *p, struct hed_child_grid
 
     if (!l) {
         free(c);
-        hed_why_set(why, "no memory for a kernel that a kernel launched");
+        hed_why_set(why, "not enough memory for a kernel that a kernel launched");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     describe_launch(p, c, &l->launch);
@@ -224,7 +224,7 @@ run_next(struct level **top, const struct hed_parent *p, struct hed_child_grid *
 
     if (p->deadline && hed_now_ns() > p->deadline) {
         free(c);
-        hed_why_set(why, "kernels that kernels launched: over the limit of time");
+        hed_why_set(why, "the time limit has passed for kernels that kernels launched");
         return CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     if (!c->is_move)

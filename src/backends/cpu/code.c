@@ -240,7 +240,7 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     struct hed_watched watched;
 
     if (!code) {
-        hed_why_set(why, "no memory for a module");
+        hed_why_set(why, "not enough memory for a module");
         return HED_ENOMEM;
     }
     hed_lock_init(&code->lock, HED_RANK_CODE);

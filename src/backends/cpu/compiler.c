@@ -264,7 +264,7 @@ take_answer(const struct hed_forkserver_answer *a, int fd, const struct hed_comp
         return HED_ENOTSUP;
     }
     if (a->kind != HED_FORKSERVER_DONE) {
-        hed_why_set(why, "the compiler cannot be understood");
+        hed_why_set(why, "the compiler sent an invalid answer");
         return HED_ENOTSUP;
     }
     hed_why_set(why, "%s", a->why.text);
@@ -322,7 +322,7 @@ hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *jo
         hed_why_set(why, "the process that compiles kernels has died");
         err = HED_ENOTSUP;
     } else if (err) {
-        hed_why_set(why, "no memory to ask the compiler");
+        hed_why_set(why, "not enough memory to ask the compiler");
     } else {
         err = take_answer(&a, fd, job, object, died, why);
         slot->has_text = a.kind == HED_FORKSERVER_DONE && !a.leaves && !a.err;

@@ -104,7 +104,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     int err;
 
     if (!c) {
-        hed_why_set(why, "no memory for the CPU GPU");
+        hed_why_set(why, "not enough memory for the CPU GPU");
         return HED_ENOMEM;
     }
     if (strcmp(config->cpu_confine, "yes") == 0) {
@@ -159,7 +159,7 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
     int err = devices ? 0 : HED_ENOMEM;
 
     if (err)
-        hed_why_set(why, "no memory for the CPU GPU");
+        hed_why_set(why, "not enough memory for the CPU GPU");
     /* This library's own copies of the log and of the folder have not been set up yet. */
     if (!err)
         err = hed_log_setup(config->log, why);

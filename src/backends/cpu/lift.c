@@ -201,7 +201,9 @@ read_lifted(const struct hed_cpu_code *code, const struct hed_buf *text, bool is
     }
     *func = find_lifted(m, is_entry);
     if (!*func || hed_ptx_var_count(m) != code->sass->var_count) {
-        hed_why_set(why, "PTX made from machine code has not what the machine code has");
+        hed_why_set(
+            why, "the PTX that heddle made from machine code lacks a kernel or a variable of it; "
+                 "please report this");
         return HED_ENOTSUP;
     }
     return 0;

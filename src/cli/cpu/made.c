@@ -107,6 +107,6 @@ hed_cpu_make(struct hed_cpu_subject *s)
     if (pthread_create(&thread, &attr, make_on_thread, &m) == 0)
         pthread_join(thread, NULL);
     else
-        hed_why_set(&s->made.why, "no memory for the compiler");
+        hed_why_set(&s->made.why, "not enough memory for the compiler");
     pthread_attr_destroy(&attr);
 }

@@ -41,7 +41,7 @@ take_ckpt_word(struct hed_ckpt *c, const char *key, const char *value, struct he
     } else if (strcmp(key, "keep") == 0) {
         if (hed_parse_u64(value, &c->keep) == 0 && c->keep >= 1 && c->keep <= UINT32_MAX)
             return true;
-        hed_why_set(why, "keep=%s is not how many snapshots to keep, such as 3", value);
+        hed_why_set(why, "keep=%s is not a number of snapshots, such as 3", value);
     } else if (strcmp(key, "zstd") == 0) {
         if (hed_parse_u64(value, &c->zstd) == 0 && c->zstd <= 19)
             return true;
@@ -54,9 +54,8 @@ take_ckpt_word(struct hed_ckpt *c, const char *key, const char *value, struct he
         c->recover = USUAL_RECOVER;
         if (!value[0] || (hed_parse_u64(value, &c->recover) == 0 && c->recover <= UINT32_MAX))
             return true;
-        hed_why_set(
-            why, "recover=%s is not how often the program may go on from one snapshot, such as 3",
-            value);
+        hed_why_set(why, "recover=%s is not a number of recoveries from one snapshot, such as 3",
+                    value);
     } else if (strcmp(key, "wait") == 0) {
         if (hed_snap_parse_time(value, &c->wait_ns) == 0 && c->wait_ns <= LONGEST_WAIT_NS)
             return true;

@@ -323,7 +323,8 @@ hed_cli_snap_restore(int argc, char **argv)
         return HED_EXIT_OK;
     }
     if (w.detach && w.new_pids) {
-        hed_cli_say("snap restore: --new-pids needs this command to stay, so --detach cannot be");
+        hed_cli_say(
+            "snap restore: --new-pids needs this command to stay, so --detach is not possible");
         return HED_EXIT_USAGE;
     }
     code = choose_address(&w, &address);

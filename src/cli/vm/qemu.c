@@ -46,8 +46,8 @@ hed_cli_vm_qemu(int argc, char **argv)
                             asked.ram ? asked.ram : HED_VM_RAM, asked.lines ? "\n" : " ");
 
     if (err) {
-        hed_cli_say("%s: %s: a shell would change the path %s", command, asked.guest.name,
-                    asked.guest.socket);
+        hed_cli_say("%s: %s: the path %s has characters that a shell would change", command,
+                    asked.guest.name, asked.guest.socket);
     } else {
         /* No blank at the end of the line. */
         printf("%.*s\n", (int)b.size - 1, hed_buf_cstr(&b));

@@ -234,8 +234,10 @@ hed_shared_event_wait(struct hed_shared_event *e, uint64_t number, const struct 
             return CUDA_SUCCESS;
         /* It was killed between two instructions, or the page is not what it was. */
         if (!known && looks >= UNKNOWN_LOOKS) {
-            hed_warn(DRIVER, "nobody knows of record %llu of an event of another process",
-                     (unsigned long long)number);
+            hed_warn(
+                DRIVER,
+                "the process that made record %llu of a shared event does not know it any more",
+                (unsigned long long)number);
             return CUDA_SUCCESS;
         }
         /* Acquire: pairs with the store that ends the context. */

@@ -123,7 +123,7 @@ hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g)
     struct hed_block *b = hed_block_open(w, g);
 
     if (!b) {
-        hed_grid_fail(g, CUDA_ERROR_OUT_OF_MEMORY, NULL, "no memory for a block");
+        hed_grid_fail(g, CUDA_ERROR_OUT_OF_MEMORY, NULL, "not enough memory for a block");
         return;
     }
     w->direct.room = b;

@@ -63,7 +63,7 @@ hed_engine_create_confined(unsigned threads, struct hed_address_sandbox *sandbox
     struct hed_engine *e = calloc(1, sizeof *e);
 
     if (!e) {
-        hed_why_set(why, "no memory for the CPU GPU");
+        hed_why_set(why, "not enough memory for the CPU GPU");
         return HED_ENOMEM;
     }
     e->threads = threads ? threads : count_cores();
@@ -176,12 +176,13 @@ check_job(const struct hed_engine *e, const struct hed_job *job, struct hed_why 
 
     /* The cache keeps the two kinds of code apart; this makes sure. */
     if (!job->program && is_confined != (e->sandbox != NULL)) {
-        hed_why_set(why, "kernel %.120s: its code is %sconfined", job->name,
+        hed_why_set(why, "kernel %.120s: its code was %scompiled for an address sandbox", job->name,
                     e->sandbox ? "not " : "");
         return CUDA_ERROR_INVALID_IMAGE;
     }
     if (job->param_bytes > PARAMS_MOST && e->sandbox) {
-        hed_why_set(why, "kernel %.120s: %zu bytes of parameters", job->name, job->param_bytes);
+        hed_why_set(why, "kernel %.120s: %zu bytes of parameters are too many", job->name,
+                    job->param_bytes);
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
 
@@ -192,13 +193,13 @@ check_job(const struct hed_engine *e, const struct hed_job *job, struct hed_why 
             threads *= job->block[d];
     }
     if (threads > HED_BLOCK_THREADS_MAX) {
-        hed_why_set(why, "kernel %.120s: blocks of %u x %u x %u threads", job->name, job->block[0],
-                    job->block[1], job->block[2]);
+        hed_why_set(why, "kernel %.120s: blocks cannot have %u x %u x %u threads", job->name,
+                    job->block[0], job->block[1], job->block[2]);
         return CUDA_ERROR_INVALID_VALUE;
     }
     if ((uint64_t)job->info.shared + job->info.shared_align + job->dynamic_shared >
         HED_SHARED_MAX) {
-        hed_why_set(why, "kernel %.120s: %u + %u bytes of shared memory", job->name,
+        hed_why_set(why, "kernel %.120s: %u + %u bytes of shared memory are too many", job->name,
                     job->info.shared, job->dynamic_shared);
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
@@ -328,7 +329,7 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     struct hed_engine_worker *w = hed_engine_worker_take(e);
 
     if (!w) {
-        hed_why_set(why, "kernel %.120s: no memory for a launch", job->name);
+        hed_why_set(why, "kernel %.120s: not enough memory for a launch", job->name);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 

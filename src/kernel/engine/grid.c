@@ -161,7 +161,7 @@ open_next_block(struct hed_engine_worker *w, struct hed_grid *g)
 
     if (!b) {
         if (w->open_count == 0)
-            hed_grid_fail(g, CUDA_ERROR_OUT_OF_MEMORY, NULL, "no memory for a block");
+            hed_grid_fail(g, CUDA_ERROR_OUT_OF_MEMORY, NULL, "not enough memory for a block");
         return false;
     }
 

@@ -109,7 +109,9 @@ add_watched(struct hed_watch *w, struct hed_watched *it)
     if (!w->started) {
         w->started = hed_thread_start(&how, watch_main, w, &w->thread) == 0;
         if (!w->started)
-            hed_warn(CPU, "no thread for kernel_time and compile_time: there are no limits");
+            hed_warn(
+                CPU,
+                "cannot start a thread for kernel_time and compile_time, so they have no effect");
     }
     it->next = w->first;
     it->at = &w->first;

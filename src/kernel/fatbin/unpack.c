@@ -65,7 +65,7 @@ cannot(const struct hed_fatbin_entry *e, struct hed_why *why)
     else if (e->packing == HED_PACKING_SEALED)
         hed_why_set(why, "is scrambled; only NVIDIA's own tools read it");
     else
-        hed_why_set(why, "is compressed in a way nobody knows (flags 0x%" PRIx64 ")", e->flags);
+        hed_why_set(why, "is compressed in an unknown way (flags 0x%" PRIx64 ")", e->flags);
     return HED_ENOTSUP;
 }
 

@@ -105,7 +105,7 @@ start_compiler(struct forkserver *f, unsigned slot)
     if (pid < 0) {
         struct hed_why why;
 
-        hed_why_set(&why, "no process for the compiler: %s", strerror(errno));
+        hed_why_set(&why, "cannot start a process for the compiler: %s", strerror(errno));
         refuse_request(f, slot, HED_ENOMEM, why.text);
         return;
     }

@@ -494,7 +494,7 @@ hed_criu_restore(const struct hed_criu *c, const struct hed_criu_process *p, con
     uint64_t pid;
 
     if (kill(p->pid, 0) == 0 || errno == EPERM) {
-        hed_why_set(why, "there is a process with its number, %d", (int)p->pid);
+        hed_why_set(why, "another process has its number, %d", (int)p->pid);
         return HED_EEXIST;
     }
     add_common_words(&w, c, p, "restore", folder);
@@ -536,7 +536,7 @@ hed_criu_folder_make(const char *near, struct hed_criu_folder *out, struct hed_w
     out->fd = open(out->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (out->fd < 0 || fstat(out->fd, &st) != 0 || st.st_uid != geteuid() ||
         (st.st_mode & 0777) != 0700) {
-        hed_why_set(why, "somebody else has taken the place of %s", out->name);
+        hed_why_set(why, "another process has replaced %s", out->name);
         hed_criu_folder_remove(out);
         return HED_EACCESS;
     }

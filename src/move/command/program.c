@@ -77,7 +77,7 @@ hed_snap_check_info(const struct hed_talk_answer *info, enum hed_talk_state need
         return HED_ESTATE;
     }
     if (info->refusals > 0) {
-        hed_why_set(why, "process %u has what cannot be saved: %s", pid, info->why);
+        hed_why_set(why, "process %u cannot be saved: %s", pid, info->why);
         return HED_ENOTSUP;
     }
     return 0;

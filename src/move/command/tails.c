@@ -256,7 +256,8 @@ check_open_file(void *arg, const struct open_file *file)
         return;
     if ((uint64_t)st.st_size == file->size || (is_tail(file) && (uint64_t)st.st_size > file->size))
         return;
-    hed_why_set(c->why, "%s, which it had open, has %llu bytes, and had %llu in the snapshot",
+    hed_why_set(c->why,
+                "%s, which the program had open, has %llu bytes, but had %llu in the snapshot",
                 file->path, (unsigned long long)st.st_size, (unsigned long long)file->size);
     c->err = HED_ESTATE;
 }

@@ -160,7 +160,8 @@ hed_snap_check_part(int fd, const struct hed_snap_about *asked, struct hed_why *
 
     if (memcmp(a->uuid, asked->uuid, sizeof a->uuid) != 0 || a->epoch != asked->epoch ||
         memcmp(a->session, asked->session, sizeof a->session) != 0) {
-        hed_why_set(why, "the program has written another snapshot than it was asked for");
+        hed_why_set(why,
+                    "the program has written a different snapshot from the one it was asked for");
         err = HED_EACCESS;
     }
     for (uint32_t i = 0; err == 0 && i < hed_snap_extent_count(r); i++) {
@@ -168,7 +169,7 @@ hed_snap_check_part(int fd, const struct hed_snap_about *asked, struct hed_why *
 
         if (is_memory(e->kind))
             continue;
-        hed_why_set(why, "the program has written a %s into the snapshot, which is not its part",
+        hed_why_set(why, "the program has written a %s into the snapshot, which it must not do",
                     hed_snap_kind_name(e->kind));
         err = HED_EACCESS;
     }

@@ -103,12 +103,12 @@ take_parent(struct hed_snap_writer *w, const struct hed_snap_reader *parent, str
     for (uint32_t i = 0; i <= parent->footer.homes; i++) {
         if (homes[i])
             continue;
-        hed_why_set(why, "the snapshot before depends on %u others already; compact it first",
+        hed_why_set(why, "the previous snapshot already depends on %u others; compact it first",
                     parent->footer.homes);
         return HED_ELIMIT;
     }
     if (index_chunks(w, parent, homes) != 0) {
-        hed_why_set(why, "no memory for what the snapshot before has");
+        hed_why_set(why, "not enough memory for the tables of the previous snapshot");
         return HED_ENOMEM;
     }
     return 0;
@@ -391,7 +391,7 @@ hed_snap_writer_append(const struct hed_snap_files *files, int fd,
     hed_snap_hash_zeros(w->super.chunk_size, &w->zeros);
     err = take_content(w, r);
     if (err)
-        hed_why_set(why, "no memory for what the file has");
+        hed_why_set(why, "not enough memory for the tables of the file");
     err = err || !parent ? err : take_parent(w, parent, why);
     /* What a writer before us left behind the last footer goes first. */
     if (err == 0 && files->truncate(files->state, fd, w->end) != 0) {

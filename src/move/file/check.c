@@ -46,13 +46,13 @@ check_blobs(const struct hed_snap_reader *r, struct hed_why *why)
 
         if (b->offset % HED_SNAP_BLOCK || b->offset < end ||
             !hed_range_fits(b->offset, b->stored, r->footer.tables))
-            return refuse_row(why, "blob", i, "lies where it cannot");
+            return refuse_row(why, "blob", i, "is at an impossible position");
         if (b->size == 0 || b->size > r->super.chunk_size || b->stored == 0 || b->zero)
-            return refuse_row(why, "blob", i, "has a size that cannot be");
+            return refuse_row(why, "blob", i, "has an impossible size");
         if (b->packing == HED_SNAP_RAW ? b->stored != b->size
                                        : b->packing != HED_SNAP_ZSTD || b->stored >= b->size ||
                                              !(r->footer.needs & HED_SNAP_NEED_ZSTD))
-            return refuse_row(why, "blob", i, "is packed in a way that cannot be");
+            return refuse_row(why, "blob", i, "is packed in an unknown way");
         end = b->offset + b->stored;
         stored += b->stored;
     }
@@ -72,13 +72,13 @@ hed_snap_check_name(uint32_t kind, const char *name, size_t bytes, struct hed_wh
         return HED_EFORMAT;
     }
     if (bytes > HED_SNAP_NAME_MAX || memchr(name, 0, bytes) || (named && bytes == 0)) {
-        hed_why_set(why, "a %s cannot have a name like that", hed_snap_kind_name(kind));
+        hed_why_set(why, "a %s cannot have this name", hed_snap_kind_name(kind));
         return HED_EFORMAT;
     }
     /* Files are extracted by their names. */
     if (kind == HED_SNAP_FILE && (memchr(name, '/', bytes) || strcmp(name, ".") == 0 ||
                                   strcmp(name, "..") == 0 || bytes > 255)) {
-        hed_why_set(why, "a file is not called by a plain file name");
+        hed_why_set(why, "the name of a file is not a plain file name");
         return HED_EFORMAT;
     }
     return 0;
@@ -124,14 +124,14 @@ check_extent(struct hed_snap_reader *r, uint32_t i, struct run *run, struct hed_
     struct hed_why inner = {""};
 
     if (e->zero || e->zero2 || e->mode & ~07777u)
-        return refuse_row(why, "extent", i, "has bits that mean nothing");
+        return refuse_row(why, "extent", i, "has unknown flags");
     if (e->size > HED_SNAP_EXTENT_MAX || e->first != run->chunk ||
         !hed_range_fits(e->first, chunks, r->footer.chunks))
-        return refuse_row(why, "extent", i, "has chunks that are not there");
+        return refuse_row(why, "extent", i, "names chunks that do not exist");
     if (e->name != run->name || e->name_bytes > HED_SNAP_NAME_MAX ||
         !hed_range_fits(e->name, (uint64_t)e->name_bytes + 1, r->footer.names) ||
         r->names[e->name + e->name_bytes] != 0)
-        return refuse_row(why, "extent", i, "has a name that is not there");
+        return refuse_row(why, "extent", i, "has a name outside of the table of names");
     if (hed_snap_check_name(e->kind, r->names + e->name, e->name_bytes, &inner) != 0)
         return refuse_row(why, "extent", i, inner.text);
     run->chunk += chunks;
@@ -157,7 +157,7 @@ check_extents(struct hed_snap_reader *r, struct hed_why *why)
     r->extents = calloc(n ? n : 1, sizeof *r->extents);
     r->order = calloc(n ? n : 1, sizeof *r->order);
     if (!r->extents || !r->order) {
-        hed_why_set(why, "no memory for %" PRIu32 " extents", n);
+        hed_why_set(why, "not enough memory for %" PRIu32 " extents", n);
         return HED_ENOMEM;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -172,7 +172,7 @@ check_extents(struct hed_snap_reader *r, struct hed_why *why)
     qsort_r(r->order, n, sizeof *r->order, compare_in_order, r->extents);
     for (uint32_t i = 1; i < n; i++) {
         if (compare_in_order(&r->order[i - 1], &r->order[i], r->extents) == 0)
-            return refuse_row(why, "extent", r->order[i], "is there twice");
+            return refuse_row(why, "extent", r->order[i], "appears twice");
     }
     return 0;
 }
@@ -205,7 +205,7 @@ check_chunks(const struct hed_snap_reader *r, struct hed_why *why)
             const uint32_t length = hed_snap_length(e, r->super.chunk_size, k);
 
             if (check_chunk(r, &r->chunks[first + k], length) != 0)
-                return refuse_row(why, "chunk", first + k, "is not where it says");
+                return refuse_row(why, "chunk", first + k, "is at the wrong position");
         }
     }
     return 0;

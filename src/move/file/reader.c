@@ -49,7 +49,7 @@ check_super(const struct hed_snap_super *s, struct hed_why *why)
         !ends_in_nul(s->arch, sizeof s->arch) || !ends_in_nul(s->device, sizeof s->device) ||
         !ends_in_nul(s->address, sizeof s->address) ||
         !ends_in_nul(s->program, sizeof s->program) || !ends_in_nul(s->label, sizeof s->label)) {
-        hed_why_set(why, "the superblock says what cannot be");
+        hed_why_set(why, "the superblock has impossible values");
         return HED_EFORMAT;
     }
     return 0;
@@ -116,7 +116,7 @@ check_footer(const struct hed_snap_super *s, const struct hed_snap_footer *f, ui
         return HED_EFORMAT;
     }
     if (f->needs & ~(uint32_t)HED_SNAP_NEEDS_KNOWN || f->flags & ~(uint32_t)HED_SNAP_PARTIAL) {
-        hed_why_set(why, "needs what this heddle does not know (0x%" PRIx32 ")", f->needs);
+        hed_why_set(why, "needs features that this heddle does not have (0x%" PRIx32 ")", f->needs);
         return HED_EVERSION;
     }
     if (f->needs & HED_SNAP_NEED_ZSTD && !hed_snap_has_zstd()) {
@@ -181,7 +181,7 @@ read_tables(struct hed_snap_reader *r, struct hed_why *why)
     free(r->tables);
     r->tables = malloc(bytes ? bytes : 1);
     if (!r->tables) {
-        hed_why_set(why, "no memory for %" PRIu64 " bytes of tables", bytes);
+        hed_why_set(why, "not enough memory for %" PRIu64 " bytes of tables", bytes);
         return HED_ENOMEM;
     }
 

@@ -233,7 +233,7 @@ hed_remote_agent_start(struct hed_remote *r)
     r->moving->agent = a;
     if (hed_thread_detached(&(struct hed_thread_how){.name = "heddle-agent"}, agent_thread, a) !=
         0) {
-        hed_info(REMOTE, "this program cannot be saved or moved: no thread");
+        hed_info(REMOTE, "this program cannot be saved or moved: cannot start a thread");
         hed_remote_agent_ended(r);
     }
 }

@@ -252,7 +252,7 @@ hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why)
         err = leave_worker(r, &s);
     if (err) {
         if (err == HED_ESTATE)
-            hed_why_set(why, "it has no worker just now");
+            hed_why_set(why, "it has no worker at the moment");
         else
             forget_waiting(r);
         return err;

@@ -290,7 +290,7 @@ hed_remote_extents_list(struct hed_remote *r, struct hed_remote_extents *out, st
     int err;
 
     *out = (struct hed_remote_extents){.remote = r};
-    hed_why_set(why, "there is no memory to list what is to be saved");
+    hed_why_set(why, "not enough memory to list what is to be saved");
     err = hed_remote_mappings_each(r, HED_MAP_DEVICE, list_device, &l);
     if (!err)
         err = hed_handles_each(r->driver->handles, HED_KIND_PHYSICAL, list_physical, &l);

@@ -36,7 +36,8 @@ get_room(struct hed_remote_host_copy *h, uint64_t bytes, struct hed_why *why)
     if (room <= h->room)
         return 0;
     if (room - h->room > hed_memory_available()) {
-        hed_why_set(why, "%llu MiB of device memory do not fit into what this machine has left",
+        hed_why_set(why,
+                    "%llu MiB of device memory do not fit into the free memory of this machine",
                     (unsigned long long)(room >> 20));
         return HED_ENOMEM;
     }
@@ -44,7 +45,7 @@ get_room(struct hed_remote_host_copy *h, uint64_t bytes, struct hed_why *why)
                   : mmap(NULL, room, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
-        hed_why_set(why, "there is no memory for the contents of the device");
+        hed_why_set(why, "not enough memory for the contents of the device");
         return HED_ENOMEM;
     }
     (void)madvise(p, room, MADV_HUGEPAGE); /* a hint */

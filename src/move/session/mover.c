@@ -18,7 +18,7 @@ create_moving(struct hed_remote *r, const struct hed_config *config, struct hed_
     struct hed_remote_moving *m = calloc(1, sizeof *m);
 
     if (!m) {
-        hed_why_set(why, "no memory for a remote GPU");
+        hed_why_set(why, "not enough memory for a remote GPU");
         return HED_ENOMEM;
     }
     hed_hold_init(&m->hold);

@@ -166,7 +166,7 @@ may_obey(const struct hed_remote *r, const struct hed_conn *conn, const struct h
     int err = 0;
 
     if (o->action != HED_ORDER_MOVE) {
-        hed_why_set(why, "the program does not know such orders");
+        hed_why_set(why, "the program does not know this kind of order");
         return HED_ENOTSUP;
     }
     if (t.local)
@@ -260,7 +260,7 @@ hed_remote_orders_heard(struct hed_remote_agent *a)
     if (!err) {
         err = hed_order_check(&raw, sizeof raw, &order, &why);
         if (err) { /* no more of this */
-            hed_warn(REMOTE, "the server gives no orders that make sense: %s", why.text);
+            hed_warn(REMOTE, "the server sent an invalid order: %s", why.text);
             o->tries = TRIES_MOST;
         }
     }

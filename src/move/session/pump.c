@@ -507,7 +507,7 @@ hed_remote_pump_open(struct hed_remote *r, struct hed_remote_pump **out, struct 
     if (!err && p->thread_count == 0)
         err = HED_ENOMEM;
     if (err) {
-        hed_why_set(why, "there is no memory to copy through");
+        hed_why_set(why, "not enough memory for a bounce buffer");
         hed_remote_pump_close(p);
         return err;
     }

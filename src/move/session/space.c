@@ -85,7 +85,7 @@ hed_remote_space_take(struct hed_remote *r, struct hed_why *why)
 
     if (!err)
         return 0;
-    hed_why_set(why, "addresses of its device memory are taken in the program");
+    hed_why_set(why, "addresses of its device memory are used for something else in the program");
     (void)change_gaps(r, &(struct gap_change){.change = give_gap, .most = taken.done});
     return err;
 }

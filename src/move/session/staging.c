@@ -203,7 +203,7 @@ fill_staging(struct hed_remote_staging *w, struct hed_remote_request *q)
 
         if (r == CUDA_ERROR_OUT_OF_MEMORY) {
             m->at = 0;
-            hed_why_set(&q->why, "%llu MiB have changed, and the device does not have as much free",
+            hed_why_set(&q->why, "%llu MiB have changed, which is more than the device has free",
                         (unsigned long long)(m->size >> 20));
             return HED_ENOMEM;
         }

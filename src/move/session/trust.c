@@ -73,7 +73,7 @@ hed_remote_may_trust(const struct hed_remote_trust *t, uid_t user, struct hed_wh
 {
     if (t->obeys == HED_OBEYS_ALL || is_trusted_user(t, user))
         return 0;
-    hed_why_set(why, "the new server is neither root's nor the program's own user's "
+    hed_why_set(why, "the new server belongs neither to root nor to the program's user "
                      "(orders=trusted)");
     return HED_EACCESS;
 }

@@ -131,7 +131,7 @@ check_talk_head(const void *bytes, size_t n, size_t wanted, struct hed_why *why)
         return HED_EVERSION;
     }
     if (n != wanted) {
-        hed_why_set(why, "a message of %zu bytes has not the %zu that it says", n, wanted);
+        hed_why_set(why, "a message has %zu bytes, but says that it has %zu", n, wanted);
         return HED_EFORMAT;
     }
     if (h.kind < HED_TALK_INFO || h.kind > HED_TALK_KIND_LAST ||
@@ -159,7 +159,7 @@ hed_talk_check_request(const void *bytes, size_t n, size_t fds, struct hed_talk_
         return err;
     memcpy(&q, bytes, sizeof q);
     if (q.fds != fds || fds > HED_TALK_FDS_MAX) {
-        hed_why_set(why, "%zu descriptors came with a request that says %u", fds, q.fds);
+        hed_why_set(why, "%zu descriptors came with a request that announces %u", fds, q.fds);
         return HED_EFORMAT;
     }
     if ((q.flags & HED_TALK_MORE) != 0 || !talk_text_ends(q.address, sizeof q.address) ||
@@ -184,7 +184,7 @@ hed_talk_check_answer(const void *bytes, size_t n, struct hed_talk_answer *out, 
         !talk_text_ends(a.address, sizeof a.address) ||
         !talk_text_ends(a.program, sizeof a.program) ||
         !talk_text_ends(a.device, sizeof a.device) || !talk_text_ends(a.why, sizeof a.why)) {
-        hed_why_set(why, "an answer has a text that does not end, or a state that is none");
+        hed_why_set(why, "an answer has a text that does not end, or an unknown state");
         return HED_EFORMAT;
     }
     *out = a;
@@ -468,7 +468,7 @@ hed_talk_open_at(const char *path, int *out, struct hed_why *why)
     if (err == 0)
         return 0;
     if (err == -EAGAIN) {
-        hed_why_set(why, "%s: the program does not listen to anybody: is it stopped?", path);
+        hed_why_set(why, "%s: the program does not accept connections: is it stopped?", path);
         return HED_ETIME;
     }
     hed_why_set(why, "%s: %s", path, strerror(-err));
@@ -529,7 +529,7 @@ hed_talk_rest(int fd, int timeout_ms, struct hed_talk_answer *a, struct hed_why 
 
     for (int i = 1; err == 0 && a->flags & HED_TALK_MORE; i++) {
         if (i == ANSWERS_MAX) {
-            hed_why_set(why, "the program goes on answering and does not come to an end");
+            hed_why_set(why, "the program sends more answers than it should");
             return HED_EFORMAT;
         }
         err = hed_talk_wait(fd, timeout_ms, a->kind, a, why);

@@ -32,7 +32,7 @@ hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
     struct hed_remote_copies *c = calloc(1, sizeof *c);
 
     if (!m || !c) {
-        hed_why_set(why, "no memory for a remote GPU's memory");
+        hed_why_set(why, "not enough memory for a remote GPU's memory");
         free(m);
         free(c);
         return HED_ENOMEM;

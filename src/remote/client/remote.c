@@ -55,7 +55,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     int err = r ? 0 : HED_ENOMEM;
 
     if (err)
-        hed_why_set(why, "no memory for a remote GPU");
+        hed_why_set(why, "not enough memory for a remote GPU");
     /* This library's own copies of the log and of the folder have not been set up yet. */
     if (!err)
         err = hed_log_setup(config->log, why);

@@ -148,7 +148,7 @@ check_arguments(const char *name, const struct hed_meet_shape *s, struct hed_why
     }
     if (s->magic == 0 || s->common > COMMON_MAX || s->slot > SLOT_MAX || s->slots == 0 ||
         s->slots > HED_MEET_SLOTS_MAX) {
-        hed_why_set(why, "%s: the sizes of this meeting file are not possible", name);
+        hed_why_set(why, "%s: the sizes in this meeting file are impossible; remove it", name);
         return HED_EINVAL;
     }
     return 0;

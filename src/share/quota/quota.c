@@ -69,7 +69,9 @@ make_quota_device(struct hed_quota *q, const uint64_t key[2])
     d->slot = group_slot(q, key);
     if (d->slot >= QUOTA_DEVICES) {
         /* Memory that cannot be counted is not given out. */
-        hed_error(QUOTA, "the group has no room for one more device: nothing is allocated on it");
+        hed_error(
+            QUOTA,
+            "the memory group has no room for another device, so nothing can be allocated on it");
         d->limit = 0;
         return d;
     }
@@ -222,7 +224,7 @@ join_group(struct hed_quota *q, const char *group, struct hed_why *why)
     if (!group || !*group)
         return 0;
     if (q->limit == LIMIT_MAX) {
-        hed_why_set(why, "mem_group: a group needs a limit, mem");
+        hed_why_set(why, "mem_group: a group needs a limit; set mem, too");
         return HED_EINVAL;
     }
     if ((size_t)snprintf(name, sizeof name, "quota-%s", group) >= sizeof name) {

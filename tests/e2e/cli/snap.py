@@ -108,7 +108,7 @@ class Info(SnapCase):
         self.write("part.snap", bytes(SnapFile().finish(flags=PARTIAL).data))
         self.expect(1, "snap", "info", "part.snap", says="not complete")
         self.write("new.snap", bytes(SnapFile().finish(needs=1 << 7).data))
-        self.expect(1, "snap", "info", "new.snap", says="does not know (0x80)")
+        self.expect(1, "snap", "info", "new.snap", says="does not have (0x80)")
         self.expect(2, "snap", "info", says="no file given")
 
     def test_files_that_mean_harm_are_refused(self):
@@ -119,7 +119,7 @@ class Info(SnapCase):
         f = SnapFile()
         f.extent(DEVICE, key=1, data=b"x").extent(DEVICE, key=1, data=b"y").finish()
         self.write("bad.snap", bytes(f.data))
-        self.expect(1, "snap", "info", "bad.snap", says="is there twice")
+        self.expect(1, "snap", "info", "bad.snap", says="appears twice")
         f = SnapFile()
         f.homes = [f]
         self.write("bad.snap", bytes(f.finish().data))

@@ -46,7 +46,7 @@ class Attacker:
         for path in (f"/run/user/{user}/heddle", f"/dev/shm/heddle-{user}"):
             if os.path.exists(f"{path}/snap-{self.program.process.pid}"):
                 return path
-        raise AssertionError("the program does not listen")
+        raise AssertionError("the program does not accept connections")
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -127,7 +127,7 @@ class Programs(Hostile):
 
     def test_images_that_are_not_criu_s(self):
         self.play_criu()
-        for word, text in (("smuggle", "which is not its part"), ("other", "another snapshot")):
+        for word, text in (("smuggle", "which it must not do"), ("other", "a different snapshot")):
             p = self.other(word)
             for more in ([], ["--leave-running"]):
                 err = self.heddle("snap", "save", p.pid, *more, "-o", "ours/a.snap", code=1)
@@ -154,7 +154,7 @@ class Programs(Hostile):
         while True:
             r = subprocess.run([HEDDLE, *map(str, words)], env=self.env, cwd=self.folder, text=True,
                                stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
-            if "somebody else has taken the place" not in r.stderr:
+            if "another process has replaced" not in r.stderr:
                 self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
                 return r.stdout
 

@@ -251,7 +251,7 @@ def file_has_changed(folder):
         kill(pid)
     assert run.end() not in (0, -signal.SIGKILL), run.errors()
     assert "is told so" in run.errors(), run.errors()
-    assert f"{data}, which it had open" in run.errors(), run.errors()
+    assert f"{data}, which the program had open" in run.errors(), run.errors()
 
 
 def parked_worker_dies(folder):

@@ -334,7 +334,7 @@ files_that_have_grown_are_cut(void **state)
     assert_int_equal(hed_snap_tails_check(bytes, n, &p, &why), 0);
     write_text(log, "123456", 6);
     assert_int_equal(hed_snap_tails_check(bytes, n, &p, &why), HED_ESTATE);
-    assert_non_null(strstr(why.text, "has 6 bytes, and had 3"));
+    assert_non_null(strstr(why.text, "has 6 bytes, but had 3"));
     (void)unlink(image);
     (void)unlink(log);
     (void)unlink(out);

@@ -164,7 +164,7 @@ images_that_cannot_be_unpacked_say_why(void **state)
         const char *text;
     } rows[] = {{HED_EFORMAT, "not LZ4"},
                 {HED_EFORMAT, "not zstd"},
-                {HED_ENOTSUP, "nobody knows"},
+                {HED_ENOTSUP, "in an unknown way"},
                 {HED_ENOTSUP, "only NVIDIA's"}};
     struct hed_bytes b;
     struct hed_why why;

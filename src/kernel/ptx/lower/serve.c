@@ -245,7 +245,7 @@ send_compiled(struct server *s)
         fd = hed_forkserver_memory(s->object.data, s->object.size);
         if (fd < 0) {
             a->err = HED_ENOMEM;
-            hed_why_set(&a->why, "no memory for compiled code");
+            hed_why_set(&a->why, "not enough memory for compiled code");
         }
     }
     a->leaves = has_grown() || hed_ptx_compiler_is_damaged();

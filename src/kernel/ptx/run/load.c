@@ -214,7 +214,7 @@ map_image(struct object *o)
         mmap(NULL, o->begin[PARTS], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED) {
-        hed_why_set(o->why, "no memory for the program");
+        hed_why_set(o->why, "not enough memory for the program");
         return HED_ENOMEM;
     }
     o->image = p;
@@ -433,7 +433,7 @@ hed_ptx_load(const void *bytes, size_t size, const struct hed_ptx_symbol *const 
     o.value = calloc(o.nsymbols + 1, sizeof *o.value);
     o.outside = calloc(o.nsymbols + 1, sizeof *o.outside);
     if (!o.at || !o.placed || !o.value || !o.outside) {
-        hed_why_set(why, "no memory to load a program");
+        hed_why_set(why, "not enough memory to load a program");
         err = HED_ENOMEM;
     }
     if (!err)

@@ -61,7 +61,7 @@ pass_order(struct hed_server *s, const struct hed_peer *p, struct hed_buf *out)
     else if (!c)
         hed_why_set(&why, "there is no worker %llu", worker);
     else if (hed_child_pass(c, p) != 0)
-        hed_why_set(&why, "worker %llu takes nothing now; try again", worker);
+        hed_why_set(&why, "worker %llu takes no order at the moment; try again", worker);
     if (!why.text[0]) {
         hed_info(SERVER, "user %u has an order for the client of worker %llu", p->user.uid, worker);
         return;

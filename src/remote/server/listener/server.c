@@ -251,7 +251,7 @@ start_serving(struct hed_server *s, struct hed_why *why)
         return HED_ENOMEM;
     }
     if (hed_notice_create(&s->ledger.notice, &s->notice) != 0)
-        hed_warn(SERVER, "there is no notice: workers ask more often");
+        hed_warn(SERVER, "cannot create the page that notifies workers, so they ask more often");
     s->started_ns = hed_now_ns();
     hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
     hed_bucket_init(&s->quiet, QUIET_RATE, s->started_ns);

@@ -182,7 +182,7 @@ probe_once(const struct hed_sandbox *s, struct finding *f)
     /* If it died without a word, then it was the filter of system calls that killed it. */
     if (n != (ssize_t)sizeof *f) {
         *f = (struct finding){.failed = HED_STEP_CALLS};
-        hed_why_set(&f->why, "a process ends when it is applied");
+        hed_why_set(&f->why, "a process that applies it is killed");
     }
     return 0;
 }

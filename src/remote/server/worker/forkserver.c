@@ -78,7 +78,7 @@ hed_worker_forkserver(const char *folder, int (*forkserver)(void), int (*compile
     if (pid == 0)
         be_forkserver(library, theirs, worker, forkserver, compiler);
     if (pid < 0) {
-        hed_why_set(why, "no process that compiles kernels: %s", strerror(errno));
+        hed_why_set(why, "cannot start a process that compiles kernels: %s", strerror(errno));
         return -errno;
     }
     for (int i = 0; i < SOCKETS; i++)

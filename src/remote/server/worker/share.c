@@ -61,7 +61,7 @@ hed_share_offer(struct hed_worker *w, const struct hed_lease_socket_ask *what, i
     if (!err)
         memcpy(key, answer.key, HED_SHARE_KEY);
     else if (err == HED_ELIMIT)
-        hed_warn(SERVER, "the client shares as much with others as it may");
+        hed_warn(SERVER, "the client has reached the limit of what it may share with others");
     return err;
 }
 

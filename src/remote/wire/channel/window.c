@@ -93,7 +93,7 @@ offer_piece(struct window_channel *c, struct hed_conn *conn)
         c->window = *conn->window;
         c->piece = c->window.take(c->window.arg, PIECE_BYTES);
         if (!c->piece)
-            hed_warn(WIRE, "the window of this guest is full: a channel does without");
+            hed_warn(WIRE, "the window of this guest is full, so a channel does not use it");
     }
     if (c->piece && (err = map_piece(c, c->piece)) != 0)
         hed_warn(WIRE, "cannot map the window of this guest: %s", hed_err_text(err));
