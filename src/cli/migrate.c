@@ -27,7 +27,7 @@ static const char usage[] =
     "  --budget TIME     stop the program for the last copy when that will take no\n"
     "                    longer than this (50ms)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
-    "  --verbose         say what the program stood still for\n"
+    "  --verbose         say how the pause was spent\n"
     "  -h, --help        show this help\n";
 
 enum { OPT_TO, OPT_DEADLINE, OPT_BUDGET, OPT_LISTEN, OPT_VERBOSE, OPT_HELP };

@@ -34,7 +34,7 @@ static const char usage[] =
     "                 deadline_us and swap of a program\n"
     "  pause          hold all calls that put work on the GPU\n"
     "  resume         end a pause\n"
-    "  release        let the calls go on that are held now; later ones are held\n"
+    "  release        let the calls that are held now go on; later ones are held\n"
     "  policies       list the policies and what each does\n"
     "\n"
     "  --gpu WHICH    only that GPU: the start of its UUID, or its number in the list\n"

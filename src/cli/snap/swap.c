@@ -23,7 +23,7 @@ static const char out_usage[] =
     "\n"
     "  --deadline TIME   how long the program may take to finish its GPU work (60s)\n"
     "  --listen ADDRESS  the server that knows WORKER\n"
-    "  --verbose         say what the time went into\n"
+    "  --verbose         say how the time was spent\n"
     "  -h, --help        show this help\n";
 
 static const char in_usage[] =
@@ -34,7 +34,7 @@ static const char in_usage[] =
     "\n"
     "  --gpu ADDRESS     the server to go to (default: the one that it had)\n"
     "  --verify          compare its GPU memory with what was saved before it goes on\n"
-    "  --verbose         say what the time went into\n"
+    "  --verbose         say how the time was spent\n"
     "  -h, --help        show this help\n";
 
 static const char pause_usage[] =
