@@ -230,6 +230,14 @@ struct hed_ptx_operand {
     int64_t offset; /* of VAR and MEM */
 };
 
+/* The element of a vector register that an operand names; 0 for a plain register. The selectors of
+ * video instructions mean something else. */
+static inline unsigned
+hed_ptx_operand_element(const struct hed_ptx_operand *o)
+{
+    return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
+}
+
 enum hed_ptx_stmt_kind {
     HED_PTX_STMT_INST,   /* struct hed_ptx_inst */
     HED_PTX_STMT_LABEL,  /* label */

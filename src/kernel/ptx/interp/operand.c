@@ -147,23 +147,23 @@ static double
 constant_number(const struct hed_ptx_operand *o)
 {
     if (o->is_f32)
-        return (double)interp_f32((uint32_t)o->bits);
-    return interp_f64(o->bits);
+        return (double)hed_from_bits32((uint32_t)o->bits);
+    return hed_from_bits64(o->bits);
 }
 
 static uint64_t
 float_constant(struct interp_decoder *d, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     const double v = constant_number(o);
-    const uint32_t single = o->is_f32 ? (uint32_t)o->bits : interp_bits32((float)v);
+    const uint32_t single = o->is_f32 ? (uint32_t)o->bits : hed_to_bits32((float)v);
 
     switch (t) {
     case HED_PTX_TYPE_F16:
-        return real_narrow(interp_bits64(v), &real_f64, &real_f16, (struct real_rounding){0});
+        return real_narrow(hed_to_bits64(v), &real_f64, &real_f16, (struct real_rounding){0});
     case HED_PTX_TYPE_BF16:
-        return real_narrow16(interp_f32(single), &real_bf16);
+        return real_narrow16(hed_from_bits32(single), &real_bf16);
     case HED_PTX_TYPE_F64:
-        return interp_bits64(v);
+        return hed_to_bits64(v);
     default:
         if (hed_ptx_types[t].bits == 32)
             return single;
@@ -184,18 +184,12 @@ integer_constant(struct interp_decoder *d, const struct hed_ptx_operand *o, enum
 
 /* ---- sources ------------------------------------------------------------------------------- */
 
-static unsigned
-register_element(const struct hed_ptx_operand *o)
-{
-    return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
-}
-
 uint32_t
 hed_interp_register_place(const struct interp_decoder *d, const struct hed_ptx_operand *o)
 {
     const unsigned bytes = interp_bytes(o->reg->type);
 
-    return d->regs[o->reg->id] + register_element(o) * (bytes ? bytes * HED_PTX_LANES : 4);
+    return d->regs[o->reg->id] + hed_ptx_operand_element(o) * (bytes ? bytes * HED_PTX_LANES : 4);
 }
 
 /* A place of some width as type t. */

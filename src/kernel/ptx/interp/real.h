@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/ptx/run/bits.h"
 #include "kernel/ptx/words.h"
 
 /* The layout of a floating point format. */
@@ -34,42 +35,6 @@ struct real_rounding {
     bool ftz;       /* results that are tiny after rounding become zero */
     bool satfinite; /* results that are too large become the largest number, not infinite */
 };
-
-static inline float
-interp_f32(uint32_t bits)
-{
-    float f;
-
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-
-static inline uint32_t
-interp_bits32(float f)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &f, sizeof(bits));
-    return bits;
-}
-
-static inline double
-interp_f64(uint64_t bits)
-{
-    double f;
-
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-
-static inline uint64_t
-interp_bits64(double f)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &f, sizeof(bits));
-    return bits;
-}
 
 static inline uint64_t
 format_infinity(const struct real_format *f)
@@ -155,27 +120,27 @@ real_widen_f16(uint16_t h)
     const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
     const uint32_t m = (uint32_t)(h & 0x7fff) << 13;
     /* Multiplying by 2^112 corrects the exponent, also of subnormal numbers. */
-    const uint32_t number = interp_bits32(interp_f32(m) * 0x1p112f);
+    const uint32_t number = hed_to_bits32(hed_from_bits32(m) * 0x1p112f);
     const uint32_t special = m | 0x7f800000;
 
-    return interp_f32(sign | ((h & 0x7fff) >= 0x7c00 ? special : number));
+    return hed_from_bits32(sign | ((h & 0x7fff) >= 0x7c00 ? special : number));
 }
 
 static inline float
 real_widen_bf16(uint16_t h)
 {
-    return interp_f32((uint32_t)h << 16);
+    return hed_from_bits32((uint32_t)h << 16);
 }
 
 /* To nearest even. */
 static inline uint16_t
 real_narrow_f16(float f)
 {
-    const uint32_t bits = interp_bits32(f);
+    const uint32_t bits = hed_to_bits32(f);
     const uint32_t sign = bits >> 16 & 0x8000;
     const uint32_t size = bits & 0x7fffffff;
     /* Below 2^-14, adding 0.5 leaves the rounded result in the low bits. */
-    const uint32_t small = interp_bits32(interp_f32(size) + 0.5f) - 0x3f000000;
+    const uint32_t small = hed_to_bits32(hed_from_bits32(size) + 0.5f) - 0x3f000000;
     const uint32_t normal = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
     const uint32_t number = size < 0x38800000 ? small : normal;
 
@@ -185,7 +150,7 @@ real_narrow_f16(float f)
 static inline uint16_t
 real_narrow_bf16(float f)
 {
-    const uint32_t bits = interp_bits32(f);
+    const uint32_t bits = hed_to_bits32(f);
     const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 
     return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : (uint16_t)rounded;
@@ -207,23 +172,23 @@ real_narrow16(float v, const struct real_format *f)
 static inline double
 real_odd(double v, double off)
 {
-    uint64_t bits = interp_bits64(v);
+    uint64_t bits = hed_to_bits64(v);
     const bool away = (off > 0) == !(bits >> 63);
 
     if ((off > 0 || off < 0) && !(bits & 1))
         bits += away ? 1 : UINT64_MAX;
-    return interp_f64(bits);
+    return hed_from_bits64(bits);
 }
 
 static inline float
 real_oddf(float v, float off)
 {
-    uint32_t bits = interp_bits32(v);
+    uint32_t bits = hed_to_bits32(v);
     const bool away = (off > 0) == !(bits >> 31);
 
     if ((off > 0 || off < 0) && !(bits & 1))
         bits += away ? 1 : UINT32_MAX;
-    return interp_f32(bits);
+    return hed_from_bits32(bits);
 }
 
 /* a + b; *err is what the rounding lost. */

@@ -450,14 +450,6 @@ load_register(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
     return LLVMBuildLoad2(l->b, t, hed_lower_slot(l, r, n), "");
 }
 
-/* The element of a vector register that an operand names; 0 for a plain register. The selectors of
- * video instructions mean something else. */
-static unsigned
-operand_element(const struct hed_ptx_operand *o)
-{
-    return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
-}
-
 LLVMValueRef
 hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
@@ -466,7 +458,7 @@ hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
 
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
-        v = load_register(l, o->reg, operand_element(o));
+        v = load_register(l, o->reg, hed_ptx_operand_element(o));
         break;
     case HED_PTX_OPERAND_SREG:
         v = hed_lower_sreg(l, o);
@@ -505,7 +497,7 @@ hed_lower_set(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
     if (l->shape->write)
         l->shape->write(l, o->reg, v);
     else
-        l->shape->assign(l, hed_lower_slot(l, o->reg, operand_element(o)), v);
+        l->shape->assign(l, hed_lower_slot(l, o->reg, hed_ptx_operand_element(o)), v);
 }
 
 static LLVMValueRef

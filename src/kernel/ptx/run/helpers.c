@@ -7,28 +7,11 @@
 #include <string.h>
 
 #include "kernel/ptx/run/abi.h"
+#include "kernel/ptx/run/bits.h"
 #include "kernel/ptx/run/soft.h"
 #include "kernel/ptx/run/video.h"
 
 /* ---- PTX ------------------------------------------------------------------------------------- */
-
-static double
-as_double(uint64_t v)
-{
-    double d;
-
-    memcpy(&d, &v, sizeof(d));
-    return d;
-}
-
-static uint64_t
-as_bits(double d)
-{
-    uint64_t v;
-
-    memcpy(&v, &d, sizeof(v));
-    return v;
-}
 
 static bool
 is_tiny(uint64_t v)
@@ -49,13 +32,13 @@ high_of(uint64_t v)
 static uint64_t
 ptx_rcp_high(uint64_t v)
 {
-    return high_of(as_bits(1 / as_double(high_of(v))));
+    return high_of(hed_to_bits64(1 / hed_from_bits64(high_of(v))));
 }
 
 static uint64_t
 ptx_rsqrt_high(uint64_t v)
 {
-    return high_of(as_bits(1 / sqrt(as_double(high_of(v)))));
+    return high_of(hed_to_bits64(1 / sqrt(hed_from_bits64(high_of(v)))));
 }
 
 /* "Find the n-th set bit" (PTX ISA, fns), from base upwards for positive n, downwards for
@@ -103,7 +86,7 @@ half_to_float(uint16_t h)
 static uint16_t
 double_to_half(double d)
 {
-    const uint64_t v = as_bits(d);
+    const uint64_t v = hed_to_bits64(d);
     const uint16_t sign = (uint16_t)(v >> 48 & 0x8000);
     const uint64_t mag = v & ~(UINT64_C(1) << 63);
     const int e = (int)(mag >> 52);

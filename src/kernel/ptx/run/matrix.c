@@ -32,31 +32,16 @@ union number {
     int64_t i;
 };
 
-static int64_t
-sign_extend(uint64_t v, unsigned bits)
-{
-    return (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
-static double
-from_bits(uint64_t bits)
-{
-    double d;
-
-    memcpy(&d, &bits, sizeof(d));
-    return d;
-}
-
 static union number
 decode_number(enum hed_ptx_type t, uint64_t v)
 {
     switch (t) {
     case HED_PTX_TYPE_S8:
-        return (union number){.i = sign_extend(v, 8)};
+        return (union number){.i = hed_sign_extend(v, 8)};
     case HED_PTX_TYPE_S4:
-        return (union number){.i = sign_extend(v, 4)};
+        return (union number){.i = hed_sign_extend(v, 4)};
     case HED_PTX_TYPE_S32:
-        return (union number){.i = sign_extend(v, 32)};
+        return (union number){.i = hed_sign_extend(v, 32)};
     case HED_PTX_TYPE_U8:
     case HED_PTX_TYPE_U4:
     case HED_PTX_TYPE_B1:
@@ -72,7 +57,7 @@ decode_number(enum hed_ptx_type t, uint64_t v)
     case HED_PTX_TYPE_E5M2:
         return (union number){.f = (double)hed_from_f16((uint16_t)(v << 8))};
     case HED_PTX_TYPE_F64:
-        return (union number){.f = from_bits(v)};
+        return (union number){.f = hed_from_bits64(v)};
     default:
         return (union number){.f = (double)hed_from_bits32((uint32_t)v)};
     }

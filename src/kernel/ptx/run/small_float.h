@@ -5,23 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float
-hed_from_bits32(uint32_t bits)
-{
-    float f;
-
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-
-static inline uint32_t
-hed_to_bits32(float f)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &f, sizeof(bits));
-    return bits;
-}
+#include "kernel/ptx/run/bits.h"
 
 static inline float
 hed_from_f16(uint16_t h)

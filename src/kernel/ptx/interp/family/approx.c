@@ -35,7 +35,7 @@ two_to_the(double x)
     p = p * y + 0x1.ebfbdff82c58fp-3;
     p = p * y + 0x1.62e42fefa39efp-1;
     p = p * y + 1.0;
-    return interp_f64((interp_bits64(whole) << 52) + interp_bits64(p));
+    return hed_from_bits64((hed_to_bits64(whole) << 52) + hed_to_bits64(p));
 }
 
 /* Beyond 160 the result is infinite or zero in f32. */
@@ -49,10 +49,10 @@ ex2_series(double x)
 static inline double
 lg2_series(double x)
 {
-    const uint64_t bits = interp_bits64(x);
+    const uint64_t bits = hed_to_bits64(x);
     const int64_t e = (int64_t)(bits - UINT64_C(0x3fe6a09e00000000)) >> 52; /* sqrt(1/2), about */
-    const double m = interp_f64(bits - ((uint64_t)e << 52));
-    const double whole = interp_f64((uint64_t)e + UINT64_C(0x4338000000000000));
+    const double m = hed_from_bits64(bits - ((uint64_t)e << 52));
+    const double whole = hed_from_bits64((uint64_t)e + UINT64_C(0x4338000000000000));
     const double z = (m - 1) / (m + 1);
     const double z2 = z * z;
     double r = 0x1.89f3b1694cffep-3;
@@ -77,7 +77,7 @@ static inline double
 wave_series(double turns, uint64_t is_cos)
 {
     const double quarters = turns * 4 + WHOLE;
-    const uint64_t n = interp_bits64(quarters) + is_cos;
+    const uint64_t n = hed_to_bits64(quarters) + is_cos;
     const double x = turns - (quarters - WHOLE) * 0.25;
     const double x2 = x * x;
     double s = -0x1.e3074fde8871fp+3, c = 0x1.f9d38a3763cc3p+2;
@@ -95,7 +95,7 @@ wave_series(double turns, uint64_t is_cos)
     c = c * x2 + 0x1.03c1f081b5ac4p+6;
     c = c * x2 + -0x1.3bd3cc9be45dep+4;
     c = c * x2 + 1.0;
-    return interp_f64(interp_bits64(n & 1 ? c : s) ^ (n & 2) << 62);
+    return hed_from_bits64(hed_to_bits64(n & 1 ? c : s) ^ (n & 2) << 62);
 }
 
 /* 1 - 2 / (e^2x + 1), or x if x is near 0. */
@@ -143,19 +143,19 @@ wave_of(float v, uint64_t is_cos)
 static inline uint32_t
 canonical_bits(float r)
 {
-    return r != r ? 0x7fffffff : interp_bits32(r);
+    return r != r ? 0x7fffffff : hed_to_bits32(r);
 }
 
 static inline float
 flushed(float v)
 {
-    return interp_f32(real_flush32(interp_bits32(v)));
+    return hed_from_bits32(real_flush32(hed_to_bits32(v)));
 }
 
 static inline uint32_t
 flushed_bits(float r)
 {
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 STEP_UNARY(ex2_f32, uint32_t, float, canonical_bits(ex2_of(a)))

@@ -39,9 +39,9 @@ half_value(const struct atomic_op *a, uint16_t old, uint16_t v)
 static uint32_t
 add_singles(uint32_t old, uint32_t v, bool flushes)
 {
-    const float sum =
-        interp_f32(flushes ? real_flush32(old) : old) + interp_f32(flushes ? real_flush32(v) : v);
-    const uint32_t bits = interp_bits32(sum);
+    const float sum = hed_from_bits32(flushes ? real_flush32(old) : old) +
+                      hed_from_bits32(flushes ? real_flush32(v) : v);
+    const uint32_t bits = hed_to_bits32(sum);
 
     return sum != sum ? 0x7fffffff : flushes ? real_flush32(bits) : bits;
 }
@@ -53,7 +53,7 @@ added_value(const struct atomic_op *a, uint64_t old, uint64_t v, bool flushes)
     case HED_PTX_TYPE_F32:
         return add_singles((uint32_t)old, (uint32_t)v, flushes);
     case HED_PTX_TYPE_F64:
-        return interp_bits64(interp_f64(old) + interp_f64(v));
+        return hed_to_bits64(hed_from_bits64(old) + hed_from_bits64(v));
     default:
         return old + v;
     }

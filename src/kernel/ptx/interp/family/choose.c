@@ -48,7 +48,7 @@ static const interp_run int_compares[6][6] = {INT_ROW(u16), INT_ROW(s16), INT_RO
 static inline float
 flush_operand(float v)
 {
-    return interp_f32(real_flush32(interp_bits32(v)));
+    return hed_from_bits32(real_flush32(hed_to_bits32(v)));
 }
 
 #define AS_IS(v) (v)

@@ -71,14 +71,14 @@ int_to_real_lane(const struct hed_ptx_form *f, const uint64_t *in)
     uint64_t r;
 
     if (to == HED_PTX_TYPE_F64 && (rn || bits_of(from) < 64))
-        r = interp_bits64(is_signed ? (double)v : (double)(uint64_t)v);
+        r = hed_to_bits64(is_signed ? (double)v : (double)(uint64_t)v);
     else if (to == HED_PTX_TYPE_F32 && rn)
-        r = interp_bits32(is_signed ? (float)v : (float)(uint64_t)v);
+        r = hed_to_bits32(is_signed ? (float)v : (float)(uint64_t)v);
     else if (to == HED_PTX_TYPE_F16 && rn)
         /* f32 holds every integer that is not infinite in f16. */
         r = real_narrow16(is_signed ? (float)v : (float)(uint64_t)v, real);
     else if (bits_of(from) < 64)
-        r = real_narrow(interp_bits64(is_signed ? (double)v : (double)(uint64_t)v), &real_f64, real,
+        r = real_narrow(hed_to_bits64(is_signed ? (double)v : (double)(uint64_t)v), &real_f64, real,
                         how);
     else
         r = hed_ptx_round_int((uint64_t)v, how.mode | (uint32_t)is_signed << 8 |
@@ -137,7 +137,7 @@ source_number(const struct hed_ptx_form *f, uint64_t bits)
     bits = source_bits(f, bits);
     if (real->bits == 16)
         return (double)real_widen16((uint16_t)bits, real);
-    return real->bits == 64 ? interp_f64(bits) : (double)interp_f32((uint32_t)bits);
+    return real->bits == 64 ? hed_from_bits64(bits) : (double)hed_from_bits32((uint32_t)bits);
 }
 
 static uint64_t
@@ -167,7 +167,7 @@ narrowed_f32(const struct hed_ptx_form *f, uint64_t bits, const struct real_form
     const struct real_rounding how = rounding_of_form(f);
 
     if (how.mode == HED_PTX_ROUND_RN && !how.satfinite && to->bits == 16)
-        return real_narrow16(interp_f32((uint32_t)bits), to);
+        return real_narrow16(hed_from_bits32((uint32_t)bits), to);
     return real_narrow(bits, &real_f32, to, how);
 }
 
@@ -182,8 +182,8 @@ static uint64_t
 number_bits(double v, enum hed_ptx_type to)
 {
     if (to == HED_PTX_TYPE_F64)
-        return v != v ? interp_bits64(v) | UINT64_C(1) << 51 : interp_bits64(v);
-    return canonical(interp_bits32((float)v), &real_f32);
+        return v != v ? hed_to_bits64(v) | UINT64_C(1) << 51 : hed_to_bits64(v);
+    return canonical(hed_to_bits32((float)v), &real_f32);
 }
 
 static uint64_t
@@ -198,7 +198,7 @@ widened_real(const struct hed_ptx_form *f, uint64_t in)
     if (to == HED_PTX_TYPE_F64 && from == HED_PTX_TYPE_F64 && !f->round)
         return bits;
     if (INTERP_HAS(f, FTZ) && from == HED_PTX_TYPE_F32 && real_is_nan(bits, &real_f32))
-        return number_bits((double)interp_f32(0x7fffffff), to);
+        return number_bits((double)hed_from_bits32(0x7fffffff), to);
     return number_bits(whole_number(f, source_number(f, in)), to);
 }
 
@@ -255,7 +255,7 @@ real_to_real_lane(const struct hed_ptx_form *f, const uint64_t *in)
     else if (from == HED_PTX_TYPE_F64)
         r = real_narrow(in[0], &real_f64, real, rounding_of_form(f));
     else if (real->bits == 16)
-        r = narrowed_f32(f, interp_bits32((float)source_number(f, in[0])), real);
+        r = narrowed_f32(f, hed_to_bits32((float)source_number(f, in[0])), real);
     else
         r = widened_real(f, in[0]);
     if (INTERP_HAS(f, SAT))
@@ -311,8 +311,8 @@ halves_to_pair(const struct hed_ptx_form *f, const uint64_t *in)
     const float high = real_widen16((uint16_t)(in[0] >> 16), real);
     const float low = real_widen16((uint16_t)in[0], real);
 
-    return narrow_part(f, interp_bits32(high)) << bits_of(f->types[0]) / 2 |
-           narrow_part(f, interp_bits32(low));
+    return narrow_part(f, hed_to_bits32(high)) << bits_of(f->types[0]) / 2 |
+           narrow_part(f, hed_to_bits32(low));
 }
 
 /* A narrow float as f16, which holds all of them. */
@@ -389,7 +389,7 @@ hed_interp_op_cvt_pack(struct interp_decoder *d)
 static inline uint32_t
 canonical32(float r)
 {
-    return r != r ? 0x7fffffff : interp_bits32(r);
+    return r != r ? 0x7fffffff : hed_to_bits32(r);
 }
 
 /* Towards zero, clamped; NaN gives 0. */

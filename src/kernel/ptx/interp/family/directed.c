@@ -13,7 +13,7 @@ directed_bits(double wide, unsigned mode)
 {
     const float near = (float)wide;
     const double back = (double)near;
-    const uint32_t bits = interp_bits32(near);
+    const uint32_t bits = hed_to_bits32(near);
     const bool minus = bits >> 31;
     const bool over = mode == HED_PTX_ROUND_RM   ? back > wide
                       : mode == HED_PTX_ROUND_RP ? back < wide
@@ -32,7 +32,7 @@ odd_sum(double a, double b, unsigned mode)
 {
     double err;
     const double sum = real_two_sum(a, b, &err);
-    const double zero = interp_f64((interp_bits64(a) | interp_bits64(b)) & UINT64_C(1) << 63);
+    const double zero = hed_from_bits64((hed_to_bits64(a) | hed_to_bits64(b)) & UINT64_C(1) << 63);
 
     return real_odd(mode == HED_PTX_ROUND_RM && sum == 0 ? zero : sum, err);
 }

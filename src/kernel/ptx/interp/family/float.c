@@ -19,13 +19,13 @@
 static inline uint32_t
 bits_or_nan(float r)
 {
-    return r != r ? 0x7fffffff : interp_bits32(r);
+    return r != r ? 0x7fffffff : hed_to_bits32(r);
 }
 
 static inline float
 flush_in(float v)
 {
-    return interp_f32(real_flush32(interp_bits32(v)));
+    return hed_from_bits32(real_flush32(hed_to_bits32(v)));
 }
 
 /* Zero if the result is subnormal after rounding. To find out, the result is computed again, scaled
@@ -33,7 +33,7 @@ flush_in(float v)
 static inline uint32_t
 flush_out(float r, float scaled)
 {
-    const uint32_t bits = interp_bits32(r);
+    const uint32_t bits = hed_to_bits32(r);
 
     return r != r ? 0x7fffffff : __builtin_fabsf(scaled) < 0x1p-62f ? bits & 0x80000000 : bits;
 }
@@ -51,7 +51,7 @@ add_ftz(float a, float b)
 {
     const float r = flush_in(a) + flush_in(b);
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 static inline uint32_t
@@ -59,7 +59,7 @@ sub_ftz(float a, float b)
 {
     const float r = flush_in(a) - flush_in(b);
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 static inline uint32_t
@@ -91,7 +91,7 @@ rcp_ftz(float a)
 {
     const float r = 1 / flush_in(a);
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 static inline uint32_t
@@ -99,7 +99,7 @@ sqrt_ftz(float a)
 {
     const float r = __builtin_sqrtf(flush_in(a));
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise it returns 0":
@@ -117,7 +117,7 @@ div_approx_ftz(float a, float b)
 {
     const float r = div_approx(flush_in(a), flush_in(b));
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 static inline uint32_t
@@ -125,7 +125,7 @@ div_full_ftz(float a, float b)
 {
     const float r = flush_in(a) / flush_in(b);
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 static inline float
@@ -139,7 +139,7 @@ rsqrt_ftz(float a)
 {
     const float r = rsqrt_of(flush_in(a));
 
-    return r != r ? 0x7fffffff : real_flush32(interp_bits32(r));
+    return r != r ? 0x7fffffff : real_flush32(hed_to_bits32(r));
 }
 
 #define F32_TWO(name, plain, ftz)                                                      \
@@ -222,7 +222,7 @@ approximate_f32(const struct hed_ptx_form *f)
 static inline uint64_t
 quiet64(double v)
 {
-    return interp_bits64(v) | UINT64_C(1) << 51;
+    return hed_to_bits64(v) | UINT64_C(1) << 51;
 }
 
 /* The NaN that an f64 operation gives is an operand's. If several are, a GPU takes the second, then
@@ -230,7 +230,7 @@ quiet64(double v)
 static inline uint64_t
 nan_of_two(double r, double first, double second)
 {
-    return r == r             ? interp_bits64(r)
+    return r == r             ? hed_to_bits64(r)
            : first != first   ? quiet64(first)
            : second != second ? quiet64(second)
                               : real_f64.nan;
@@ -239,7 +239,7 @@ nan_of_two(double r, double first, double second)
 static inline uint64_t
 nan_of_three(double r, double a, double b, double c)
 {
-    return r == r   ? interp_bits64(r)
+    return r == r   ? hed_to_bits64(r)
            : b != b ? quiet64(b)
            : c != c ? quiet64(c)
            : a != a ? quiet64(a)
@@ -292,7 +292,7 @@ sum_to_odd(const struct hed_ptx_form *f, double a, double b)
     double r = real_two_sum(a, b, &err);
 
     if (rounding_word(f) == HED_PTX_ROUND_RM && r == 0)
-        r = interp_f64((interp_bits64(a) | interp_bits64(b)) & UINT64_C(1) << 63);
+        r = hed_from_bits64((hed_to_bits64(a) | hed_to_bits64(b)) & UINT64_C(1) << 63);
     return real_odd(r, err);
 }
 
@@ -355,7 +355,7 @@ rounded_result(const struct hed_ptx_form *f, float *v)
     } else {
         for (unsigned i = 0; how.ftz && i < 3; i++)
             v[i] = flush_in(v[i]);
-        bits = (uint32_t)real_narrow(interp_bits64(wide_result(f, v)), &real_f64, &real_f32, how);
+        bits = (uint32_t)real_narrow(hed_to_bits64(wide_result(f, v)), &real_f64, &real_f32, how);
         if ((bits & 0x7fffffff) > 0x7f800000)
             bits = 0x7fffffff;
     }
@@ -365,8 +365,8 @@ rounded_result(const struct hed_ptx_form *f, float *v)
 static uint64_t
 directed_f32_lane(const struct hed_ptx_form *f, const uint64_t *in)
 {
-    float v[3] = {interp_f32((uint32_t)in[0]), interp_f32((uint32_t)in[1]),
-                  interp_f32((uint32_t)in[2])};
+    float v[3] = {hed_from_bits32((uint32_t)in[0]), hed_from_bits32((uint32_t)in[1]),
+                  hed_from_bits32((uint32_t)in[2])};
 
     return rounded_result(f, v);
 }
@@ -381,7 +381,7 @@ pair_f32(const struct hed_ptx_form *f, const uint64_t *in)
         float v[3];
 
         for (unsigned k = 0; k < 3; k++)
-            v[k] = interp_f32((uint32_t)(in[k] >> (32 * h)));
+            v[k] = hed_from_bits32((uint32_t)(in[k] >> (32 * h)));
         r |= (uint64_t)rounded_result(f, v) << (32 * h);
     }
     return r;
@@ -391,30 +391,30 @@ static uint64_t
 directed_f64_lane(const struct hed_ptx_form *f, const uint64_t *in)
 {
     const uint32_t mode = rounding_word(f);
-    const double a = interp_f64(in[0]), b = interp_f64(in[1]), c = interp_f64(in[2]);
+    const double a = hed_from_bits64(in[0]), b = hed_from_bits64(in[1]), c = hed_from_bits64(in[2]);
     double r;
 
     switch (f->op) {
     case HED_PTX_OP_ADD:
-        r = interp_f64(hed_ptx_add_f64(in[0], in[1], mode));
+        r = hed_from_bits64(hed_ptx_add_f64(in[0], in[1], mode));
         return nan_of_two(r, b, a);
     case HED_PTX_OP_SUB:
-        r = interp_f64(hed_ptx_sub_f64(in[0], in[1], mode));
+        r = hed_from_bits64(hed_ptx_sub_f64(in[0], in[1], mode));
         return nan_of_two(r, b, a);
     case HED_PTX_OP_MUL:
-        r = interp_f64(hed_ptx_mul_f64(in[0], in[1], mode));
+        r = hed_from_bits64(hed_ptx_mul_f64(in[0], in[1], mode));
         return nan_of_two(r, b, a);
     case HED_PTX_OP_DIV:
-        r = interp_f64(hed_ptx_div_f64(in[0], in[1], mode));
+        r = hed_from_bits64(hed_ptx_div_f64(in[0], in[1], mode));
         return nan_of_two(r, a, b);
     case HED_PTX_OP_RCP:
-        r = interp_f64(hed_ptx_rcp_f64(in[0], mode));
+        r = hed_from_bits64(hed_ptx_rcp_f64(in[0], mode));
         return nan_of_two(r, a, a);
     case HED_PTX_OP_SQRT:
-        r = interp_f64(hed_ptx_sqrt_f64(in[0], mode));
+        r = hed_from_bits64(hed_ptx_sqrt_f64(in[0], mode));
         return nan_of_two(r, a, a);
     default:
-        r = interp_f64(hed_ptx_fma_f64(in[0], in[1], in[2], mode));
+        r = hed_from_bits64(hed_ptx_fma_f64(in[0], in[1], in[2], mode));
         return nan_of_three(r, a, b, c);
     }
 }
@@ -428,8 +428,8 @@ mixed_f32(const struct hed_ptx_form *f, const uint64_t *in)
     float v[3];
 
     v[0] = real_widen16((uint16_t)in[0], half);
-    v[1] = is_fma ? real_widen16((uint16_t)in[1], half) : interp_f32((uint32_t)in[1]);
-    v[2] = interp_f32((uint32_t)in[2]);
+    v[1] = is_fma ? real_widen16((uint16_t)in[1], half) : hed_from_bits32((uint32_t)in[1]);
+    v[2] = hed_from_bits32((uint32_t)in[2]);
     return rounded_result(f, v);
 }
 
@@ -462,14 +462,14 @@ static uint64_t
 rcp_high(const struct hed_ptx_form *f, const uint64_t *in)
 {
     (void)f;
-    return high_part(interp_bits64(1 / interp_f64(high_part(in[0]))));
+    return high_part(hed_to_bits64(1 / hed_from_bits64(high_part(in[0]))));
 }
 
 static uint64_t
 rsqrt_high(const struct hed_ptx_form *f, const uint64_t *in)
 {
     (void)f;
-    return high_part(interp_bits64(1 / sqrt(interp_f64(high_part(in[0])))));
+    return high_part(hed_to_bits64(1 / sqrt(hed_from_bits64(high_part(in[0])))));
 }
 
 /* ---- signs ----------------------------------------------------------------------------------- */

@@ -186,7 +186,7 @@ narrow_result(const struct hed_ptx_form *form, const struct real_format *f, floa
     const struct real_rounding how = {.mode = HED_PTX_ROUND_RN, .ftz = true};
 
     if (INTERP_HAS(form, FTZ))
-        return real_narrow(interp_bits32(wide), &real_f32, f, how);
+        return real_narrow(hed_to_bits32(wide), &real_f32, f, how);
     return real_narrow16(wide, f);
 }
 

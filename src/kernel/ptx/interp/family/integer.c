@@ -5,6 +5,7 @@
  */
 #include "kernel/ptx/interp/family.h"
 #include "kernel/ptx/interp/lanes.h"
+#include "kernel/ptx/run/bits.h"
 
 /* Columns of the tables: u16 s16 u32 s32 u64 s64. */
 #define WIDTHS 6
@@ -203,19 +204,13 @@ clamp_unsigned(i128 v, unsigned bits)
     return (uint64_t)(v > most ? most : v < 0 ? 0 : v);
 }
 
-static int64_t
-sign_extended(uint64_t v, unsigned bits)
-{
-    return (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
 /* The low 24 bits of each; .hi takes bits 16 to 47 of the product. */
 static uint32_t
 product24(const struct hed_ptx_form *f, uint64_t x, uint64_t y)
 {
     const bool is_signed = f->types[0] == HED_PTX_TYPE_S32;
-    const int64_t a = is_signed ? sign_extended(x, 24) : (int64_t)(x & 0xffffff);
-    const int64_t b = is_signed ? sign_extended(y, 24) : (int64_t)(y & 0xffffff);
+    const int64_t a = is_signed ? hed_sign_extend(x, 24) : (int64_t)(x & 0xffffff);
+    const int64_t b = is_signed ? hed_sign_extend(y, 24) : (int64_t)(y & 0xffffff);
 
     return (uint32_t)(f->part == HED_PTX_PART_HI ? (uint64_t)(a * b) >> 16 : (uint64_t)(a * b));
 }
@@ -224,9 +219,9 @@ product24(const struct hed_ptx_form *f, uint64_t x, uint64_t y)
 static uint64_t
 rare_integer(const struct hed_ptx_form *f, const uint64_t *in, unsigned bits, bool is_signed)
 {
-    const i128 a = is_signed ? (i128)sign_extended(in[0], bits) : (i128)in[0];
-    const i128 b = is_signed ? (i128)sign_extended(in[1], bits) : (i128)in[1];
-    const i128 c = is_signed ? (i128)sign_extended(in[2], bits) : (i128)in[2];
+    const i128 a = is_signed ? (i128)hed_sign_extend(in[0], bits) : (i128)in[0];
+    const i128 b = is_signed ? (i128)hed_sign_extend(in[1], bits) : (i128)in[1];
+    const i128 c = is_signed ? (i128)hed_sign_extend(in[2], bits) : (i128)in[2];
     const bool sat = INTERP_HAS(f, SAT);
     i128 r;
 
@@ -238,14 +233,14 @@ rare_integer(const struct hed_ptx_form *f, const uint64_t *in, unsigned bits, bo
         r = a - b;
         break;
     case HED_PTX_OP_MAD:
-        r = (i128)sign_extended((uint64_t)((u128)(a * b) >> bits), bits) + c;
+        r = (i128)hed_sign_extend((uint64_t)((u128)(a * b) >> bits), bits) + c;
         break;
     case HED_PTX_OP_MUL24:
         return product24(f, in[0], in[1]);
     case HED_PTX_OP_MAD24: {
         const uint64_t p = product24(f, in[0], in[1]);
 
-        r = (is_signed ? (i128)sign_extended(p, 32) : (i128)p) + c;
+        r = (is_signed ? (i128)hed_sign_extend(p, 32) : (i128)p) + c;
         break;
     }
     case HED_PTX_OP_MIN:
