@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that one name means one thing in all of src/.
+"""Checks that one name means one thing in all of src/, and that one thing is written once.
 
     check_names.py
 
@@ -8,8 +8,14 @@ The rules:
 1. A struct, enum or union tag that begins with hed_ is defined once.
 2. A function or variable with linkage is defined once. A file called *none.c stands in for its
    neighbours when a library is missing, and may define what they define.
-3. A static function's name is used in one file only, so that grep finds one thing.
+3. A static function's name is used in one file of its storey only, so that grep finds one thing.
+   In another storey the same name may mean something else.
 4. A static function is not called by a bare verb: its name says what it acts on.
+5. No two functions have the same body: a copy, under one name or two, moves down to a place that
+   both can use. Names of parameters and local variables do not count, and bodies with fewer than
+   BODY_TOKENS tokens are left alone. COPIES lists the copies that stay, with the reason.
+
+6. docs/glossary.md has at most GLOSSARY_MOST entries, and each of their words is used in src/.
 
 Several definitions in one file are alternatives (#if) and are fine.
 """
@@ -34,6 +40,27 @@ BARE_VERBS = set("""
     update use visit wait walk wake want work write
 """.split())
 
+BODY_TOKENS = 20
+GLOSSARY_MOST = 50
+
+# Copies that stay: the functions, as PATH:NAME, and why they cannot be one.
+BOTH_TIERS = "what the two tiers decide alike moves to ptx/meaning"
+INTERP, LOWER = "src/kernel/ptx/interp/", "src/kernel/ptx/lower/"
+COPIES = [((INTERP + a, LOWER + b), BOTH_TIERS) for a, b in (
+    ("family/bits.c:special_pick", "family/bits.c:special_byte"),
+    ("family/convert.c:is_float_pair", "family/convert.c:is_real_pair"),
+    ("family/convert.c:is_float", "family/convert.c:is_single_real"),
+    ("family/matrix.c:fragment_operand", "family/matrix.c:fragment_register"),
+    ("family/texture.c:access_word", "family/texture.c:pack_access"),
+    ("family/texture.c:is_named_texture", "family/texture.c:is_texture_name"),
+    ("family/texture.c:is_layered", "family/texture.c:is_layered_geometry"),
+    ("family/texture.c:is_texel_type", "family/texture.c:is_sample_type"),
+    ("inside.h:interp_is_int", "family/math.h:hed_is_int"),
+    ("operand.c:hed_interp_element", "family/memory.c:hed_lower_vector_element"),
+    ("operand.c:hed_interp_is_shared", "family/move.c:is_shared_space"),
+)]
+
+TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|[^\w\s]')
 NOT_CODE = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -54,7 +81,7 @@ def strip_text(text):
 
 
 def declarations(code):
-    """The declarations at the top level: (offset, head, body begins with a brace)."""
+    """The declarations at the top level: (offset, head, its body's (begin, end) or None)."""
     depth, start, brace = 0, 0, None
     for match in re.finditer(r"[{};]", code):
         at, c = match.start(), match.group()
@@ -65,10 +92,10 @@ def declarations(code):
         elif c == "}":
             depth -= 1
             if depth == 0 and is_function(code[start:brace]):
-                yield start, code[start:brace], True
+                yield start, code[start:brace], (brace, at + 1)
                 start, brace = at + 1, None
         elif depth == 0:
-            yield start, code[start:at], False
+            yield start, code[start:at], None
             start, brace = at + 1, None
 
 
@@ -82,6 +109,68 @@ def line_of(code, at):
     return code.count("\n", 0, at) + 1
 
 
+QUALIFIERS = set("const static volatile unsigned signed long short register struct enum union "
+                 "_Atomic _Thread_local".split())
+NO_TYPES = set("return goto else case break continue do if for while switch sizeof".split())
+
+
+def local_names(tokens):
+    """The names of the variables that a function's body declares, as far as one can tell without
+    a compiler: TYPE NAME at the beginning of a statement, and what follows after commas."""
+    names = set()
+    for start in range(len(tokens)):
+        if start and tokens[start - 1] not in ("{", "}", ";", "("):
+            continue
+        i = start
+        while i < len(tokens) and tokens[i] in QUALIFIERS:
+            i += 1
+        if i >= len(tokens) or not re.match(r"[A-Za-z_]", tokens[i]) or tokens[i] in NO_TYPES:
+            continue
+        i += 1
+        while i + 1 < len(tokens):
+            while tokens[i] in ("*", "const", "restrict") and i + 1 < len(tokens):
+                i += 1
+            if not re.fullmatch(r"[A-Za-z_]\w*", tokens[i]) or tokens[i + 1] not in "=;,[":
+                break
+            names.add(tokens[i])
+            i, depth = i + 1, 0
+            while i < len(tokens) and (depth or tokens[i] not in (",", ";")):
+                depth += (tokens[i] in "([{") - (tokens[i] in ")]}")
+                i += 1
+            if i >= len(tokens) or tokens[i] == ";":
+                break
+            i += 1
+    return names
+
+
+def parameter_names(tokens):
+    """The names in a list of parameters: the last word before each comma and before the end."""
+    names, depth, last = set(), 0, None
+    for i, token in enumerate(tokens):
+        if token in (",", ")") and depth == 0 or token == ")" and i + 1 == len(tokens):
+            names.add(last)
+        if token == "(" and tokens[i + 1:i + 2] == ["*"]:
+            names.add(tokens[i + 2])
+        depth += (token == "(") - (token == ")")
+        if re.fullmatch(r"[A-Za-z_]\w*", token) and depth == 0:
+            last = token
+    return names - {None, "void"}
+
+
+def canonical(head, name, body):
+    """A function's types and body, with its parameters and variables numbered."""
+    head = [w for w in TOKEN.findall(ATTRIBUTE.sub("", head)) if w not in ("static", "inline")]
+    parameters = head[head.index(name) + 1:]
+    own = parameter_names(parameters[1:]) | local_names(body)
+    numbers, words = {}, []
+    for before, word in zip([""] + parameters + body, parameters + body):
+        if word in own and before not in (".", ">"):
+            word = numbers.setdefault(word, f"${len(numbers)}")
+        if word != "const":
+            words.append(word)
+    return " ".join(head[:head.index(name)] + words)
+
+
 class Names:
     """The names that files define: name -> [(path, line)]."""
 
@@ -89,14 +178,25 @@ class Names:
         self.tags = defaultdict(list)
         self.externals = defaultdict(list)
         self.statics = defaultdict(list)
+        self.bodies = defaultdict(list)  # canonical text -> [(path, line, name)]
 
     def add(self, path, text):
         code = strip_text(text)
         for match in TAG.finditer(code):
             line = code.count("\n", 0, match.start()) + 1
             self.tags[match.group(2)].append((path, line))
-        for at, head, has_body in declarations(code):
-            self.add_declaration(path, line_of(code, at), head, has_body)
+        plain = NOT_CODE.sub(lambda m: m.group() if m.group()[0] in "\"'" else blank(m), text)
+        for at, head, body in declarations(code):
+            line = line_of(code, at)
+            self.add_declaration(path, line, head, body is not None)
+            if body:
+                self.add_body(path, line, head, plain[body[0]:body[1]])
+
+    def add_body(self, path, line, head, body):
+        name = FUNCTION.search(ATTRIBUTE.sub("", head)).group(1)
+        tokens = TOKEN.findall(body)
+        if len(tokens) >= BODY_TOKENS and not name.isupper():
+            self.bodies[canonical(head, name, tokens)].append((path, line, name))
 
     def add_declaration(self, path, line, head, has_body):
         plain = ATTRIBUTE.sub("", head).strip()
@@ -138,14 +238,32 @@ def twice(table, what, stand_ins):
             yield places[0], f"{what} {name} is also defined in {where}"
 
 
+def storey_of(path):
+    return "/".join(path.split("/")[:2])
+
+
 def shared_statics(names):
-    """The static functions whose name another file uses: one entry per file."""
+    """The static functions whose name another file of the storey uses: one entry per file."""
     for name, places in sorted(names.statics.items()):
-        paths = files_of(places)
-        if len(paths) > 1 and not is_stand_in(paths):
-            for place in places:
+        for storey in sorted({storey_of(path) for path, _ in places}):
+            here = [place for place in places if storey_of(place[0]) == storey]
+            paths = files_of(here)
+            if len(paths) == 1 or is_stand_in(paths):
+                continue
+            for place in here:
                 others = ", ".join(p for p in paths if p != place[0])
                 yield place, f"static function {name} has its name in {others} too"
+
+
+def equal_bodies(names, copies):
+    """The functions that are copies of each other."""
+    for places in names.bodies.values():
+        keys = sorted({f"{path}:{name}" for path, _, name in places})
+        if len(keys) == 1 or is_stand_in({path for path, _, _ in places}):
+            continue
+        if not any(set(keys) <= set(functions) for functions, _ in copies):
+            where = ", ".join(f"{path}:{line} ({name})" for path, line, name in places[1:])
+            yield places[0][:2], f"function {places[0][2]} has the same body as {where}"
 
 
 def bare_statics(names):
@@ -155,7 +273,7 @@ def bare_statics(names):
                 yield place, f"static function {name} is a bare verb: say what it acts on"
 
 
-def check_files(files):
+def check_files(files, copies=()):
     """The complaints about {path: text}, as ((path, line), message)."""
     names = Names()
     for path, text in sorted(files.items()):
@@ -164,7 +282,22 @@ def check_files(files):
     found += twice(names.externals, "name", True)
     found += shared_statics(names)
     found += bare_statics(names)
+    found += equal_bodies(names, copies)
     return found
+
+
+def check_glossary(text, code):
+    """The complaints about the glossary, given all code as one text."""
+    rows = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.startswith("| **")]
+    place = "docs/glossary.md"
+    if len(rows) > GLOSSARY_MOST:
+        yield (place, rows[GLOSSARY_MOST][0]), f"{len(rows)} entries (at most {GLOSSARY_MOST})"
+    code = code.lower()
+    for line, row in rows:
+        for word in re.findall(r"\*\*(.+?)\*\*", row):
+            word = word.lower()
+            if not any(w in code for w in (word, word.replace(" ", "_"), word.rstrip("s"))):
+                yield (place, line), f"src/ does not use the word {word}"
 
 
 def read_tree(root):
@@ -180,7 +313,10 @@ def read_tree(root):
 
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    found = check_files(read_tree(root))
+    files = read_tree(root)
+    found = check_files(files, COPIES)
+    with open(os.path.join(root, "docs", "glossary.md"), encoding="utf-8") as f:
+        found += check_glossary(f.read(), "\n".join(files.values()))
     for (path, line), message in found:
         print(f"{path}:{line}: {message}")
     return 1 if found else 0

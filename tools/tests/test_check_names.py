@@ -62,6 +62,13 @@ class Statics(unittest.TestCase):
     def test_a_shared_name_is_found_in_each_file(self):
         self.assertEqual(len(complaints(a=self.ONE, b=self.ONE)), 2)
 
+    def test_another_storey_may_use_the_name(self):
+        other = self.ONE.replace("1", "2")
+        self.assertEqual(check_names.check_files({"src/kernel/a.c": self.ONE,
+                                                  "src/remote/b.c": other}), [])
+        self.assertEqual(len(check_names.check_files({"src/remote/wire/a.c": self.ONE,
+                                                      "src/remote/client/b.c": other})), 2)
+
     def test_alternatives_in_one_file_are_fine(self):
         self.assertEqual(complaints(a="#if A\n" + self.ONE + "#else\n" + self.ONE + "#endif\n"), [])
 
@@ -76,6 +83,56 @@ class Statics(unittest.TestCase):
     def test_a_bare_verb_is_found(self):
         found = complaints(a="static void\ntake(int x)\n{\n}\n")
         self.assertEqual(found, ["static function take is a bare verb: say what it acts on"])
+
+
+class Bodies(unittest.TestCase):
+    SUM = ("static int\nsum_row(const struct row *r, int n)\n{\n    int sum = 0;\n\n"
+           "    for (int i = 0; i < n; i++)\n        sum += r->cells[i].sum;\n"
+           "    return sum;\n}\n")
+
+    def found(self, a, b, copies=()):
+        files = {"src/one/a.c": a, "src/two/b.c": b}
+        return [message for _, message in check_names.check_files(files, copies)]
+
+    def test_a_copy_under_another_name_is_found(self):
+        self.assertEqual(self.found(self.SUM, self.SUM.replace("sum_row", "add_row")),
+                         ["function sum_row has the same body as src/two/b.c:1 (add_row)"])
+
+    def test_a_copy_under_the_same_name_is_found(self):
+        self.assertEqual(len(self.found(self.SUM, self.SUM)), 1)
+
+    def test_names_of_variables_comments_and_layout_do_not_count(self):
+        other = self.SUM.replace("int sum", "int all").replace(" sum ", " all ")
+        other = other.replace("return sum", "/* all */ return  all").replace("*r,", "*x,")
+        self.assertEqual(len(self.found(self.SUM, other.replace("r->", "x->"))), 1)
+
+    def test_members_types_calls_and_texts_count(self):
+        for old, new in ((".sum", ".count"), ("struct row", "struct line"), ("= 0;", "= 1;"),
+                         ("cells", "rows")):
+            self.assertEqual(self.found(self.SUM, self.SUM.replace(old, new)), [], old)
+        log = self.SUM.replace("return sum", 'hed_log("%s")')
+        self.assertEqual(self.found(log, log.replace("%s", "%d")), [])
+
+    def test_small_bodies_are_left_alone(self):
+        small = "static int\nis_it(int x)\n{\n    return x == 1;\n}\n"
+        self.assertEqual(self.found(small, small.replace("is_it", "is_one")), [])
+
+    def test_listed_copies_stay(self):
+        copies = [(("src/one/a.c:sum_row", "src/two/b.c:sum_row"), "for a test")]
+        self.assertEqual(self.found(self.SUM, self.SUM, copies), [])
+        self.assertEqual(len(self.found(self.SUM, self.SUM.replace("_row", "_it"), copies)), 1)
+
+
+class Glossary(unittest.TestCase):
+    def test_words_must_be_used(self):
+        text = "| word | meaning |\n| **lease** | x |\n| **pen** | y |\n"
+        self.assertEqual([m for _, m in check_names.check_glossary(text, "int hed_lease;")],
+                         ["src/ does not use the word pen"])
+
+    def test_there_are_not_too_many(self):
+        text = "| **lease** | x |\n" * 51
+        self.assertEqual([m for _, m in check_names.check_glossary(text, "lease")],
+                         ["51 entries (at most 50)"])
 
 
 if __name__ == "__main__":
