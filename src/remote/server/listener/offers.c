@@ -169,8 +169,9 @@ is_as_large_as_told(const struct hed_server *s, const struct hed_lease_socket_as
 
     if (fstat(fd, &st) != 0)
         return false;
-    /* Memory of a GPU is known to NVIDIA's driver only. The descriptor is one of its device. */
-    if (s->plan.driver && !event && S_ISCHR(st.st_mode))
+    /* Memory of a GPU is known to NVIDIA's driver only. The descriptor is one of its device, or has
+     * no place in a file system (dma-buf). */
+    if (s->plan.driver && !event && (S_ISCHR(st.st_mode) || !(st.st_mode & S_IFMT)))
         return true;
     return hed_fd_is_fixed(fd, &size, &taken) && taken <= size + large_page() &&
            size <= (event ? HED_LEASE_SOCKET_EVENT_SIZE : ask->bytes + HED_LEASE_SOCKET_MORE);

@@ -2,7 +2,7 @@
  *
  * Invariants:
  * 1. The list is changed by the thread that holds the current ticket, under the lock. That thread
- *    reads it without; others take the lock.
+ *    reads it without; others take the lock. What the other threads change, it reads with it.
  * 2. The file of an event is closed, which says that this worker is dead, only when no stream of
  *    this worker uses it any more (page_uses.h). All descriptors of it are closed at once.
  * 3. What drivers do when memory is no longer registered may take as long as all work of a context.
@@ -357,11 +357,15 @@ use_in_stream(struct hed_worker_channel *ch, struct event *e, const struct hed_m
     struct hed_worker *w = ch->worker;
     struct hed_uses *uses = w->shared->uses;
     const size_t word = hed_event_page_word(place);
-    struct hed_words words = e->words;
     CUstream stream;
 
     if (hed_worker_stream(ch, m, &stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
+    hed_lock(&w->shared->lock);
+
+    struct hed_words words = e->words;
+
+    hed_unlock(&w->shared->lock);
 
     const int use = hed_uses_begin(uses, m->context, m->stream);
 
@@ -470,7 +474,12 @@ wait_for_page(struct hed_worker_channel *ch, struct event *e, uint64_t context)
 static CUresult
 begin_page(struct hed_worker *w, const struct hed_share_body *b)
 {
-    if (w->shared->count >= HED_SHARE_EVENTS_MAX)
+    hed_lock(&w->shared->lock);
+
+    const bool full = w->shared->count >= HED_SHARE_EVENTS_MAX;
+
+    hed_unlock(&w->shared->lock);
+    if (full)
         return CUDA_ERROR_OUT_OF_MEMORY;
     return b->op == HED_SHARE_EVENT_MADE ? make_page(w, b->name) : open_page(w, b->name, b->key);
 }
