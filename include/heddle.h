@@ -54,7 +54,7 @@ struct heddle_counters {
     uint64_t faults_injected;   /* calls that failed on purpose (setting `fault`) */
 };
 
-/* heddle's version, "0.2.0". */
+/* heddle's version, "0.3.0". */
 HEDDLE_FUNCTION const char *heddle_version(void);
 
 /* Switches recording for the whole process: 1 on, 0 off. Returns what it was. */

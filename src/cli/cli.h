@@ -122,4 +122,4 @@ int hed_cli_check_setting(const char *key, const char *value, struct hed_why *wh
 
 /* ---- version.c: this build ------------------------------------------------------------------- */
 
-extern const char hed_cli_version_text[]; /* "0.2.0" */
+extern const char hed_cli_version_text[]; /* "0.3.0" */

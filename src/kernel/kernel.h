@@ -53,7 +53,7 @@ struct heddle_why {
     int cuda; /* the CUresult with which a CUDA driver would report it */
 };
 
-/* The version of the library, "0.2.0". */
+/* The version of the library, "0.3.0". */
 const char *heddle_kernel_version(void);
 
 /* ---- images ---------------------------------------------------------------------------------- */
