@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
-#include "backends/null/null.h"
+#include "backends/backends.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -14,7 +13,6 @@
 #include "core/plugin.h"
 #include "gen/storeys.h"
 #include "layers/layers.h"
-#include "layers/plugin/plugin.h"
 #include "locate/driver.h"
 #include "locate/guest.h"
 

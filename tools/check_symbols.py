@@ -126,7 +126,7 @@ def check_arrows(graph):
     for source, calls in sorted(graph.items()):
         room = check_includes.room_of(source)
         for target, names in sorted(calls.items()):
-            if check_includes.check_ours("src/" + source, target) is None:
+            if check_includes.check_rooms("src/" + source, target) is None:
                 continue
             names = {n for n in names if not is_exception(room, n)}
             if names:

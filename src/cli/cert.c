@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "remote/wire/tls/cert.h"
+#include "remote/remote.h"
 
 #define CA_DAYS 3650
 #define DAYS 365

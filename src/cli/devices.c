@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/probe.h"
 #include "core/config.h"
-#include "kernel/sass/lift.h"
+#include "kernel/sass.h"
 #include "locate/driver.h"
 #include "locate/install.h"
 

@@ -23,9 +23,8 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/order.h"
-#include "move/command/command.h"
-#include "remote/wire/ask.h"
-#include "remote/wire/wire.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 #define ROUNDS 100       /* questions, because clients may come meanwhile */
 #define NAP_NS 100000000 /* between them, until the workers of those that went have ended */

@@ -9,9 +9,8 @@
 #include "cli/cli.h"
 #include "cli/order.h"
 #include "cli/snap/snap.h"
-#include "move/command/command.h"
-#include "remote/wire/ask.h"
-#include "remote/wire/wire.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 static const char usage[] =
     "usage: heddle migrate PID|WORKER --to ADDRESS [OPTION...]\n"

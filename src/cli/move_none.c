@@ -6,7 +6,7 @@
 #include "cli/drain.h"
 #include "cli/snap/ckpt.h"
 #include "cli/snap/snap.h"
-#include "move/command/saved.h"
+#include "move/move.h"
 
 int
 hed_cli_snap(int argc, char **argv)

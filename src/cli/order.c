@@ -4,10 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "remote/wire/ask.h"
-#include "remote/wire/conn.h"
-#include "remote/wire/order.h"
-#include "remote/wire/wire.h"
+#include "remote/remote.h"
 
 #define SILENT_MS 660000              /* between two reports; the worker gives up before */
 #define MOST_NS (3600 * HED_NS_PER_S) /* for all of it: a client may say for ever that it goes on */

@@ -12,7 +12,7 @@
 #include "core/config.h"
 #include "gen/cuda_abi.h"
 #include "gen/nvml_abi.h"
-#include "move/talk/talk.h"
+#include "move/move.h"
 
 struct hed_probe *
 hed_probe_create(const char *path, char *const *env)

@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/supervise.h"
-#include "move/command/saved.h"
+#include "move/move.h"
 
 #define SHOWN_MAX 3 /* refusals that the line names */
 #define LINE_BYTES 512

@@ -23,7 +23,7 @@
 #include "cli/target.h"
 #include "cli/trace_place.h"
 #include "core/config.h"
-#include "kernel/sass/lift.h"
+#include "kernel/sass.h"
 #include "locate/driver.h"
 #include "locate/install.h"
 

@@ -18,9 +18,7 @@
 #include "core/config.h"
 #include "gen/storeys.h"
 #include "locate/install.h"
-#include "remote/wire/ask.h"
-#include "remote/wire/transport.h"
-#include "remote/wire/wire.h"
+#include "remote/remote.h"
 
 #define WORDS_MAX 128 /* words of heddled's command line */
 

@@ -14,8 +14,8 @@
 #include "core/config.h"
 #include "core/fault.h"
 #include "gen/storeys.h"
-#include "remote/wire/transport.h"
-#include "share/sched/share.h"
+#include "remote/remote.h"
+#include "share/share.h"
 
 /* Makes a setting that is a relative path a full one. */
 static int

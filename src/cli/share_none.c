@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
-#include "share/sched/share.h"
+#include "share/share.h"
 
 int
 hed_cli_sched(int argc, char **argv)

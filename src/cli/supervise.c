@@ -16,7 +16,7 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "cli/cli.h"
-#include "move/command/recover.h"
+#include "move/move.h"
 
 /* What a program is commonly sent. SIGSTOP and SIGKILL cannot be passed on. */
 static const int passed_on[] = {SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,

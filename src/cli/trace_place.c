@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "see/trace/format.h"
+#include "see/see.h"
 
 #define TRIAL_SIZE (64u * 1024) /* bytes that must fit on the disk before a trace is begun */
 

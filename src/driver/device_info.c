@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "core/array_format.h"
-#include "driver/driver.h"
 #include "driver/ipc/imported.h"
 #include "driver/memory/physical.h"
+#include "driver/parts.h"
 
 /* ---- properties ------------------------------------------------------------------------------ */
 

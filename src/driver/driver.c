@@ -1,5 +1,5 @@
 /* Making a soft driver: its addresses, its devices, and the tables of all areas merged into one. */
-#include "driver/driver.h"
+#include "driver/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/lock.h"
-#include "driver/driver.h"
+#include "driver/parts.h"
 
 #define CALLBACKS_MAX 16
 

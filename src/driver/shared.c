@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "core/session.h"
-#include "driver/driver.h"
+#include "driver/parts.h"
 #include "driver/shared_file.h"
 
 struct hed_shared_state {

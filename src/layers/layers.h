@@ -1,5 +1,7 @@
-/* The layer types, for the registry. A layer does not include this: it knows no sibling. */
+/* The layers, for the registry. A layer does not include this: it knows no sibling. */
 #pragma once
+
+#include "layers/plugin/plugin.h"
 
 struct hed_layer_type;
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/thread.h"
-#include "kernel/engine/engine.h"
+#include "kernel/engine.h"
 
 #define LOOK_NS 10000000 /* how often a launch that waits for room looks whether its grid failed */
 

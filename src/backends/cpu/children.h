@@ -25,7 +25,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
-#include "driver/machine.h"
+#include "driver/driver.h"
 #include "gen/cuda_abi.h"
 
 struct hed_cpu;

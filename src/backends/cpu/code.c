@@ -13,11 +13,9 @@
 #include "base/demangle.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "driver/memory/array.h"
-#include "kernel/engine/watch.h"
-#include "kernel/ptx/run/abi.h"
-#include "kernel/ptx/run/layout.h"
-#include "kernel/ptx/text/parse.h"
+#include "driver/driver.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
 
 /* The reason in kernel->refused, in one line. */
 static void

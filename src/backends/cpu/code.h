@@ -10,12 +10,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/lock.h"
-#include "driver/near/near.h"
-#include "kernel/ptx/interp/interp.h"
-#include "kernel/ptx/pass/rows.h"
-#include "kernel/ptx/ptx.h"
-#include "kernel/ptx/run/board.h"
-#include "kernel/ptx/run/load.h"
+#include "driver/driver.h"
+#include "kernel/ptx.h"
 
 #define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes of descriptions */
 

@@ -15,9 +15,8 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
-#include "kernel/engine/engine.h"
-#include "kernel/ptx/ptx.h"
-#include "kernel/ptx/run/features.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
 
 #define OBJECT_MAX ((size_t)512 << 20)   /* bytes */
 #define LEVEL 2                          /* of optimisation */

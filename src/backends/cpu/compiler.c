@@ -19,8 +19,8 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "kernel/forkserver/message.h"
-#include "kernel/ptx/run/abi.h"
+#include "kernel/forkserver.h"
+#include "kernel/ptx.h"
 
 #define FAILURES_MAX 3 /* fork servers that may die before none is started any more */
 

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/lock.h"
-#include "kernel/forkserver/forkserver.h"
-#include "kernel/ptx/pass/rows.h"
+#include "kernel/forkserver.h"
+#include "kernel/ptx.h"
 
 struct hed_buf;
 struct hed_cpu_text;

@@ -17,13 +17,9 @@
 #include "core/plugin.h"
 #include "core/session.h"
 #include "driver/driver.h"
-#include "driver/shared.h"
-#include "driver/space.h"
-#include "kernel/engine/engine.h"
-#include "kernel/engine/sandbox.h"
-#include "kernel/engine/watch.h"
-#include "kernel/ptx/run/board.h"
-#include "kernel/sass/lift.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
+#include "kernel/sass.h"
 
 static void
 executor_forked(void *m)

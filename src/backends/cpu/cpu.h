@@ -26,10 +26,9 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/compiler.h"
 #include "base/lock.h"
-#include "driver/near/near.h"
-#include "kernel/engine/heap.h"
-#include "kernel/ptx/lower/compile.h"
-#include "kernel/ptx/run/load.h"
+#include "driver/driver.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
 
 struct hed_board;
 struct hed_cpu_kernel;

@@ -5,9 +5,8 @@
 #include "backends/cpu/code.h"
 #include "base/buf.h"
 #include "base/number.h"
-#include "driver/memory/array.h"
-#include "kernel/ptx/run/layout.h"
-#include "kernel/ptx/text/parse.h"
+#include "driver/driver.h"
+#include "kernel/ptx.h"
 
 /* There are no registers here, but programs want to see a plausible number. With 64 registers per
  * thread, a block of 1024 threads still fits a register file of 65536. */

@@ -15,12 +15,9 @@
 #include "base/device_calls.h"
 #include "base/number.h"
 #include "driver/driver.h"
-#include "driver/module/launch.h"
-#include "driver/module/occupancy.h"
-#include "kernel/engine/engine.h"
-#include "kernel/engine/rt.h"
-#include "kernel/ptx/run/layout.h"
-#include "kernel/sass/lift.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
+#include "kernel/sass.h"
 
 /* The values that CUDA gives to streams which nobody creates. */
 enum { STREAM_NULL, STREAM_LEGACY, STREAM_PER_THREAD, STREAM_TAIL_LAUNCH, STREAM_FIRE_AND_FORGET };

@@ -5,9 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/refusal.h"
-#include "driver/module/occupancy.h"
-#include "kernel/engine/engine.h"
-#include "kernel/engine/watch.h"
+#include "driver/driver.h"
+#include "kernel/engine.h"
 
 /* The number of blocks that the device would run at once; 0 if it is not known. Registers do not
  * count: those of PTX are an estimate, and blocks that wait for each other on a real device must

@@ -16,11 +16,10 @@
 #include "base/number.h"
 #include "base/thread.h"
 #include "core/refusal.h"
-#include "driver/module/describe.h"
-#include "kernel/engine/watch.h"
-#include "kernel/ptx/run/layout.h"
-#include "kernel/ptx/text/parse.h"
-#include "kernel/sass/lift.h"
+#include "driver/driver.h"
+#include "kernel/engine.h"
+#include "kernel/ptx.h"
+#include "kernel/sass.h"
 
 #define TEXT_MAX ((size_t)256 << 20) /* bytes of PTX of a kernel */
 

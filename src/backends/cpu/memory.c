@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/reserve.h"
 #include "base/whole.h"
-#include "kernel/engine/sandbox.h"
+#include "kernel/engine.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */

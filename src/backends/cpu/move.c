@@ -3,7 +3,7 @@
 
 #include "backends/cpu/children.h"
 #include "base/number.h"
-#include "kernel/engine/engine.h"
+#include "kernel/engine.h"
 
 #define PIECE \
     ((uint64_t)1 << 30) /* bytes at a time, which stay within the margin of an address sandbox */

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/sealed.h"
-#include "driver/ipc/name.h"
+#include "driver/driver.h"
 
 #define TRAILER_SIZE 4096 /* bytes */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)

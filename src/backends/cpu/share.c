@@ -20,7 +20,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "kernel/engine/engine.h"
+#include "kernel/engine.h"
 
 #define SLICE ((uint64_t)64 << 20) /* bytes; while a slice is copied, its memory is there twice */
 #define PIECE HED_MACHINE_PAGE     /* bytes; pieces of zeros take no room in the file */

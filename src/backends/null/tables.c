@@ -8,7 +8,7 @@
 
 #include "backends/null/null.h"
 #include "base/lock.h"
-#include "driver/table/integrity.h"
+#include "driver/driver.h"
 
 #define HOOKS 4096    /* more words than a runtime has functions; 0: no tool wants to know of it */
 #define STORAGE_MAX 8 /* one for each runtime in the process */

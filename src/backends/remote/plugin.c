@@ -5,10 +5,9 @@
 #include "core/layer.h"
 #include "core/plugin.h"
 #include "gen/storeys.h"
-#include "remote/client/mover.h"
-#include "remote/client/remote.h"
+#include "remote/client.h"
 #if HED_HAVE_MOVE
-#include "move/session/moving.h"
+#include "move/move.h"
 #endif
 
 static void

@@ -12,10 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kernel/ptx/pass/explain.h"
-#include "kernel/ptx/ptx.h"
-#include "kernel/ptx/run/abi.h"
-#include "kernel/ptx/run/board.h"
+#include "kernel/ptx.h"
 
 struct hed_cpu_source;
 

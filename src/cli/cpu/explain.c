@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
-#include "kernel/ptx/run/layout.h"
+#include "kernel/ptx.h"
 
 static const char usage[] =
     "usage: heddle cpu explain FILE|PID [KERNEL] [OPTION...]\n"

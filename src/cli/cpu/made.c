@@ -9,8 +9,7 @@
 #include "base/number.h"
 #include "base/str.h"
 #include "cli/cpu/cpu.h"
-#include "kernel/ptx/lower/compile.h"
-#include "kernel/ptx/run/features.h"
+#include "kernel/ptx.h"
 #include "locate/install.h"
 
 #define COMPILER_STACK ((size_t)64 << 20) /* bytes; LLVM recurses deeply in large functions */

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
-#include "kernel/ptx/text/print.h"
+#include "kernel/ptx.h"
 
 #define TEXT_MAX 240
 #define TEXT_WIDTH 46 /* columns for an instruction */

@@ -15,8 +15,7 @@
 #include "cli/cli.h"
 #include "cli/cpu/cpu.h"
 #include "cli/fatbin/fatbin.h"
-#include "kernel/ptx/run/layout.h"
-#include "kernel/ptx/text/parse.h"
+#include "kernel/ptx.h"
 
 #define PID_MOST (1u << 22) /* the system has no larger ones */
 

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "cli/child.h"
 #include "cli/doctor/doctor.h"
-#include "move/command/criu.h"
+#include "move/move.h"
 
 #define NAME "snapshots"
 #define TRY_SECONDS 20

@@ -11,8 +11,7 @@
 #include "base/str.h"
 #include "cli/doctor/doctor.h"
 #include "core/config.h"
-#include "remote/wire/link/link.h"
-#include "remote/wire/transport.h"
+#include "remote/remote.h"
 
 #define ANSWER_NS (UINT64_C(2) * HED_NS_PER_S)
 

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "locate/guest.h"
-#include "remote/wire/window.h"
+#include "remote/remote.h"
 
 struct hed_doctor;
 

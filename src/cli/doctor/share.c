@@ -12,7 +12,7 @@
 #include "core/cupti_files.h"
 #include "locate/driver.h"
 #include "locate/install.h"
-#include "share/sched/share.h"
+#include "share/share.h"
 
 #define REPORTED_MAX 32 /* files in the way that are reported one by one */
 

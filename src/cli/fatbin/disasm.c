@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/sass/text.h"
+#include "kernel/fatbin.h"
+#include "kernel/sass.h"
 
 #define EXACT_ARCHS "sm_75 to sm_90"
 

@@ -9,9 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/file.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 static const struct hed_cli_group group = {
     .name = "fatbin",

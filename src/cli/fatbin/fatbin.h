@@ -7,9 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "kernel/fatbin/arch.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/find.h"
+#include "kernel/fatbin.h"
 
 struct hed_arena;
 struct hed_buf;

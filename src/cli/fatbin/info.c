@@ -7,8 +7,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 #define ROWS_MAX 256                        /* kinds and architectures; more are only counted */
 #define COUNT_UNASKED (UINT64_C(256) << 20) /* bytes of code whose kernels are counted unasked */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "kernel/sass/lift.h"
+#include "kernel/sass.h"
 
 #define PTX_MAX ((size_t)1 << 30) /* bytes of text of one kernel */
 

@@ -7,8 +7,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 #define LINE_MAX_BYTES ((size_t)256 << 20) /* of JSON: an image with all its kernels */
 

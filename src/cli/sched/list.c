@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "share/sched/swap.h"
+#include "share/share.h"
 
 #define GET HED_CLI_GET
 #define OUTPUT_MAX (4u * 1024 * 1024)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/tree.h"
-#include "share/sched/share.h"
+#include "share/share.h"
 
 #define HED_CLI_GPUS 64
 #define HED_CLI_UUID_DIGITS 32

@@ -16,11 +16,8 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/supervise.h"
-#include "move/command/command.h"
-#include "move/command/private.h"
-#include "move/command/recover.h"
-#include "move/command/saved.h"
-#include "remote/wire/transport.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 #define USUAL_DIR "heddle-snapshots"
 #define USUAL_KEEP 3

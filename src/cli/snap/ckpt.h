@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "move/command/recover.h"
+#include "move/move.h"
 
 struct hed_why;
 

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/file/files.h"
+#include "move/move.h"
 
 #define OUTPUT_MAX (256u << 20)
 #define NOTES_MAX (1u << 20) /* bytes of notes that are shown */

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/file/writer.h"
+#include "move/move.h"
 
 #define KEEP_USUAL 3
 #define ZSTD_MOST 19

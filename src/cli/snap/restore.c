@@ -14,10 +14,8 @@
 #include "cli/snap/snap.h"
 #include "cli/supervise.h"
 #include "core/config.h"
-#include "move/command/command.h"
-#include "move/command/private.h"
-#include "move/command/saved.h"
-#include "remote/wire/transport.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 #define COPIES_MAX 1024
 

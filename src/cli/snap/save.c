@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/command/command.h"
+#include "move/move.h"
 
 static const char usage[] =
     "usage: heddle snap save PID|WORKER [-o FILE | --dir DIR] [OPTION...]\n"

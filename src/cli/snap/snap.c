@@ -14,8 +14,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "move/command/command.h"
-#include "move/file/files.h"
+#include "move/move.h"
 
 static const struct hed_cli_group group = {
     .name = "snap",

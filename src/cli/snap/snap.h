@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "move/file/store.h"
+#include "move/move.h"
 
 int hed_cli_snap(int argc, char **argv);
 

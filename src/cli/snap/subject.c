@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/command/command.h"
-#include "remote/wire/ask.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 int
 hed_snap_subject(const char *command, const char *word, const char *listen, pid_t *out)

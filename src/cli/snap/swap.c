@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/command/command.h"
-#include "remote/wire/ask.h"
+#include "move/move.h"
+#include "remote/remote.h"
 
 #define FREE_NS (60 * HED_NS_PER_S) /* for a worker to end */
 #define FREE_LOOK_NS (2 * HED_NS_PER_MS)

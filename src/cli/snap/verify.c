@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/snap/snap.h"
-#include "move/file/files.h"
+#include "move/move.h"
 
 static const char usage[] =
     "usage: heddle snap verify FILE|FOLDER... [OPTION...]\n"

@@ -10,8 +10,7 @@
 #include "cli/trace/chrome_gpu.h"
 #include "cli/trace/util.h"
 #include "core/call.h"
-#include "see/trace/print.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 #define EVENT_MAX (4u << 20)           /* bytes of one record's events */
 #define STREAMS_PID UINT64_C(10000000) /* added to the process's own, which is below 2^22 */

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "see/trace/activity.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 #define DEVICES_MAX 1000000u /* numbers of processes that are ours; only a broken file has more */
 

@@ -15,7 +15,7 @@
 #include "cli/trace/chrome.h"
 #include "cli/trace/guard.h"
 #include "cli/trace/util.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 #define PROGRESS_FIRST_NS 500000000 /* shorter exports show no progress */
 #define PROGRESS_NS 200000000

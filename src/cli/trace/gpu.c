@@ -8,9 +8,7 @@
 
 #include "base/buf.h"
 #include "cli/trace/link.h"
-#include "see/trace/activity.h"
-#include "see/trace/read.h"
-#include "see/trace/schema.h"
+#include "see/see.h"
 
 /* When something ran. */
 struct span {

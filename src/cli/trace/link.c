@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#include "see/trace/activity.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 static bool
 add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)

@@ -9,10 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/trace/util.h"
-#include "see/trace/activity.h"
-#include "see/trace/print.h"
-#include "see/trace/read.h"
-#include "see/trace/schema.h"
+#include "see/see.h"
 
 #define LABEL_MAX 40 /* bytes of a thread's label */
 

@@ -9,8 +9,7 @@
 #include "cli/trace/gpu.h"
 #include "cli/trace/table.h"
 #include "cli/trace/util.h"
-#include "see/trace/print.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 static const char usage[] =
     "usage: heddle trace summary FILE... [OPTION...]\n\n"

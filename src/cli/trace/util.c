@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/trace/guard.h"
-#include "see/trace/read.h"
+#include "see/see.h"
 
 #define OTHERS_MAX 5 /* files to suggest where the one asked for is missing */
 

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/vm/vm.h"
-#include "remote/wire/transport.h"
+#include "remote/remote.h"
 
 #define RAM_LEAST (UINT64_C(1) << 20)
 #define RAM_MOST (UINT64_C(1) << 46)

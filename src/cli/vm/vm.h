@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "remote/wire/window.h"
+#include "remote/remote.h"
 
 struct hed_buf;
 struct hed_why;

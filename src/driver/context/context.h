@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/lock.h"
-#include "driver/driver.h"
 #include "driver/handle.h"
+#include "driver/parts.h"
 
 struct hed_module;
 struct hed_storage;

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/capture.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 struct hed_lock hed_captures_lock = HED_LOCK_INIT(HED_RANK_CAPTURE);

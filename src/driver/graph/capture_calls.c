@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/capture.h"
+#include "driver/parts.h"
 
 static _Atomic uint64_t next_id = 1;
 

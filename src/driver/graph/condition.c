@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "core/stats.h"
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 
 #define BRANCHES_MAX 4096u /* per node */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 
 struct hed_lock hed_graphs_lock = HED_LOCK_INIT(HED_RANK_GRAPH);
 

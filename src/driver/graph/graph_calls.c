@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 
 static CUgraphNode
 node_handle(const struct hed_node *n)

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/module/module.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 #define DOT_MAX ((size_t)256 << 20) /* bytes in a picture */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* ---- bodies ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Launching executable graphs. On a capturing stream a launch becomes a node; otherwise the machine
  * runs it. */
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 bool

@@ -1,8 +1,8 @@
 /* cuGraphExecUpdate: an executable graph takes over the work of a graph with the same structure. */
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 
 static CUgraphExecUpdateResult compare_bodies(const struct hed_graph_exec *old,
                                               const struct hed_graph_exec *new, uint64_t *node);

@@ -1,9 +1,9 @@
 /* Attributes of kernel nodes. They are those of a launch. */
 #include <stdlib.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/module/launch.h"
+#include "driver/parts.h"
 
 static struct hed_node *
 kernel_node(struct hed_layer *self, CUgraphNode handle)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/memory/memory.h"
+#include "driver/parts.h"
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "core/stats.h"
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/module/module.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* The context in which a node's work runs: the one that is named, or else the current one. */

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "driver/driver.h"
 #include "driver/graph/node.h"
+#include "driver/parts.h"
 
 struct hed_user_object {
     struct hed_object object; /* must come first */

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/driver.h"
 #include "driver/ipc/event.h"
 #include "driver/ipc/imported.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 static int

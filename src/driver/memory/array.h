@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/driver.h"
 #include "driver/handle.h"
-#include "kernel/engine/texels.h"
+#include "driver/parts.h"
+#include "kernel/engine.h"
 
 #define HED_LEVEL_ALIGN 512 /* bytes; levels of a mipmap begin at multiples of this */
 

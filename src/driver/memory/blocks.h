@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/driver.h"
 #include "driver/ipc/name.h"
+#include "driver/parts.h"
 
 /* Memory of this process that others may map: a file, or a key of the machine. */
 struct hed_share {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "driver/driver.h"
+#include "driver/parts.h"
 
 struct hed_memory_block;
 struct hed_copy;

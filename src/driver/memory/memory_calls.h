@@ -4,7 +4,7 @@
 
 #include "core/layer.h"
 #include "driver/context/context.h"
-#include "driver/driver.h"
+#include "driver/parts.h"
 
 /* Flags of the API that are macros in NVIDIA's header. */
 #define HED_MEMHOSTALLOC_ALL \

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "core/layer.h"
-#include "driver/driver.h"
 #include "driver/handle.h"
+#include "driver/parts.h"
 
 #define HED_PHYSICAL_UNIT (2ull << 20) /* bytes; the granularity of NVIDIA's driver */
 

@@ -9,8 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "driver/machine.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/elf.h"
+#include "kernel/fatbin.h"
 
 #define SYMBOL_MANAGED 4                    /* in st_other of a managed variable */
 #define DESCRIPTION_MAX ((size_t)256 << 20) /* bytes */

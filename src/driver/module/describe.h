@@ -2,7 +2,7 @@
  * the ELF reader and the handle table both have a struct hed_object. */
 #pragma once
 
-#include "kernel/fatbin/bytes.h"
+#include "kernel/fatbin.h"
 
 struct hed_arena;
 struct hed_code;

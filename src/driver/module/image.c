@@ -9,11 +9,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "driver/module/jit.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/file.h"
-#include "kernel/fatbin/image.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

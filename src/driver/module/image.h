@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "driver/driver.h"
-#include "kernel/fatbin/bytes.h"
+#include "driver/parts.h"
+#include "kernel/fatbin.h"
 
 struct hed_buf;
 struct hed_code;

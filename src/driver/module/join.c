@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "driver/module/image.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
-#include "kernel/fatbin/file.h"
+#include "kernel/fatbin.h"
 
 #define BUCKETS_MAX (1u << 16)
 

@@ -15,7 +15,7 @@
 
 #include "driver/module/jit.h"
 #include "driver/module/module.h"
-#include "kernel/fatbin/image.h"
+#include "kernel/fatbin.h"
 
 struct hed_buf;
 

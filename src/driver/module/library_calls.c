@@ -9,8 +9,7 @@
 #include "driver/module/jit.h"
 #include "driver/module/library.h"
 #include "driver/module/module.h"
-#include "kernel/fatbin/file.h"
-#include "kernel/fatbin/image.h"
+#include "kernel/fatbin.h"
 
 /* ---- loading --------------------------------------------------------------------------------- */
 

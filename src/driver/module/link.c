@@ -17,10 +17,7 @@
 #include "driver/module/jit.h"
 #include "driver/module/link_find.h"
 #include "driver/module/module.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/file.h"
-#include "kernel/fatbin/image.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 
 #define INPUTS_MAX 4096
 

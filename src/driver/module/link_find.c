@@ -1,7 +1,7 @@
 /* Fat binaries in object files and archives. See link_find.h. */
 #include "driver/module/link_find.h"
 
-#include "kernel/fatbin/find.h"
+#include "kernel/fatbin.h"
 
 CUresult
 hed_link_find(struct hed_bytes file, CUresult (*fn)(void *arg, struct hed_bytes fatbin), void *arg)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gen/cuda_abi.h"
-#include "kernel/fatbin/bytes.h"
+#include "kernel/fatbin.h"
 
 /* Calls fn for each. The first failure ends the search and is returned. INVALID_IMAGE for a file
  * that cannot be searched. */

@@ -2,11 +2,11 @@
  * read. */
 #include "driver/memory/array.h"
 #include "base/number.h"
-#include "driver/driver.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 
 CUresult
 hed_near_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes)

@@ -15,16 +15,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "driver/driver.h"
 #include "driver/module/describe.h"
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/module.h"
 #include "driver/near/near.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/image.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "driver/parts.h"
+#include "kernel/fatbin.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* Events on this machine: the thread that runs the stream's work takes the time of a record. */
 #include "driver/ipc/event.h"
 #include "base/clock.h"
-#include "driver/driver.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 void

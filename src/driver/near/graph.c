@@ -1,8 +1,8 @@
 /* Executable graphs on this machine: one piece of work on a stream, whose nodes run one after the
  * other. */
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* The stream handles the events of a graph: before the graph runs, it waits for them at their

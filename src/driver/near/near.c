@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "driver/driver.h"
+#include "driver/parts.h"
 
 /* ---- objects that need nothing from this machine --------------------------------------------- */
 

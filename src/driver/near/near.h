@@ -12,8 +12,8 @@
 #include "driver/context/context.h"
 #include "driver/machine.h"
 #include "driver/stream/stream.h"
-#include "kernel/engine/numbers.h"
-#include "kernel/fatbin/arch.h"
+#include "kernel/engine.h"
+#include "kernel/fatbin.h"
 
 struct hed_condition;
 

@@ -24,9 +24,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "driver/driver.h"
 #include "driver/ipc/event.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 #define IDLE_NS HED_NS_PER_S    /* how long a runner without work stays */

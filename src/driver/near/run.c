@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
-#include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/ipc/event.h"
 #include "driver/memory/memory.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 #include "driver/shared.h"
 #include "driver/stream/stream.h"
 

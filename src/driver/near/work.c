@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/module/module.h"
 #include "driver/near/near.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 

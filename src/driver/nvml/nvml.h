@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "driver/driver.h"
+#include "driver/parts.h"
 #include "driver/profile.h"
 #include "driver/shared.h"
 #include "gen/nvml_calls.h"

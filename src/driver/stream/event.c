@@ -1,10 +1,10 @@
 /* Events: points in streams that have a handle and a time. See stream.h. */
 #include <stdlib.h>
 
-#include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/ipc/event.h"
 #include "driver/ipc/imported.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */

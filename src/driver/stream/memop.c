@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/stats.h"
-#include "driver/driver.h"
 #include "driver/memory/memory.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 #define BATCH_MOST 256 /* cuda.h: "The number of operations in the array. Must be less than 256." */

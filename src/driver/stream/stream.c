@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "driver/driver.h"
 #include "driver/graph/graph.h"
+#include "driver/parts.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

@@ -2,9 +2,9 @@
  * are in capture_calls.c, events in event.c, values in memory in memop.c. */
 #include <string.h>
 
-#include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* ---- creating -------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Puts work on streams: into the graph that a stream captures, or on the machine. See work.h. */
-#include "driver/driver.h"
 #include "driver/graph/graph.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 /* The errors that CUDA reports before it accepts any work: the context's sticky error, or that

@@ -6,11 +6,11 @@
 
 #include "base/number.h"
 #include "driver/context/context.h"
-#include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/ipc/event.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
+#include "driver/parts.h"
 #include "driver/stream/stream.h"
 
 static _Thread_local unsigned callbacks; /* how many functions of the program this thread is in */

@@ -9,11 +9,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/file.h"
-#include "kernel/fatbin/image.h"
-#include "kernel/sass/lift.h"
+#include "kernel/fatbin.h"
+#include "kernel/sass.h"
 #include "layers/lift/lift.h"
 
 #define IMAGE_MAX ((size_t)1 << 30) /* bytes of an image, unpacked, and of what is known about it */

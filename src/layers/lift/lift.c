@@ -9,7 +9,7 @@
 #include "core/config.h"
 #include "core/errors.h"
 #include "core/layer.h"
-#include "kernel/fatbin/bytes.h"
+#include "kernel/fatbin.h"
 
 #define TEXT_MAX ((size_t)1 << 30) /* bytes of PTX */
 

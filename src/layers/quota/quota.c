@@ -2,8 +2,8 @@
  * memory (settings mem and mem_group). An adapter: the engine (src/share/quota) has a function for
  * each call that concerns memory, and all other calls pass.
  */
-#include "share/quota/quota.h"
 #include "core/config.h"
+#include "share/share.h"
 
 static int
 quota_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "core/config.h"
-#include "share/record/record.h"
+#include "share/share.h"
 
 static CUresult
 record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)

@@ -6,7 +6,7 @@
 
 #include "base/process.h"
 #include "core/config.h"
-#include "share/sched/swap.h"
+#include "share/share.h"
 
 static int
 sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/layer.h"
-#include "share/sched/gate.h"
+#include "share/share.h"
 
 /* calls.c */
 extern const struct hed_cuda_ops hed_sched_cuda;

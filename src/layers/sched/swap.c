@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "layers/sched/sched.h"
-#include "move/talk/talk.h"
-#include "share/sched/swap.h"
+#include "move/move.h"
+#include "share/share.h"
 
 #define HOLD_MS 2000                /* how long a program may take to be between two calls */
 #define ANSWER_MS 120000            /* how long it may take to copy its memory, with that */

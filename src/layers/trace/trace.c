@@ -15,10 +15,7 @@
 #include "gen/cuda_names.h"
 #include "gen/cuda_sets.h"
 #include "gen/nvml_names.h"
-#include "see/trace/call.h"
-#include "see/trace/format.h"
-#include "see/trace/repeat.h"
-#include "see/trace/write.h"
+#include "see/see.h"
 
 /* How a call is recorded. Kept in small tables of our own, because the description of a call is far
  * larger, and looking at it costs a cache line for each call. */

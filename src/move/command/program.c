@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/tree.h"
 #include "move/command/command.h"
-#include "remote/wire/transport.h"
+#include "remote/remote.h"
 
 #define INFO_MS 10000 /* for an answer that stops nothing */
 

@@ -15,8 +15,7 @@
 #include "move/command/command.h"
 #include "move/command/private.h"
 #include "move/command/tails.h"
-#include "remote/wire/link/link.h"
-#include "remote/wire/transport.h"
+#include "remote/remote.h"
 
 #define HEAR_MS 1000 /* for a program that has connected to say what it wants */
 #define FIRST_PAUSE_NS (250 * HED_NS_PER_MS)

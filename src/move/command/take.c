@@ -33,7 +33,7 @@
 #include "move/command/private.h"
 #include "move/command/saved.h"
 #include "move/command/trust.h"
-#include "remote/wire/ask.h"
+#include "remote/remote.h"
 
 struct taking {
     const struct hed_snap_take *t;

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 
 #define REQUEST_MS 5000 /* for a peer that has connected to say what it wants */
 #define REST_MS 5000    /* between two looks at memory that the program does not use */

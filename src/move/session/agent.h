@@ -17,7 +17,7 @@
 #include "move/session/contents.h"
 #include "move/session/orders.h"
 #include "move/talk/talk.h"
-#include "remote/client/memory.h"
+#include "remote/client.h"
 
 struct hed_remote_staging;
 

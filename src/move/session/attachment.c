@@ -14,13 +14,11 @@
 #include "base/err.h"
 #include "base/futex.h"
 #include "base/log.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "move/session/park.h"
 #include "move/session/reopen.h"
 #include "move/session/snap.h"
-#include "remote/client/code.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define GONE_MS 5000                            /* that a worker may take to end */
 #define SOON_NS (3 * HED_NS_PER_S)              /* after leaving a worker */

@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 
 #include "base/err.h"
-#include "driver/memory/memory_index.h"
+#include "driver/driver.h"
 #include "move/session/extents.h"
 #include "move/session/snap.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 static void
 give_addresses(struct hed_driver *d, uint64_t at)

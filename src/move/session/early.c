@@ -17,12 +17,11 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "driver/context/context.h"
-#include "driver/module/module.h"
+#include "driver/driver.h"
 #include "move/session/extents.h"
 #include "move/session/reopen.h"
 #include "move/session/standby.h"
-#include "remote/client/code.h"
+#include "remote/client.h"
 
 #define BUCKETS 1024u
 

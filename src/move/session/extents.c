@@ -7,13 +7,8 @@
 #include "base/copy.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "driver/memory/array.h"
-#include "driver/memory/memory_index.h"
-#include "driver/memory/physical.h"
-#include "driver/module/module.h"
-#include "remote/client/code.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "driver/driver.h"
+#include "remote/client.h"
 
 #define SMALL 65536u /* bytes; such a copy is not waited for alone */
 

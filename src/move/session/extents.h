@@ -14,7 +14,7 @@
 #pragma once
 
 #include "move/file/reader.h"
-#include "remote/client/remote.h"
+#include "remote/client.h"
 
 struct hed_array;
 

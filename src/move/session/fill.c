@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "move/session/contents.h"
 #include "move/session/staging.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 /* One filling. */
 struct filling {

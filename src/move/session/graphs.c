@@ -10,13 +10,10 @@
  */
 #include <stdlib.h>
 
-#include "driver/graph/graph.h"
-#include "driver/graph/node.h"
-#include "driver/module/module.h"
+#include "driver/driver.h"
 #include "move/session/early.h"
 #include "move/session/standby.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 struct hed_remote_early_graph {
     struct hed_remote_early_graph *next;

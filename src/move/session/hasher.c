@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "core/layer.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "move/session/contents.h"
 
 #define TABLE_LEAST ((size_t)2 << 20) /* bytes; smaller allocations share blocks */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "move/session/extents.h"
 #include "move/session/moving.h"
-#include "remote/client/code.h"
+#include "remote/client.h"
 
 #define BUCKETS 1024u
 

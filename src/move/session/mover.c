@@ -1,5 +1,5 @@
 /* The table by which the mover hangs on the client. See remote/client/mover.h. */
-#include "remote/client/mover.h"
+#include "remote/client.h"
 
 #include <stdlib.h>
 

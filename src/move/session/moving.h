@@ -15,7 +15,7 @@
 #include "move/session/hold.h"
 #include "move/session/orders.h"
 #include "move/talk/talk.h"
-#include "remote/client/remote.h"
+#include "remote/client.h"
 
 struct hed_remote_agent;
 struct hed_remote_known;

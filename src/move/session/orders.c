@@ -12,8 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "move/session/agent.h"
-#include "remote/wire/link/link.h"
-#include "remote/wire/order.h"
+#include "remote/remote.h"
 
 #define FIRST_NS HED_NS_PER_S /* after the program has started */
 #define PAUSE_NS HED_NS_PER_S /* after an order, or a failure: the first one */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/sealed.h"
-#include "remote/client/remote.h"
+#include "remote/client.h"
 
 /* The worker may still be writing down that the last function has run. */
 #define PARK_TRIES 200

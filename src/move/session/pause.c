@@ -9,12 +9,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/call.h"
-#include "driver/memory/memory_index.h"
+#include "driver/driver.h"
 #include "move/session/reopen.h"
 #include "move/session/snap.h"
-#include "remote/client/code.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define LOOK_FIRST_NS 20000u /* between two looks at streams; doubles up to LOOK_MOST_NS */
 #define LOOK_MOST_NS 200000u

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "move/session/standby.h"
-#include "remote/client/memory.h"
+#include "remote/client.h"
 
 static bool
 overlaps_any(const struct hed_remote_mapping *m, const struct hed_remote_mappings *l)

@@ -22,11 +22,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "move/session/early.h"
 #include "move/session/rounds.h"
 #include "move/session/staging.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
 #include "base/thread.h"
 #include "move/session/bounce.h"
 #include "move/session/snap.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define SLOTS 10u
 #define COPIES 3u /* slots that are being read at once; the others are with the threads */

@@ -12,20 +12,14 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/memory/array.h"
-#include "driver/memory/memory.h"
-#include "driver/module/image.h"
-#include "driver/module/library.h"
-#include "driver/module/module.h"
+#include "driver/driver.h"
 #include "move/session/early.h"
 #include "move/session/extents.h"
 #include "move/session/reopen.h"
 #include "move/session/snap.h"
 #include "move/session/standby.h"
 #include "move/session/values.h"
-#include "remote/client/code.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 /* What the functions below are given. */
 struct rebuilding {

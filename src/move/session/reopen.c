@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernel/fatbin/imports.h"
+#include "kernel/fatbin.h"
 #include "move/session/early.h"
 #include "move/session/reopen.h"
-#include "remote/client/code.h"
+#include "remote/client.h"
 
 static bool
 has_same_params(const struct hed_code_kernel *a, const struct hed_code_kernel *b)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "remote/client/code.h"
+#include "remote/client.h"
 
 /* Opens a library at another worker under the same number, and finds its kernels there. *there and
  * *order become the caller's. */

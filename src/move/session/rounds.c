@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "move/session/early.h"
-#include "remote/client/memory.h"
+#include "remote/client.h"
 
 #define ROUNDS_MOST 6u                   /* while the program runs */
 #define TRIES 3u                         /* of a round that fails because a context ends */

@@ -11,8 +11,7 @@
 #include "base/err.h"
 #include "base/reserve.h"
 #include "move/session/snap.h"
-#include "remote/client/code.h"
-#include "remote/client/memory.h"
+#include "remote/client.h"
 
 static int
 compare_mappings(const void *a, const void *b)

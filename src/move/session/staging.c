@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "driver/memory/memory_index.h"
+#include "driver/driver.h"
 #include "move/file/writer.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define RETURN_TRIES 3
 #define RETURN_NAP_NS (100 * HED_NS_PER_MS) /* between two of these */

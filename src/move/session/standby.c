@@ -11,8 +11,7 @@
 #include "move/session/early.h"
 #include "move/session/extents.h"
 #include "move/session/snap.h"
-#include "remote/client/memory.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define WRITERS 4u /* at once; each has a connection */
 

@@ -14,8 +14,7 @@
 
 #include "base/err.h"
 #include "move/session/orders.h"
-#include "remote/wire/link/link.h"
-#include "remote/wire/transport.h"
+#include "remote/remote.h"
 
 enum hed_remote_obeys
 hed_remote_obeys(const char *setting)

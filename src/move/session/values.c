@@ -14,11 +14,9 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "driver/graph/node.h"
-#include "driver/memory/array.h"
-#include "driver/memory/memory.h"
+#include "driver/driver.h"
 #include "move/session/snap.h"
-#include "remote/client/queue.h"
+#include "remote/client.h"
 
 #define STAND_INS_MAX 65536u
 #define STAND_IN_GRAPH UINT64_C(1) /* a name that no graph of the program has */

@@ -4,13 +4,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/module/describe.h"
-#include "driver/module/image.h"
-#include "kernel/fatbin/codes.h"
-#include "kernel/fatbin/image.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "driver/driver.h"
+#include "kernel/fatbin.h"
 #include "move/session/extents.h"
-#include "remote/client/code.h"
+#include "remote/client.h"
 
 struct naming {
     int (*fn)(void *arg, const char *name);

@@ -2,8 +2,7 @@
  * answer, since it may fail (memory) or has a value (objects). Destroying one does not. */
 #include <string.h>
 
-#include "driver/context/context.h"
-#include "driver/memory/array.h"
+#include "driver/driver.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
 

@@ -10,8 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "driver/context/context.h"
-#include "driver/module/describe.h"
+#include "driver/driver.h"
 #include "remote/client/memory.h"
 #include "remote/client/queue.h"
 

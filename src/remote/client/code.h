@@ -7,9 +7,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "driver/module/jit.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/image.h"
+#include "driver/driver.h"
+#include "kernel/fatbin.h"
 #include "remote/client/remote.h"
 #include "remote/wire/code.h"
 

@@ -13,10 +13,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
-#include "driver/context/context.h"
-#include "driver/memory/memory.h"
-#include "driver/stream/stream.h"
-#include "driver/stream/work.h"
+#include "driver/driver.h"
 #include "remote/client/memory.h"
 #include "remote/client/queue.h"
 

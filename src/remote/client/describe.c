@@ -2,10 +2,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/module/describe.h"
-#include "driver/module/image.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "driver/driver.h"
+#include "kernel/fatbin.h"
 #include "remote/client/code.h"
 
 #define REGISTERS 32     /* of a kernel that has not been compiled: a plausible number */

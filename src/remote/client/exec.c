@@ -6,8 +6,6 @@
  */
 #include "core/stats.h"
 #include "driver/driver.h"
-#include "driver/graph/graph.h"
-#include "driver/memory/memory.h"
 #include "remote/client/queue.h"
 
 static struct hed_remote_exec *

@@ -11,8 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/reserve.h"
-#include "driver/context/context.h"
-#include "driver/module/module.h"
+#include "driver/driver.h"
 #include "remote/client/code.h"
 #include "remote/client/memory.h"
 

@@ -6,10 +6,7 @@
  */
 #include <string.h>
 
-#include "driver/context/context.h"
-#include "driver/graph/node.h"
-#include "driver/module/module.h"
-#include "driver/stream/stream.h"
+#include "driver/driver.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
 

@@ -11,10 +11,10 @@
  * which joins their PTX. A library such as libcudadevrt, which does not have PTX for every device,
  * is a part with machine code.
  */
-#include "driver/module/image.h"
 #include "base/err.h"
 #include "base/number.h"
-#include "kernel/fatbin/fatbin.h"
+#include "driver/driver.h"
+#include "kernel/fatbin.h"
 #include "remote/client/code.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */

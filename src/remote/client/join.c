@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "core/config.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
 #include "remote/client/mover.h"

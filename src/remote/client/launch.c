@@ -2,10 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/context/context.h"
-#include "driver/module/module.h"
-#include "driver/stream/stream.h"
-#include "driver/stream/work.h"
+#include "driver/driver.h"
 #include "remote/client/queue.h"
 #include "remote/client/remote.h"
 

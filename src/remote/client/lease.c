@@ -10,8 +10,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
-#include "driver/context/context.h"
-#include "driver/memory/memory.h"
+#include "driver/driver.h"
 #include "remote/client/memory.h"
 
 #define LEASE_STEP (UINT64_C(64) << 20) /* bytes, or a fraction of the device if that is more */

@@ -15,8 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "driver/context/context.h"
-#include "driver/memory/memory.h"
+#include "driver/driver.h"
 
 struct remote_physical {
     struct hed_physical_memory pub; /* must come first */

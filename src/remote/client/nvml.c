@@ -2,7 +2,7 @@
  * temperature), by the calls that say travel= in the spec; the soft driver knows what a device is.
  * A program sees only itself among the processes that use a device, since a server tells no client
  * about others. On the wire, a device is named by the worker's number of it plus one. */
-#include "driver/nvml/nvml.h"
+#include "driver/driver.h"
 
 #include "gen/nvml_sets.h"
 #include "remote/client/remote.h"

@@ -6,9 +6,6 @@
  * value that they have at the worker, which may be the same in two contexts.
  */
 #include "driver/driver.h"
-#include "driver/memory/array.h"
-#include "driver/memory/memory.h"
-#include "driver/module/image.h"
 #include "remote/client/queue.h"
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * pinned memory that is not shared. This file alone decides what is private. See queue.h. */
 #include <string.h>
 
-#include "driver/memory/memory.h"
+#include "driver/driver.h"
 #include "remote/client/queue.h"
 
 bool

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "driver/driver.h"
-#include "driver/memory/memory.h"
 #include "remote/client/remote.h"
 
 #define NAP_NS (50 * UINT64_C(1000))

@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include "driver/context/context.h"
-#include "driver/graph/node.h"
-#include "driver/stream/stream.h"
+#include "driver/driver.h"
 
 /* Guarded by the stream's lock. */
 struct hed_remote_stream {

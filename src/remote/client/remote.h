@@ -38,7 +38,6 @@
 #include "base/lock.h"
 #include "core/layer.h"
 #include "driver/driver.h"
-#include "driver/machine.h"
 #include "remote/wire/channel/channel.h"
 #include "remote/wire/transport.h"
 #include "remote/wire/window.h"

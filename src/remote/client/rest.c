@@ -1,7 +1,7 @@
 /* Calls that only the worker can answer and that no area of the driver sends: the worker makes them
  * unchanged. Calls that are not in the table do not travel. Memory and events of other processes
  * (cuIpc..., shareable handles) never do, since they would be those of the worker's computer. */
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "gen/cuda_sets.h"
 #include "remote/client/remote.h"
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "core/refusal.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "gen/cuda_handles.h"
 #include "gen/cuda_wire.h"
 #include "gen/nvml_wire.h"

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "remote/client/mover.h"
 #include "remote/client/remote.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/sealed.h"
-#include "driver/context/context.h"
+#include "driver/driver.h"
 #include "remote/client/memory.h"
 #include "remote/client/queue.h"
 

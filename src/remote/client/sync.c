@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "driver/memory/memory.h"
+#include "driver/driver.h"
 #include "remote/client/memory.h"
 
 static void

@@ -7,8 +7,7 @@
 #include "see/inject/launch.h"
 #include "see/trace/call.h"
 #include "see/trace/write.h"
-#include "share/record/record.h"
-#include "share/sched/gate.h"
+#include "share/share.h"
 
 #define FRAMES 4 /* calls inside calls; of deeper ones the outermost is given up */
 

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "core/config.h"
 #include "core/session.h"
-#include "share/record/record.h"
+#include "share/share.h"
 
 struct hed_inject hed_inject;
 

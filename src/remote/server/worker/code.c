@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "kernel/fatbin/atomics.h"
+#include "kernel/fatbin.h"
 #include "remote/server/worker/images.h"
 #include "remote/server/worker/intact.h"
 #include "remote/server/worker/library.h"

@@ -2,7 +2,7 @@
  * has given up everything but the right to fork; so it has no more rights, and it holds nothing of
  * the client but its ends of the sockets.
  */
-#include "kernel/forkserver/forkserver.h"
+#include "kernel/forkserver.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/elf.h"
-#include "kernel/fatbin/fatbin.h"
+#include "kernel/fatbin.h"
 
 #define TEXT_LOOK 4 /* bytes that must look like text */
 

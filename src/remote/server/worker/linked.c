@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/image.h"
+#include "kernel/fatbin.h"
 #include "remote/server/worker/intact.h"
 #include "remote/wire/code.h"
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/fatbin/bytes.h"
+#include "kernel/fatbin.h"
 
 /* Does the image begin like one? It may still be damaged. */
 bool hed_linked_begins(const void *image, uint64_t size);

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "kernel/fatbin/cubin.h"
-#include "kernel/fatbin/fatbin.h"
-#include "kernel/fatbin/ptx_text.h"
+#include "kernel/fatbin.h"
 #include "remote/server/worker/linked.h"
 
 /* Bytes of one decompressed entry, and of what is read of it. */
