@@ -18,8 +18,6 @@
 #define REQUEST_MS 5000 /* for a peer that has connected to say what it wants */
 #define REST_MS 5000    /* between two looks at memory that the program does not use */
 
-/* ---- answers --------------------------------------------------------------------------------- */
-
 static int
 count_object(void *arg, struct hed_object *o)
 {
@@ -52,51 +50,7 @@ count_objects(struct hed_remote *r, uint32_t *out)
     hed_unlock(&r->driver->contexts_lock);
 }
 
-void
-hed_remote_describe_self(struct hed_remote_agent *a, struct hed_talk_answer *out)
-{
-    struct hed_remote *r = a->remote;
-
-    /* Relaxed: a lost session stays lost. */
-    out->state = atomic_load_explicit(&r->lost, memory_order_relaxed) ? HED_TALK_LOST : a->state;
-    out->pid = (uint32_t)getpid();
-    out->devices = (uint32_t)r->device_count;
-    out->device_bytes = hed_remote_extents_guess(r);
-    out->host_bytes = hed_remote_host_copy_bytes(a->host_copy);
-    out->heap_base = r->base;
-    out->heap_size = r->size;
-    memcpy(out->session, a->session, sizeof out->session);
-    hed_address_text(&r->address, out->address, sizeof out->address);
-    (void)hed_str_copy(out->program, sizeof out->program, program_invocation_short_name);
-    if (r->device_count)
-        (void)hed_str_copy(out->device, sizeof out->device,
-                           r->driver->devices[0].info.profile.name);
-}
-
 /* ---- the thread ------------------------------------------------------------------------------ */
-
-int
-hed_remote_agent_serve(struct hed_remote_agent *a, struct hed_remote_request *q)
-{
-    const bool entered = hed_remote_enter_any(a->remote);
-    const int err = hed_remote_request(a, q);
-
-    if (entered)
-        hed_thread_pop(a->remote->driver);
-    return err;
-}
-
-void
-hed_remote_agent_answer(struct hed_remote_agent *a, struct hed_remote_request *q, int err)
-{
-    hed_remote_describe_self(a, &q->answer);
-    q->answer.err = err;
-    if (!err)
-        return;
-    (void)hed_str_copy(q->answer.why, sizeof q->answer.why,
-                       q->why.text[0] ? q->why.text : hed_err_text(err));
-    hed_info(REMOTE, "%s failed: %s", hed_talk_kind_name(q->asked.kind), q->answer.why);
-}
 
 /* Does the program part from its worker, and have no connection then? */
 static bool

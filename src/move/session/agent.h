@@ -61,13 +61,14 @@ struct hed_remote_request {
     struct hed_why why;
 };
 
-/* agent.c. Does what is asked for, in a context of the program; then fills in the whole answer. */
-int hed_remote_agent_serve(struct hed_remote_agent *a, struct hed_remote_request *q);
-void hed_remote_agent_answer(struct hed_remote_agent *a, struct hed_remote_request *q, int err);
-
 /* request.c. Does what is asked for; fills in the answer, but not its state and reason. 0 or
  * HED_E... */
 int hed_remote_request(struct hed_remote_agent *a, struct hed_remote_request *q);
+/* The same in a context of the program. */
+int hed_remote_agent_serve(struct hed_remote_agent *a, struct hed_remote_request *q);
+
+/* steps.c. Fills in the whole answer. */
+void hed_remote_agent_answer(struct hed_remote_agent *a, struct hed_remote_request *q, int err);
 
 /* reconnect.c. After a request: whether the agent keeps the peer's connection, because the
  * program comes back when the peer has hung up. */
@@ -82,8 +83,10 @@ void hed_remote_reconnect_try(struct hed_remote_agent *a);
  * program runs where it was. *stays: it could not be moved in another way, either. */
 int hed_remote_move_precopy(struct hed_remote_agent *a, struct hed_remote_request *q, bool *stays);
 
-/* request.c. The program was held for a move: says what the time was spent on, in the answer and in
- * the log. */
+/* steps.c. The program was held: says what the time was spent on, in the answer and in the log. */
+void hed_remote_tell_parts(const struct hed_remote_agent *a, struct hed_remote_request *q,
+                           const char *what);
+/* The same for a move, if it came so far. */
 void hed_remote_report_move(struct hed_remote_agent *a, struct hed_remote_request *q);
 
 /* Says what is known of the program, in every answer. */

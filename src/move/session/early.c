@@ -25,13 +25,6 @@
 
 #define BUCKETS 1024u
 
-struct hed_remote_early_library {
-    struct hed_remote_early_library *next;
-    struct hed_remote_library *there; /* the standby's; NULL: it could not be opened */
-    uint32_t *order;                  /* where the standby has each kernel; owned */
-    bool seen;                        /* the program still has it */
-};
-
 struct early_function {
     struct early_function *next;
     uint64_t name;
@@ -150,16 +143,6 @@ tell_libraries(struct hed_remote_standby *t)
         unpin_library(code, c);
     }
     return err;
-}
-
-bool
-hed_remote_early_library(struct hed_remote *standby, struct hed_remote_library *c, uint32_t **order)
-{
-    if (!standby || !c->early || !c->early->there)
-        return false;
-    *order = c->early->order;
-    c->early->order = NULL;
-    return true;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */

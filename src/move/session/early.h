@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "remote/client.h"
+
 struct hed_exec;
 struct hed_function;
 struct hed_remote;
@@ -27,10 +29,25 @@ int hed_remote_early_tell(struct hed_remote_standby *t);
 void hed_remote_early_settle(struct hed_remote_standby *t);
 void hed_remote_early_free(struct hed_remote_standby *t);
 
+struct hed_remote_early_library {
+    struct hed_remote_early_library *next;
+    struct hed_remote_library *there; /* the standby's; NULL: it could not be opened */
+    uint32_t *order;                  /* where the standby has each kernel; owned */
+    bool seen;                        /* the program still has it */
+};
+
 /* Has the standby, which may be NULL, the library? Then *order is where it has each kernel; it
  * becomes the caller's. */
-bool hed_remote_early_library(struct hed_remote *standby, struct hed_remote_library *c,
-                              uint32_t **order);
+static inline bool
+hed_remote_early_library(struct hed_remote *standby, struct hed_remote_library *c, uint32_t **order)
+{
+    if (!standby || !c->early || !c->early->there)
+        return false;
+    *order = c->early->order;
+    c->early->order = NULL;
+    return true;
+}
+
 /* What the standby, which may be NULL, knows of a function; NULL: nothing. */
 struct hed_remote_told *hed_remote_early_function(struct hed_remote *standby,
                                                   const struct hed_function *f);

@@ -220,15 +220,6 @@ settle_old_worker(struct hed_remote *r)
 
 /* ---- hold and release ------------------------------------------------------------------------ */
 
-void
-hed_remote_lap(struct hed_remote *r, enum hed_talk_part part)
-{
-    const uint64_t now = hed_now_ns();
-
-    r->moving->laps.ns[part] += now - r->moving->laps.last;
-    r->moving->laps.last = now;
-}
-
 int
 hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why)
 {

@@ -17,8 +17,6 @@
 #include "move/session/agent.h"
 #include "move/session/staging.h"
 
-#define DEADLINE_MS 10000 /* for holding, unless the request says otherwise */
-
 static int
 refuse_state(struct hed_remote_agent *a, struct hed_remote_request *q)
 {
@@ -26,114 +24,7 @@ refuse_state(struct hed_remote_agent *a, struct hed_remote_request *q)
     return HED_ESTATE;
 }
 
-int
-hed_remote_hold_program(struct hed_remote_agent *a, struct hed_remote_request *q, uint64_t *begin)
-{
-    const int deadline =
-        q->asked.deadline_ms ? (int)(q->asked.deadline_ms & INT32_MAX) : DEADLINE_MS;
-    int err;
-
-    *begin = hed_now_ns();
-    err = hed_remote_hold(a->remote, deadline, &q->why);
-    q->answer.hold_ns = hed_now_ns() - *begin;
-    return err;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-struct homes {
-    const int *fds;
-    uint32_t count;
-};
-
-/* Finds the file with a UUID among those that came with the request. */
-static int
-dup_home(void *arg, const uint8_t uuid[HED_SNAP_UUID])
-{
-    const struct homes *h = arg;
-
-    for (uint32_t i = 0; i < h->count; i++) {
-        struct hed_snap_super s;
-
-        if (hed_snap_pread(&hed_snap_files_real, h->fds[i], &s, sizeof s, 0) == 0 &&
-            memcmp(s.uuid, uuid, sizeof s.uuid) == 0)
-            return dup(h->fds[i]);
-    }
-    return -1;
-}
-
-/* The reader of the descriptor number `first`; those after it are its homes. */
-static int
-open_reader(struct hed_remote_request *q, uint32_t first, unsigned flags,
-            struct hed_snap_reader **out)
-{
-    struct homes h = {q->fds + first + 1, q->asked.fds - first - 1};
-
-    return hed_snap_reader_open(&hed_snap_files_real, q->fds[first], flags, dup_home, &h, out,
-                                &q->why);
-}
-
-int
-hed_remote_open_parent(struct hed_remote_request *q, uint32_t first, struct hed_snap_reader **out)
-{
-    *out = NULL;
-    return q->asked.flags & HED_TALK_PARENT && q->asked.fds > first ? open_reader(q, first, 0, out)
-                                                                    : 0;
-}
-
-int
-hed_remote_open_writer(struct hed_remote_agent *a, struct hed_remote_request *q,
-                       const struct hed_snap_reader *parent, bool partial,
-                       struct hed_snap_writer **out)
-{
-    const struct hed_snap_how how = {.zstd = q->asked.zstd, .partial = partial};
-    struct hed_snap_about about = {.epoch = q->asked.epoch,
-                                   .heap_base = a->remote->base,
-                                   .heap_size = a->remote->size,
-                                   .pid = (uint32_t)getpid()};
-    struct hed_talk_answer self = {.pid = 0};
-
-    hed_remote_describe_self(a, &self);
-    memcpy(about.uuid, q->asked.uuid, sizeof about.uuid);
-    memcpy(about.session, a->session, sizeof about.session);
-    (void)hed_str_copy(about.backend, sizeof about.backend, "remote");
-#if defined(__x86_64__)
-    (void)hed_str_copy(about.arch, sizeof about.arch, "x86_64");
-#else
-    (void)hed_str_copy(about.arch, sizeof about.arch, "aarch64");
-#endif
-    (void)hed_str_copy(about.device, sizeof about.device, self.device);
-    (void)hed_str_copy(about.address, sizeof about.address, self.address);
-    (void)hed_str_copy(about.program, sizeof about.program, self.program);
-    (void)hed_str_copy(about.label, sizeof about.label, q->asked.label);
-    return hed_snap_writer_create(&hed_snap_files_real, q->fds[0], &about, parent, &how, out,
-                                  &q->why);
-}
-
 /* ---- out ------------------------------------------------------------------------------------- */
-
-uint64_t
-hed_remote_guess_chunks(struct hed_remote *r)
-{
-    return 2 * hed_remote_extents_guess(r) / HED_EXTENT_CHUNK + 1024;
-}
-
-/* To whoever asked, and to the log. */
-static void
-tell_parts(const struct hed_remote_agent *a, struct hed_remote_request *q, const char *what)
-{
-    char text[HED_TALK_PARTS * 48] = ""; /* of a name and a time */
-    size_t used = 0;
-
-    for (unsigned i = 0; i < HED_TALK_PARTS; i++) {
-        q->answer.parts_ns[i] = a->remote->moving->laps.ns[i];
-        if (q->answer.parts_ns[i] >= 1000)
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s %.3f",
-                                     hed_talk_part_name(i), (double)q->answer.parts_ns[i] * 1e-6);
-    }
-    hed_info(REMOTE, "%s held the program for %.3f ms:%s", what, (double)q->answer.stall_ns * 1e-6,
-             text);
-}
 
 /* What is made before the program is held. */
 struct outgoing {
@@ -234,7 +125,7 @@ go_out(struct hed_remote_agent *a, struct hed_remote_request *q, bool partial)
         hed_session_tell_away(true, hed_now_ns() - begin);
     }
     q->answer.stall_ns = hed_now_ns() - begin;
-    tell_parts(a, q, "going out");
+    hed_remote_tell_parts(a, q, "going out");
     drop_out(&o);
     q->answer.total_ns = hed_now_ns() - whole;
     return err;
@@ -248,7 +139,7 @@ come_in(struct hed_remote_agent *a, struct hed_remote_request *q)
     const uint64_t begin = hed_now_ns();
     struct hed_snap_reader *reader = NULL;
     struct hed_remote_fill f;
-    int err = q->asked.fds ? open_reader(q, 0, HED_SNAP_OPEN_PARTIAL, &reader) : 0;
+    int err = q->asked.fds ? hed_remote_open_reader(q, 0, HED_SNAP_OPEN_PARTIAL, &reader) : 0;
 
     if (!err && !reader && !a->host_copy) {
         hed_why_set(&q->why, "its memory is in a file, which must be given");
@@ -268,7 +159,7 @@ come_in(struct hed_remote_agent *a, struct hed_remote_request *q)
     q->answer.total_ns = q->answer.stall_ns = hed_now_ns() - begin;
     if (err)
         return err;
-    tell_parts(a, q, "coming in");
+    hed_remote_tell_parts(a, q, "coming in");
     a->state = HED_TALK_RUNNING;
     hed_session_tell_away(false, q->answer.total_ns);
     hed_remote_release(a->remote);
@@ -281,13 +172,6 @@ come_in(struct hed_remote_agent *a, struct hed_remote_request *q)
 }
 
 /* ---- move ------------------------------------------------------------------------------------ */
-
-void
-hed_remote_report_move(struct hed_remote_agent *a, struct hed_remote_request *q)
-{
-    if (q->answer.stall_ns)
-        tell_parts(a, q, "a move");
-}
 
 static int
 move_away(struct hed_remote_agent *a, struct hed_remote_request *q)
@@ -398,4 +282,15 @@ hed_remote_request(struct hed_remote_agent *a, struct hed_remote_request *q)
         break;
     }
     return HED_ENOTSUP;
+}
+
+int
+hed_remote_agent_serve(struct hed_remote_agent *a, struct hed_remote_request *q)
+{
+    const bool entered = hed_remote_enter_any(a->remote);
+    const int err = hed_remote_request(a, q);
+
+    if (entered)
+        hed_thread_pop(a->remote->driver);
+    return err;
 }

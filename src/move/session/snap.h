@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "move/session/moving.h"
 
 /* Stops the program between two calls, with all of its work done. HED_ETIME: it is too busy. HED_E
@@ -28,7 +29,14 @@
 int hed_remote_hold(struct hed_remote *r, int deadline_ms, struct hed_why *why);
 void hed_remote_release(struct hed_remote *r);
 /* A part of the time for which the program is held ends now. */
-void hed_remote_lap(struct hed_remote *r, enum hed_talk_part part);
+static inline void
+hed_remote_lap(struct hed_remote *r, enum hed_talk_part part)
+{
+    const uint64_t now = hed_now_ns();
+
+    r->moving->laps.ns[part] += now - r->moving->laps.last;
+    r->moving->laps.last = now;
+}
 
 /* Leaves the worker, which ends, or waits for this client's return if `park`. */
 int hed_remote_part(struct hed_remote *r, bool park, struct hed_why *why);

@@ -12,12 +12,15 @@ void hed_remote_staging_hide(const struct hed_remote_staging *w, struct hed_remo
 /* Gives that memory back, at a worker that has it; nothing is written. */
 void hed_remote_staging_drop(struct hed_remote_agent *a);
 
-/* request.c. Holds the program, and says when that began. */
+/* steps.c. Holds the program, and says when that began. */
 int hed_remote_hold_program(struct hed_remote_agent *a, struct hed_remote_request *q,
                             uint64_t *begin);
 /* How many chunks there may be. */
 uint64_t hed_remote_guess_chunks(struct hed_remote *r);
-/* The files that came with a request. */
+/* The files that came with a request: a snapshot whose first file is `first`, its parent if there
+ * is one, and a writer. */
+int hed_remote_open_reader(struct hed_remote_request *q, uint32_t first, unsigned flags,
+                           struct hed_snap_reader **out);
 int hed_remote_open_parent(struct hed_remote_request *q, uint32_t first,
                            struct hed_snap_reader **out);
 int hed_remote_open_writer(struct hed_remote_agent *a, struct hed_remote_request *q,

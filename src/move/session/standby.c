@@ -163,17 +163,6 @@ hed_remote_standby_close(struct hed_remote_standby *t)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-bool
-hed_remote_standby_has(const struct hed_remote *standby, const struct hed_context *c)
-{
-    const struct hed_remote_standby *t = (const struct hed_remote_standby *)standby;
-
-    for (size_t i = 0; i < t->context_count; i++)
-        if (t->contexts[i] == c)
-            return true;
-    return false;
-}
-
 /* No stream of the program has such a name: it is odd, and the program's handles are multiples of
  * HED_HANDLE_ALIGN. */
 static uint64_t

@@ -81,4 +81,13 @@ int hed_remote_standby_write(struct hed_remote_standby *t, uint64_t context, uin
 int hed_remote_standby_settle(struct hed_remote_standby *t, struct hed_why *why);
 
 /* Has the standby, which this is, the context? */
-bool hed_remote_standby_has(const struct hed_remote *standby, const struct hed_context *c);
+static inline bool
+hed_remote_standby_has(const struct hed_remote *standby, const struct hed_context *c)
+{
+    const struct hed_remote_standby *t = (const struct hed_remote_standby *)standby;
+
+    for (size_t i = 0; i < t->context_count; i++)
+        if (t->contexts[i] == c)
+            return true;
+    return false;
+}
