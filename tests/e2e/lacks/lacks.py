@@ -12,7 +12,7 @@ ASKED = {
     "cpu": [["run", "--gpu", "cpu", "--", "true"]],
     "share": [["sched", "list"], ["run", "--mem", "1G", "--", "true"],
               ["run", "--sched", "on", "--", "true"]],
-    "remote": [["run", "--gpu", "tcp:localhost:1", "--", "true"]],
+    "remote": [["run", "--gpu", "tcp://localhost:1", "--", "true"]],
     "server": [["serve", "--gpu", "null"]],
     "move": [["snap", "list", "."], ["migrate", "1", "shm:/x"], ["run", "--ckpt", "on", "true"]],
     "see": [["trace", "show", "x"], ["run", "--trace", "x.hed", "--", "true"]],
