@@ -465,7 +465,7 @@ code_of_the_other_kind_is_refused(void **state)
     struct hed_why why = {""};
 
     assert_int_equal(hed_engine_run(cpu.engine, &job, &why), CUDA_ERROR_INVALID_IMAGE);
-    assert_non_null(strstr(why.text, "not confined"));
+    assert_non_null(strstr(why.text, "not compiled for an address sandbox"));
     job.info.flags = HED_PTX_CONFINED;
     assert_int_equal(hed_engine_run(cpu.engine, &job, &why), CUDA_SUCCESS);
 }
