@@ -42,7 +42,8 @@ set(heddle_test_launcher $<TARGET_FILE:heddle_launch>)
 # Seconds after which a test counts as hanging: far more than a busy machine needs, and more than
 # tests wait for a single thing (tests/harness/patience.py, patience.h).
 set(heddle_test_patience 600)
-set(heddle_test_env "")
+# Nothing is compiled after a test has ended, and its folder is gone.
+set(heddle_test_env HEDDLE_CPU_AFTER=off)
 if("address" IN_LIST HEDDLE_SANITIZE)
     list(APPEND heddle_test_env ASAN_OPTIONS=detect_leaks=0)
 endif()

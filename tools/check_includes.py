@@ -24,8 +24,10 @@ TABLE = {
     "core": "base gen",
     "front": "core base gen",
     # GPU code in, results on a CPU out. No driver and no chain.
-    "kernel": "base gen kernel/fatbin kernel/sass kernel/ptx kernel/engine kernel/forkserver",
-    "kernel/forkserver": "base",
+    "kernel": "base gen kernel/fatbin kernel/sass kernel/ptx kernel/engine kernel/forkserver"
+              " kernel/cache",
+    "kernel/cache": "base",
+    "kernel/forkserver": "base kernel/cache",
     "kernel/fatbin": "base",
     "kernel/sass": "base gen kernel/fatbin",
     "kernel/ptx": "base kernel/forkserver",
@@ -77,9 +79,10 @@ TABLE = {
     "backends/gpu": "core base gen locate",
     "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
-    "backends/cpu": "core base gen kernel/forkserver kernel/ptx kernel/fatbin kernel/sass driver"
-                    " kernel/engine",
-    "cli": "base core gen locate kernel/fatbin kernel/ptx kernel/sass remote/wire see/trace"
+    "backends/cpu": "core base gen kernel/forkserver kernel/cache kernel/ptx kernel/fatbin"
+                    " kernel/sass driver kernel/engine",
+    "cli": "base core gen locate kernel/cache kernel/fatbin kernel/ptx kernel/sass remote/wire"
+           " see/trace"
            " share/sched share/meet move/file move/talk move/command",
 }
 
@@ -92,6 +95,7 @@ PUBLIC_HEADERS = {
     "kernel/ptx.h": "kernel/ptx",
     "kernel/engine.h": "kernel/engine",
     "kernel/forkserver.h": "kernel/forkserver",
+    "kernel/cache.h": "kernel/cache",
     "driver/driver.h": "driver",
     "share/share.h": "share/quota share/record share/sched share/meet",
     "remote/remote.h": "remote/wire",

@@ -56,6 +56,9 @@
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
     X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")      \
+    X(WORD, cpu_after, "on", "hot kernels are compiled after the program's end: on or off")       \
+    X(NUMBER, cpu_after_time, "600", "seconds that this may take")                                \
+    X(NUMBER, cpu_after_most, "200", "kernels that are compiled then, at most")                   \
     X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")   \
     X(NUMBER, kernel_time, "0", "seconds that a kernel may run on the CPU GPU; 0: no limit")      \
     X(NUMBER, compile_time, "0", "seconds of processor time to compile one kernel; 0: no limit")  \

@@ -91,11 +91,11 @@ make_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel 
     } else if (c->baseline) {
         err = decode_kernel(k, why);
         if (!err && c->tiered && hed_tier_trial())
-            hed_tier_compile(c, k);
+            (void)hed_tier_compile(c, k, HED_CPU_OTHERS_WAITED);
     } else {
         const struct hed_cpu_source from = hed_code_source_of(code, k);
 
-        err = hed_cpu_compile(c, &from, k->name, k->rows, &k->compiled, why);
+        err = hed_cpu_compile(c, &from, k->name, k->rows, HED_CPU_OTHERS_WAITED, &k->compiled, why);
         k->tier = err ? HED_TIER_STAYS : HED_TIER_COMPILED;
         /* The baseline tier runs what the compiler refuses. */
         if (err == HED_ENOTSUP) {

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "backends/cpu/cache.h"
 #include "backends/cpu/cpu.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -64,6 +63,9 @@ struct hed_cpu_kernel {
     _Atomic uint64_t spent_ns;        /* by its launches in the baseline tier */
     struct hed_cpu_compiled compiled; /* valid if COMPILED */
     struct hed_cpu_kernel *next_hot;  /* in the queue; guarded by the lock of struct hed_tiers */
+    /* Another process compiles it: when to look again, and when not to wait for it any more, by
+     * hed_now_ns(); 0: not known. Guarded by the same lock. */
+    uint64_t look_at, patience_end;
 };
 
 struct hed_cpu;
@@ -105,8 +107,9 @@ void hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns);
  * hed_tier_done(). NULL if none waits for which there is a thread. Both under the lock. */
 struct hed_cpu_kernel *hed_tier_take(struct hed_tiers *t);
 void hed_tier_done(struct hed_tiers *t, const struct hed_cpu_kernel *k);
-/* Compiles a kernel of the baseline tier, and says so; it stays there if that is impossible. */
-void hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k);
+/* Compiles a kernel of the baseline tier, and says so; it stays there if that is impossible. False
+ * if another process compiles it, with HED_CPU_OTHERS_FIRST; nothing has changed then. */
+bool hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k, enum hed_cpu_others others);
 /* What a launch of the kernel runs now. */
 const struct hed_ptx_loaded *hed_tier_loaded(const struct hed_cpu_kernel *k);
 /* The code is closed. True if the caller frees it now; otherwise one of its kernels is being

@@ -1,10 +1,10 @@
 /* Gets a kernel from the cache or from the compiler. See cpu.h. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/cpu/code.h"
@@ -12,13 +12,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/demangle.h"
+#include "base/identity.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "kernel/cache.h"
 #include "kernel/engine.h"
 #include "kernel/ptx.h"
 
-#define OBJECT_MAX ((size_t)512 << 20)   /* bytes */
 #define LEVEL 2                          /* of optimisation */
 #define MEMORY_LEAST ((uint64_t)1 << 30) /* bytes, of a compiler */
 #define MEMORY_MOST ((uint64_t)8 << 30)
@@ -26,29 +27,24 @@
 /* The engine's threads keep all cores busy while kernels run, so a compiler that ran on idle cores
  * only would never finish. It gets about a quarter of a core then. */
 #define NICENESS 5
+/* A program that waits for another one's compiler looks so often whether it is done. The other may
+ * be stopped, so it is not waited for longer than that. */
+#define OTHERS_LOOK_MS 100
+#define OTHERS_PATIENCE_MS 120000
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
-
-static uint64_t
-file_identity(const struct stat *st)
-{
-    return (uint64_t)st->st_mtim.tv_sec * HED_NS_PER_S + (uint64_t)st->st_mtim.tv_nsec +
-           (uint64_t)st->st_size * 31;
-}
 
 /* The compiler is beside the library that this code is in. */
 static void
 find_compiler(struct hed_cpu *c)
 {
     char path[PATH_MAX];
-    struct stat st;
     Dl_info info;
 
     if (!dladdr((const void *)&hed_cpu_compile_init, &info) || !info.dli_fname ||
         !realpath(info.dli_fname, path))
         return;
-    if (stat(path, &st) == 0)
-        c->own_identity = file_identity(&st);
+    c->own_identity = hed_file_identity(path);
 
     char *slash = strrchr(path, '/');
 
@@ -59,8 +55,8 @@ find_compiler(struct hed_cpu *c)
     const size_t size = sizeof c->compilers.path;
     int n = snprintf(c->compilers.path, size, "%scompiler-llvm.so", path);
 
-    if (n > 0 && (size_t)n < size && stat(c->compilers.path, &st) == 0)
-        c->compiler_identity = file_identity(&st);
+    if (n > 0 && (size_t)n < size)
+        c->compiler_identity = hed_file_identity(c->compilers.path);
     n = snprintf(c->compilers.path, size, "%sheddle-compiler", path);
     if (n < 0 || (size_t)n >= size)
         c->compilers.path[0] = 0;
@@ -206,7 +202,7 @@ hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cach
     struct hed_buf object;
     int err = HED_ENOTFOUND;
 
-    hed_buf_init(&object, OBJECT_MAX);
+    hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
     if (hed_cache_get(c->cache, &key, &object, &out->compile_us) &&
         load_object(&object, &out->loaded, NULL) == 0) {
         out->is_cached = true;
@@ -217,13 +213,13 @@ hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cach
     return err;
 }
 
-int
-hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
-                enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why)
+static struct hed_compiler_job
+describe_job(const struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+             enum hed_rows rows)
 {
     const struct hed_ptx_options o = compile_options(c, rows);
-    const struct hed_cache_key key = kernel_cache_key(c, from->image, name, &o);
-    const struct hed_compiler_job job = {
+
+    return (struct hed_compiler_job){
         .text = from->text,
         .entry = from->entry,
         .features = c->features,
@@ -233,21 +229,84 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char
         .confined = o.confined,
         .seconds = c->compile_time ? c->compile_time : TIME_MOST,
         .memory = c->compiler_memory,
+        .key = kernel_cache_key(c, from->image, name, &o),
+        .compiler = c->compiler_identity,
     };
+}
+
+void
+hed_cpu_want(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+             enum hed_rows rows)
+{
+    const struct hed_compiler_job job = describe_job(c, from, name, rows);
+
+    if (from->text->size)
+        hed_compilers_want(&c->compilers, &job);
+}
+
+/* Compiles the kernel, and stores it. */
+static int
+compile_and_store(struct hed_cpu *c, const struct hed_compiler_job *job, const char *name,
+                  struct hed_cpu_compiled *out, struct hed_why *why)
+{
+    struct hed_cache_about about = {.name = name,
+                                    .features = c->features,
+                                    .version = HED_VERSION,
+                                    .compiler = job->compiler,
+                                    .abi = HED_PTX_ABI,
+                                    .rows = job->rows};
     struct hed_buf object;
-    uint32_t us = 0;
     int err;
 
-    if (hed_cpu_find_compiled(c, name, from->image, rows, out) == 0)
-        return 0;
-    hed_buf_init(&object, OBJECT_MAX);
-    err = compile_elsewhere(c, &job, name, &object, &us, why);
+    hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
+    err = compile_elsewhere(c, job, name, &object, &about.compile_us, why);
     if (!err)
         err = load_object(&object, &out->loaded, why);
     if (!err) {
-        out->compile_us = us;
-        hed_cache_put(c->cache, &key, object.data, object.size, us);
+        out->compile_us = about.compile_us;
+        hed_cache_put(c->cache, &job->key, &about, object.data, object.size);
     }
     hed_buf_fini(&object);
+    return err;
+}
+
+/* Finds the kernel in the cache, or says that this process makes it: 0 and HED_ENOTFOUND. Waits
+ * while another process does, or does not wait: HED_ESTATE. */
+static int
+find_or_claim(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+              const struct hed_compiler_job *job, enum hed_cpu_others others,
+              struct hed_cpu_compiled *out, int *claim)
+{
+    for (unsigned ms = 0;; ms += OTHERS_LOOK_MS) {
+        int err;
+
+        if (hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0)
+            return 0;
+        if (!c->claims || others == HED_CPU_OTHERS_IGNORED || ms > OTHERS_PATIENCE_MS)
+            return HED_ENOTFOUND;
+        err = hed_cache_claim(c->cache, &job->key, claim);
+        /* It may have been stored just before that. */
+        if (!err)
+            return hed_cpu_find_compiled(c, name, from->image, job->rows, out);
+        if (others == HED_CPU_OTHERS_FIRST)
+            return HED_ESTATE;
+        (void)poll(NULL, 0, OTHERS_LOOK_MS);
+    }
+}
+
+int
+hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+                enum hed_rows rows, enum hed_cpu_others others, struct hed_cpu_compiled *out,
+                struct hed_why *why)
+{
+    const struct hed_compiler_job job = describe_job(c, from, name, rows);
+    int claim = -1, err;
+
+    err = find_or_claim(c, from, name, &job, others, out, &claim);
+    if (err == HED_ENOTFOUND)
+        err = compile_and_store(c, &job, name, out, why);
+    if (err != HED_ESTATE)
+        hed_compilers_withdraw(&c->compilers, &job.key);
+    hed_cache_release(c->cache, &job.key, claim);
     return err;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,30 +35,47 @@ close_sockets(const int *sockets, unsigned count)
             (void)close(sockets[i]);
 }
 
-/* Starts heddle-compiler with the other ends of the sockets. */
+/* Starts heddle-compiler with the other ends of the sockets; the last one is the list's unless that
+ * is NULL. */
 static int
-start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, struct hed_why *why)
+start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, int *list,
+                 struct hed_why *why)
 {
-    int theirs[HED_FORKSERVER_SOCKETS], pair[2], err = 0;
-    char name[] = "heddle-compiler", slots[16], niceness[16], program[16];
-    char *const arguments[] = {name, slots, niceness, program, NULL};
+    int theirs[HED_FORKSERVER_SOCKETS + 1], pair[2], err = 0;
+    char name[] = "heddle-compiler", slots[16], niceness[16], program[16], seconds[16], kernels[16],
+         limit[32], folder[PATH_MAX];
+    char *const arguments[] = {name,    slots, niceness, program, list ? seconds : NULL,
+                               kernels, limit, folder,   NULL};
+    const unsigned all = count + (list ? 1 : 0);
     unsigned made = 0;
 
     (void)snprintf(slots, sizeof slots, "%u", count);
     (void)snprintf(niceness, sizeof niceness, "%d", c->niceness);
     (void)snprintf(program, sizeof program, "%d", (int)getpid());
-    for (; !err && made < count; made += !err) {
+    if (list) {
+        (void)snprintf(seconds, sizeof seconds, "%u", c->after.seconds);
+        (void)snprintf(kernels, sizeof kernels, "%u", c->after.kernels);
+        (void)snprintf(limit, sizeof limit, "%llu",
+                       (unsigned long long)hed_cache_limit(c->after.cache));
+        (void)snprintf(folder, sizeof folder, "%s", hed_cache_path(c->after.cache));
+    }
+    for (; !err && made < all; made += !err) {
         err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0 ? 0 : -errno;
         if (!err) {
-            ours[made] = pair[0];
+            *(made < count ? &ours[made] : list) = pair[0];
             theirs[made] = pair[1];
         }
     }
     if (!err)
-        err = hed_start_process(c->path, arguments, theirs, count);
+        err = hed_start_process(c->path, arguments, theirs, all);
     close_sockets(theirs, made);
+    /* The program never waits for the list. */
+    if (!err && list)
+        (void)fcntl(*list, F_SETFL, O_NONBLOCK);
     if (err) {
-        close_sockets(ours, made);
+        close_sockets(ours, made < count ? made : count);
+        if (made > count)
+            (void)close(*list);
         hed_why_set(why, "the PTX compiler cannot be started: %.300s: %s", c->path, strerror(-err));
     }
     return err ? HED_ENOTFOUND : 0;
@@ -70,14 +88,14 @@ connect_forkserver_locked(struct hed_compilers *c, struct hed_why *why)
     /* In the worker of a server, the fork server is there already, and there will be no other. */
     const unsigned given = c->given ? c->given(sockets, HED_FORKSERVER_SOCKETS) : 0;
     const unsigned count = given ? given : c->count;
-    int err = 0;
+    int err = 0, list = -1;
 
     if (given && c->failures) {
         hed_why_set(why, "the process that compiles kernels has died");
         err = HED_ENOTFOUND;
     }
     if (!err && !given)
-        err = start_forkserver(c, sockets, count, why);
+        err = start_forkserver(c, sockets, count, c->after.cache ? &list : NULL, why);
     if (err) {
         c->is_absent = true;
         return err;
@@ -85,6 +103,8 @@ connect_forkserver_locked(struct hed_compilers *c, struct hed_why *why)
     c->count = count;
     for (unsigned i = 0; i < count; i++)
         c->slots[i] = (struct hed_compiler_slot){.socket = sockets[i]};
+    c->list = list;
+    c->wanted_count = 0;
     c->is_running = true;
     c->is_lost = false;
     return 0;
@@ -95,6 +115,10 @@ disconnect_locked(struct hed_compilers *c)
 {
     for (unsigned i = 0; c->is_running && i < c->count; i++)
         (void)close(c->slots[i].socket);
+    if (c->is_running && c->list >= 0)
+        (void)close(c->list);
+    c->list = -1;
+    c->wanted_count = 0;
     c->is_running = false;
     c->is_lost = false;
 }
@@ -142,8 +166,8 @@ leave_compiler(struct hed_compilers *c, struct hed_compiler_slot *slot, bool is_
 /* ---- a request ------------------------------------------------------------------------------- */
 
 static int
-send_request(const struct hed_compiler_job *j, const struct hed_compiler_slot *slot,
-             uint32_t number, bool with_text)
+send_request(const struct hed_compiler_job *j, int socket, uint32_t number, uint32_t flags,
+             bool with_text)
 {
     const size_t name = strlen(j->entry), features = strlen(j->features);
     struct hed_forkserver_request r = {
@@ -153,12 +177,13 @@ send_request(const struct hed_compiler_job *j, const struct hed_compiler_slot *s
         .rows = j->rows,
         .level = (uint32_t)j->level,
         .flags = (j->check_alignment ? HED_FORKSERVER_CHECK_ALIGNMENT : 0u) |
-                 (j->confined ? HED_FORKSERVER_CONFINED : 0u),
+                 (j->confined ? HED_FORKSERVER_CONFINED : 0u) | flags,
         .seconds = j->seconds,
         .name_size = (uint32_t)name,
         .features_size = (uint32_t)features,
         .memory = j->memory,
         .text_size = j->text->size,
+        .compiler = j->compiler,
     };
     struct hed_buf tail;
     int fd = -1, err = 0;
@@ -167,6 +192,7 @@ send_request(const struct hed_compiler_job *j, const struct hed_compiler_slot *s
         j->text->size > HED_FORKSERVER_TEXT_MAX)
         return -EMSGSIZE;
     memcpy(r.text, j->text->key.hash, sizeof r.text);
+    memcpy(r.key, j->key.hash, sizeof r.key);
     hed_buf_init(&tail, HED_FORKSERVER_REQUEST_MAX);
     hed_buf_add(&tail, j->entry, name);
     hed_buf_add(&tail, j->features, features);
@@ -177,7 +203,7 @@ send_request(const struct hed_compiler_job *j, const struct hed_compiler_slot *s
         err = fd < 0 ? fd : 0;
     }
     if (!err)
-        err = hed_forkserver_send(slot->socket, &r, sizeof r, tail.data, tail.size, fd);
+        err = hed_forkserver_send(socket, &r, sizeof r, tail.data, tail.size, fd);
     if (fd >= 0)
         (void)close(fd);
     hed_buf_fini(&tail);
@@ -276,13 +302,13 @@ take_answer(const struct hed_forkserver_answer *a, int fd, const struct hed_comp
 /* 0, HED_EIO if the fork server is gone, or the error of the request. */
 static int
 exchange_packets(struct hed_compiler_slot *slot, const struct hed_compiler_job *j, uint32_t number,
-                 struct hed_forkserver_answer *a, int *fd)
+                 uint32_t flags, struct hed_forkserver_answer *a, int *fd)
 {
     bool with_text =
         !slot->has_text || memcmp(slot->text, j->text->key.hash, sizeof slot->text) != 0;
 
     for (;;) {
-        const int err = send_request(j, slot, number, with_text);
+        const int err = send_request(j, slot->socket, number, flags, with_text);
 
         if (err)
             return err == -EPIPE || err == -ECONNRESET ? HED_EIO : HED_ENOMEM;
@@ -313,7 +339,7 @@ hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *jo
 
     hed_unlock(&c->lock);
     drop_old_answers(slot);
-    err = exchange_packets(slot, job, number, &a, &fd);
+    err = exchange_packets(slot, job, number, c->after.cache ? HED_FORKSERVER_KEEP : 0u, &a, &fd);
 
     const bool is_lost = err == HED_EIO;
 
@@ -334,6 +360,83 @@ hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *jo
     return err;
 }
 
+/* ---- after the end --------------------------------------------------------------------------- */
+
+static struct hed_compiler_wanted *
+find_wanted_locked(struct hed_compilers *c, const struct hed_cache_key *key)
+{
+    for (unsigned i = 0; i < c->wanted_count; i++)
+        if (memcmp(&c->wanted[i].key, key, sizeof *key) == 0)
+            return &c->wanted[i];
+    return NULL;
+}
+
+/* Has the fork server got the text? It keeps it while something on the list has it. */
+static bool
+has_text_locked(const struct hed_compilers *c, const uint8_t *text)
+{
+    for (unsigned i = 0; i < c->wanted_count; i++)
+        if (memcmp(c->wanted[i].text, text, sizeof c->wanted[i].text) == 0)
+            return true;
+    return false;
+}
+
+/* If the fork server is busy, the kernel is forgotten. */
+static void
+want_locked(struct hed_compilers *c, const struct hed_compiler_job *job)
+{
+    struct hed_compiler_wanted *w = &c->wanted[c->wanted_count];
+    const uint8_t *text = job->text->key.hash;
+
+    if (find_wanted_locked(c, &job->key) || c->wanted_count == HED_FORKSERVER_AFTER_MAX ||
+        send_request(job, c->list, 0, 0, !has_text_locked(c, text)) != 0)
+        return;
+    w->key = job->key;
+    memcpy(w->text, text, sizeof w->text);
+    c->wanted_count++;
+}
+
+void
+hed_compilers_want(struct hed_compilers *c, const struct hed_compiler_job *job)
+{
+    struct hed_why why;
+    bool is_first;
+
+    if (!c->after.cache)
+        return;
+    hed_lock(&c->lock);
+    if (!c->is_absent && !c->is_running)
+        (void)connect_forkserver_locked(c, &why);
+    if (c->is_running && c->list >= 0)
+        want_locked(c, job);
+    is_first = c->wanted_count && !c->after_said;
+    c->after_said |= is_first;
+    hed_unlock(&c->lock);
+    if (is_first)
+        hed_info(CPU,
+                 "what is hot when the program ends is compiled after it, for at most %u s and %u "
+                 "kernels (cpu_after); heddle cpu cache list shows it",
+                 c->after.seconds, c->after.kernels);
+}
+
+void
+hed_compilers_withdraw(struct hed_compilers *c, const struct hed_cache_key *key)
+{
+    struct hed_forkserver_request r = {.magic = HED_FORKSERVER_MAGIC,
+                                       .flags = HED_FORKSERVER_WITHDRAW};
+    struct hed_compiler_wanted *w;
+
+    if (!c->after.cache)
+        return;
+    memcpy(r.key, key->hash, sizeof r.key);
+    hed_lock(&c->lock);
+    w = find_wanted_locked(c, key);
+    /* What cannot be withdrawn now will be found in the cache. */
+    if (w && hed_forkserver_send(c->list, &r, sizeof r, NULL, 0, -1) == 0)
+        *w = c->wanted[--c->wanted_count];
+    hed_unlock(&c->lock);
+}
+
 /* ---- the beginning and the end --------------------------------------------------------------- */
 
 void
@@ -343,6 +446,7 @@ hed_compilers_init(struct hed_compilers *c, unsigned slots, int niceness)
     pthread_cond_init(&c->free, NULL);
     c->count = (unsigned)hed_clamp(slots, 1, HED_FORKSERVER_SOCKETS);
     c->niceness = niceness;
+    c->list = -1;
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -125,6 +126,13 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         hed_cache_trust_group(c->cache);
     c->board = hed_board_create();
     hed_cpu_compile_init(c);
+    /* A server's workers can lock nothing, and leave nothing behind. */
+    c->claims = !c->sandbox && strcmp(config->cache_trust, "user") == 0;
+    if (c->claims && strcmp(config->cpu_after, "on") == 0 && getauxval(AT_SECURE) == 0)
+        c->compilers.after =
+            (struct hed_compilers_after){.cache = c->cache,
+                                         .seconds = (unsigned)config->cpu_after_time,
+                                         .kernels = (unsigned)config->cpu_after_most};
     c->compilers.given = hed_session_compilers;
     c->compile_time = (uint32_t)config->compile_time;
     c->watch = hed_watch_create(config->kernel_time * HED_NS_PER_S,

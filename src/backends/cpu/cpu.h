@@ -7,10 +7,9 @@
  *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   trial.c    changes of tier that a test asks for
  *   show.c     what other processes see of kernels
- *   compile.c  one kernel: from the cache, else by a compiler
+ *   compile.c  one kernel: from the cache (kernel/cache), else by a compiler
  *   compiler.c compilers, which are processes of their own
  *   start.c    starts such a process
- *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
  *   children.c, device.c   what kernels launch, and what else they ask the device runtime for
  *   share.c, physical.c   memory that other processes see
@@ -23,10 +22,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/cpu/cache.h"
 #include "backends/cpu/compiler.h"
 #include "base/lock.h"
 #include "driver/driver.h"
+#include "kernel/cache.h"
 #include "kernel/engine.h"
 #include "kernel/ptx.h"
 
@@ -58,6 +57,7 @@ struct hed_cpu {
     struct hed_engine *engine;
     struct hed_watch *watch; /* NULL: no limits of time */
     struct hed_cache *cache; /* NULL: none */
+    bool claims;             /* no kernel is compiled that another process compiles already */
     bool baseline;           /* kernels start in the baseline tier */
     bool tiered;             /* and are compiled when they are hot */
     struct hed_tiers tiers;
@@ -150,10 +150,21 @@ struct hed_cpu_source {
     const struct hed_cache_key *image; /* the hash of the module's image, PTX or machine code */
 };
 
+/* What to do about another process that compiles the same kernel. */
+enum hed_cpu_others {
+    HED_CPU_OTHERS_WAITED,  /* wait for it, but not for ever */
+    HED_CPU_OTHERS_FIRST,   /* HED_ESTATE: ask again later */
+    HED_CPU_OTHERS_IGNORED, /* compile it, too */
+};
+
 /* A kernel, loaded. HED_ENOTSUP: it uses what cannot be compiled, or the compiler died of it;
  * HED_ENOTFOUND: there is no compiler. */
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
-                    enum hed_rows rows, struct hed_cpu_compiled *out, struct hed_why *why);
+                    enum hed_rows rows, enum hed_cpu_others others, struct hed_cpu_compiled *out,
+                    struct hed_why *why);
+/* If the program ends before it is compiled, it is compiled afterwards. */
+void hed_cpu_want(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+                  enum hed_rows rows);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
 int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,

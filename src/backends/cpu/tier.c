@@ -2,6 +2,9 @@
  * by processes of lower priority (compiler.h).
  *
  *   COLD --its launches took long enough--> QUEUED --a thread--> COMPILED | STAYS
+ *                                              ^_______|  another process compiles it
+ *
+ * What is QUEUED when the program ends is compiled after it (kernel/forkserver/after.c).
  *
  * A launch uses the compiled code from the moment it is there, and a grid that runs in the baseline
  * tier then hands its remaining blocks over; both give the same bits.
@@ -31,6 +34,10 @@
 #define HUGE_LEAST 5000
 /* What compiling a kernel takes even if it is empty, in instructions. */
 #define BASE_COST 10
+/* Another process compiles a kernel: how often to look whether it is done, and how long. */
+#define OTHERS_LOOK_NS (100 * HED_NS_PER_MS)
+#define OTHERS_PATIENCE_NS (120 * HED_NS_PER_S)
+
 void
 hed_tier_init(struct hed_tiers *t)
 {
@@ -41,15 +48,18 @@ hed_tier_init(struct hed_tiers *t)
     t->most = (unsigned)hed_clamp(cores > 0 ? (uint64_t)cores / 2 : 1, 1, HED_TIER_THREADS_MAX);
 }
 
-void
-hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k)
+bool
+hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k, enum hed_cpu_others others)
 {
     const struct hed_cpu_source from = hed_code_source_of(k->code, k);
     struct hed_why why;
-    int state = HED_TIER_STAYS;
+    int state = HED_TIER_STAYS, err;
 
     why.text[0] = 0;
-    if (hed_cpu_compile(c, &from, k->name, k->rows, &k->compiled, &why) != 0)
+    err = hed_cpu_compile(c, &from, k->name, k->rows, others, &k->compiled, &why);
+    if (err == HED_ESTATE)
+        return false;
+    if (err)
         hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->name);
     else
         state = HED_TIER_COMPILED;
@@ -59,6 +69,7 @@ hed_tier_compile(struct hed_cpu *c, struct hed_cpu_kernel *k)
     /* Release: pairs with the acquire in hed_tier_loaded(), which uses `compiled`. */
     atomic_store_explicit(&k->tier, state, memory_order_release);
     hed_show_tier(k);
+    return true;
 }
 
 static bool
@@ -89,8 +100,9 @@ hed_tier_take(struct hed_tiers *t)
 
     for (struct hed_cpu_kernel **at = &t->first; *at; at = &(*at)->next_hot) {
         const bool has_thread = is_huge(*at) ? !t->busy_huge : t->busy < t->most;
+        const bool is_due = (*at)->look_at == 0 || hed_now_ns() >= (*at)->look_at;
 
-        if (has_thread && (!best || comes_before(*at, *best)))
+        if (has_thread && is_due && (!best || comes_before(*at, *best)))
             best = at;
     }
     if (!best)
@@ -115,6 +127,33 @@ hed_tier_done(struct hed_tiers *t, const struct hed_cpu_kernel *k)
         t->busy--;
 }
 
+/* When a kernel in the queue is due that another process compiles. */
+static uint64_t
+next_look_locked(const struct hed_tiers *t)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (const struct hed_cpu_kernel *k = t->first; k; k = k->next_hot)
+        if (k->look_at > hed_now_ns())
+            next = hed_min(next, k->look_at);
+    return next;
+}
+
+/* Another process compiles the kernel, which waits in the queue meanwhile. */
+static void
+put_back_locked(struct hed_tiers *t, struct hed_cpu_kernel *k)
+{
+    const uint64_t now = hed_now_ns();
+
+    if (k->patience_end == 0) {
+        k->patience_end = now + OTHERS_PATIENCE_NS;
+        hed_debug(CPU, "kernel %s: another process compiles it", k->name);
+    }
+    k->look_at = now + OTHERS_LOOK_NS;
+    k->next_hot = t->first;
+    t->first = k;
+}
+
 static void *
 tier_main(void *arg)
 {
@@ -127,18 +166,25 @@ tier_main(void *arg)
 
         if (!k) {
             t->idle++;
-            (void)hed_lock_wait(&t->lock, &t->work, UINT64_MAX);
+            (void)hed_lock_wait(&t->lock, &t->work, next_look_locked(t));
             t->idle--;
             continue;
         }
 
         struct hed_cpu_code *code = k->code;
 
+        const bool is_patient = k->patience_end == 0 || hed_now_ns() < k->patience_end;
+
         code->compiling++;
         hed_unlock(&t->lock);
-        hed_tier_compile(c, k);
+
+        const bool is_done =
+            hed_tier_compile(c, k, is_patient ? HED_CPU_OTHERS_FIRST : HED_CPU_OTHERS_IGNORED);
+
         hed_lock(&t->lock);
         hed_tier_done(t, k);
+        if (!is_done && !code->closed && !t->stopping)
+            put_back_locked(t, k);
         if (--code->compiling == 0 && code->closed) {
             hed_unlock(&t->lock);
             hed_code_free(code);
@@ -168,6 +214,7 @@ static void
 consider_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t spent)
 {
     struct hed_tiers *t = &c->tiers;
+    bool is_queued = false;
 
     if (spent < hed_clamp(k->func->ninsts * HOT_NS_PER_INSTRUCTION, HOT_LEAST_NS, HOT_MOST_NS))
         return;
@@ -178,11 +225,19 @@ consider_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t spent)
             k->next_hot = t->first;
             t->first = k;
             k->tier = HED_TIER_QUEUED;
+            is_queued = true;
             hed_show_tier(k);
             pthread_cond_signal(&t->work);
         }
     }
     hed_unlock(&t->lock);
+    if (is_queued) {
+        hed_debug(CPU, "kernel %s is hot", k->name);
+
+        const struct hed_cpu_source from = hed_code_source_of(k->code, k);
+
+        hed_cpu_want(c, &from, k->name, k->rows);
+    }
 }
 
 void

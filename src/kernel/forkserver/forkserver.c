@@ -13,14 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/cache/cache.h"
 #include "kernel/forkserver/message.h"
-
-struct forkserver {
-    const struct hed_forkserver *how;
-    pid_t compilers[HED_FORKSERVER_SOCKETS]; /* by socket; 0: none */
-    hed_forkserver_serve_fn serve;           /* NULL until the library is loaded */
-    struct hed_why why;                      /* why it cannot be */
-};
+#include "kernel/forkserver/room.h"
 
 static void
 on_child(int signal)
@@ -30,7 +25,7 @@ on_child(int signal)
 
 /* Answers the request that waits at a socket, which no compiler can be given. */
 static void
-refuse_request(const struct forkserver *f, unsigned slot, int err, const char *why)
+refuse_request(const struct hed_forkserver_state *f, unsigned slot, int err, const char *why)
 {
     struct hed_forkserver_answer a = {
         .magic = HED_FORKSERVER_MAGIC, .kind = HED_FORKSERVER_DONE, .err = err, .leaves = 1};
@@ -50,8 +45,8 @@ refuse_request(const struct forkserver *f, unsigned slot, int err, const char *w
 }
 
 /* All compilers are forks of a process that has loaded LLVM already. */
-static bool
-load_compiler(struct forkserver *f)
+bool
+hed_forkserver_load(struct hed_forkserver_state *f)
 {
     void *library;
 
@@ -69,43 +64,54 @@ load_compiler(struct forkserver *f)
 }
 
 static _Noreturn void
-be_compiler(const struct forkserver *f, unsigned slot, pid_t forkserver)
+be_compiler(const struct hed_forkserver_state *f, int socket, pid_t forkserver)
 {
+    static const int handled[] = {SIGCHLD, SIGTERM, SIGINT};
     const struct sigaction plain = {.sa_handler = SIG_DFL};
     sigset_t none;
 
     (void)prctl(PR_SET_NAME, "heddle-compiler");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != forkserver)
         _exit(1);
-    for (unsigned i = 0; i < f->how->count; i++)
-        if (i != slot)
+    for (unsigned i = 0; !f->is_over && i < f->how->count; i++)
+        if (f->how->sockets[i] != socket)
             (void)close(f->how->sockets[i]);
-    (void)sigaction(SIGCHLD, &plain, NULL);
+    if (f->after && !f->is_over)
+        (void)close(f->how->after->list);
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        (void)sigaction(handled[i], &plain, NULL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (f->how->confine && f->how->confine() != 0)
         _exit(1);
-    _exit(f->serve(f->how->sockets[slot]) == 0 ? 0 : 1);
+    _exit(f->serve(socket, f->after ? &f->keep : NULL) == 0 ? 0 : 1);
+}
+
+pid_t
+hed_forkserver_fork(const struct hed_forkserver_state *f, int socket)
+{
+    const pid_t own = getpid(), pid = fork();
+
+    if (pid == 0)
+        be_compiler(f, socket, own);
+    return pid < 0 ? -errno : pid;
 }
 
 /* A request has come to a socket without a compiler. */
 static void
-start_compiler(struct forkserver *f, unsigned slot)
+start_compiler(struct hed_forkserver_state *f, unsigned slot)
 {
-    const pid_t own = getpid();
     pid_t pid;
 
-    if (!load_compiler(f)) {
+    if (!hed_forkserver_load(f)) {
         refuse_request(f, slot, HED_ENOTFOUND, f->why.text);
         return;
     }
-    pid = fork();
-    if (pid == 0)
-        be_compiler(f, slot, own);
+    pid = hed_forkserver_fork(f, f->how->sockets[slot]);
     if (pid < 0) {
         struct hed_why why;
 
-        hed_why_set(&why, "cannot start a process for the compiler: %s", strerror(errno));
+        hed_why_set(&why, "cannot start a process for the compiler: %s", strerror(-pid));
         refuse_request(f, slot, HED_ENOMEM, why.text);
         return;
     }
@@ -114,38 +120,66 @@ start_compiler(struct forkserver *f, unsigned slot)
 
 /* A compiler that ended well has answered its last request. */
 static void
-report_death(const struct forkserver *f, unsigned slot, int status, const struct rusage *used)
+report_death(const struct hed_forkserver_state *f, unsigned slot, int status,
+             const struct rusage *used)
 {
     struct hed_forkserver_answer a = {.magic = HED_FORKSERVER_MAGIC, .kind = HED_FORKSERVER_DIED};
 
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (f->is_over || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
         return;
     a.signal = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status) : 0;
     a.peak = (uint64_t)used->ru_maxrss * 1024;
     (void)hed_forkserver_send(f->how->sockets[slot], &a, sizeof a, NULL, 0, -1);
 }
 
-static void
-reap_compilers(struct forkserver *f)
+void
+hed_forkserver_reap(struct hed_forkserver_state *f)
 {
     struct rusage used = {0};
     int status = 0;
     pid_t pid;
 
     while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0)
-        for (unsigned i = 0; i < f->how->count; i++)
+        for (unsigned i = 0; i < HED_FORKSERVER_SOCKETS; i++)
             if (f->compilers[i] == pid) {
                 f->compilers[i] = 0;
                 report_death(f, i, status, &used);
             }
 }
 
+static void
+keep_object(void *arg, const struct hed_forkserver_request *r, const char *name,
+            const char *features, const void *object, size_t size, uint32_t compile_us)
+{
+    const struct hed_cache_about about = {.name = name,
+                                          .features = features,
+                                          .version = HED_VERSION,
+                                          .compiler = r->compiler,
+                                          .abi = r->abi,
+                                          .rows = r->rows,
+                                          .compile_us = compile_us};
+    struct hed_cache_key key;
+
+    memcpy(key.hash, r->key, sizeof key.hash);
+    hed_cache_put(arg, &key, &about, object, size);
+}
+
+/* The program is gone. */
+static _Noreturn void
+end_forkserver(struct hed_forkserver_state *f)
+{
+    if (f->after)
+        hed_after_run(f->after, f);
+    _exit(0);
+}
+
 _Noreturn void
 hed_forkserver_run(const struct hed_forkserver *how)
 {
-    struct forkserver f = {.how = how};
+    struct hed_forkserver_state f = {.how = how};
     const struct sigaction child = {.sa_handler = on_child};
-    struct pollfd sockets[HED_FORKSERVER_SOCKETS];
+    struct pollfd sockets[HED_FORKSERVER_SOCKETS + 1];
+    const unsigned count = how->count;
     sigset_t blocked, open;
 
     (void)sigemptyset(&open);
@@ -155,19 +189,31 @@ hed_forkserver_run(const struct hed_forkserver *how)
     if (how->count == 0 || how->count > HED_FORKSERVER_SOCKETS ||
         sigprocmask(SIG_BLOCK, &blocked, NULL) != 0 || sigaction(SIGCHLD, &child, NULL) != 0)
         _exit(1);
+    if (how->after)
+        f.after = hed_after_create(how->after);
+    if (f.after)
+        f.keep = (struct hed_forkserver_keep){.keep = keep_object, .arg = how->after->cache};
     for (;;) {
-        reap_compilers(&f);
-        for (unsigned i = 0; i < how->count; i++)
+        hed_forkserver_reap(&f);
+        for (unsigned i = 0; i < count; i++)
             sockets[i] = (struct pollfd){.fd = how->sockets[i],
                                          .events = POLLRDHUP | (f.compilers[i] ? 0 : POLLIN)};
 
-        const int n = ppoll(sockets, how->count, NULL, &open);
+        /* Without a list, ppoll() ignores it. */
+        sockets[count] =
+            (struct pollfd){.fd = f.after ? how->after->list : -1, .events = POLLIN | POLLRDHUP};
+
+        const int n = ppoll(sockets, count + 1, NULL, &open);
 
         if (n < 0 && errno != EINTR)
             _exit(1);
-        for (unsigned i = 0; n > 0 && i < how->count; i++) {
+        if (n > 0 && (sockets[count].revents & POLLIN))
+            hed_after_read(f.after);
+        if (n > 0 && (sockets[count].revents & (POLLHUP | POLLRDHUP | POLLERR)))
+            end_forkserver(&f);
+        for (unsigned i = 0; n > 0 && i < count; i++) {
             if (sockets[i].revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL))
-                _exit(0);
+                end_forkserver(&f);
             if ((sockets[i].revents & POLLIN) && !f.compilers[i])
                 start_compiler(&f, i);
         }

@@ -14,11 +14,19 @@
  *   in a server     a fork of the worker, made before the worker gives up its right to fork
  *
  * Invariants:
- * 1. The fork server reads nothing of what a client sends, except a request that it cannot pass on.
- * 2. When the program is gone, all sockets are hung up, and the fork server ends. A compiler ends
- *    when the fork server does.
+ * 1. The fork server reads nothing of what a client sends, except a request that it cannot pass on,
+ *    and the list of a program that it works for after the end (after.c); a server's has none.
+ * 2. When the program is gone, all sockets are hung up, and the fork server ends, perhaps after it
+ *    has worked off the list. A compiler ends when the fork server does.
  */
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct hed_cache;
+struct hed_forkserver_request;
 
 #define HED_FORKSERVER_SOCKETS 9 /* the most: as many kernels are compiled at once */
 
@@ -29,11 +37,34 @@ struct hed_forkserver {
     /* In a new compiler, before it reads the request: gives up what it does not need. Returns 0 or
      * the compiler ends. May be NULL. */
     int (*confine)(void);
+    const struct hed_forkserver_after *after; /* NULL: nothing happens after the program's end */
 };
 
-/* The function of the library that is called in a compiler: serves a socket until it is hung up. */
-#define HED_FORKSERVER_SERVE "hed_ptx_compiler_serve"
-typedef int (*hed_forkserver_serve_fn)(int socket);
+/* What happens when the program has ended with kernels that it wanted compiled. */
+struct hed_forkserver_after {
+    struct hed_cache *cache; /* where the objects go */
+    int list;                /* the socket on which the program tells what it wants */
+    unsigned seconds;        /* that it may take in all, by the clock */
+    unsigned kernels;        /* that are compiled, besides those that were being compiled */
+    pid_t program;
+};
+
+#define HED_FORKSERVER_AFTER_MAX 1024 /* kernels on the list; more are forgotten */
+#define HED_FORKSERVER_AFTER_TEXTS ((uint64_t)256 << 20) /* bytes of PTX on it, likewise */
+#define HED_FORKSERVER_AFTER_MEMORY ((uint64_t)2 << 30)  /* bytes that a compiler may then take */
+#define HED_FORKSERVER_AFTER_NICENESS 19
+
+/* Puts an object whose program is gone into the cache. */
+struct hed_forkserver_keep {
+    void (*keep)(void *arg, const struct hed_forkserver_request *r, const char *name,
+                 const char *features, const void *object, size_t size, uint32_t compile_us);
+    void *arg;
+};
+
+/* The function of the library that is called in a compiler: serves a socket until it is hung up.
+ * `keep` may be NULL. */
+#define HED_FORKSERVER_SERVE "hed_ptx_compiler_serve_socket"
+typedef int (*hed_forkserver_serve_fn)(int socket, const struct hed_forkserver_keep *keep);
 
 /* Never returns. The process has one thread, and no children. */
 _Noreturn void hed_forkserver_run(const struct hed_forkserver *f);

@@ -1,9 +1,12 @@
 /* heddle-compiler: the fork server of a program that compiles kernels for the CPU GPU. The program
  * starts it (backends/cpu/start.c); people do not.
  *
- *     heddle-compiler COUNT NICENESS PID      the sockets are the descriptors from 3 on
+ *     heddle-compiler COUNT NICENESS PID [SECONDS KERNELS LIMIT CACHE]
  *
- * PID is the program's, for people who wonder whose process this is.
+ * The sockets are the descriptors from 3 on. PID is the program's, also for people who wonder whose
+ * process this is. The others say what happens after its end (after.c): for how many seconds and
+ * kernels, the limit of the cache in bytes, and its folder. The socket behind the COUNT ones is
+ * that of the list.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -14,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "kernel/cache/cache.h"
 #include "kernel/forkserver/forkserver.h"
 
 #define FIRST_SOCKET 3
@@ -39,10 +43,18 @@ find_compiler_library(char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
+static unsigned
+read_count(const char *text)
+{
+    const unsigned long long n = strtoull(text, NULL, 10);
+
+    return n < UINT_MAX ? (unsigned)n : UINT_MAX;
+}
+
 int
 main(int argc, char **argv)
 {
-    const long count = argc == 4 ? strtol(argv[1], NULL, 10) : 0;
+    const long count = argc == 4 || argc == 8 ? strtol(argv[1], NULL, 10) : 0;
     const struct rlimit none = {0};
     char library[PATH_MAX];
     int sockets[HED_FORKSERVER_SOCKETS];
@@ -57,8 +69,19 @@ main(int argc, char **argv)
     (void)setpriority(PRIO_PROCESS, 0, (int)strtol(argv[2], NULL, 10));
     (void)setrlimit(RLIMIT_CORE, &none); /* a core file would be taken for the program's */
 
-    const struct hed_forkserver how = {
-        .sockets = sockets, .count = (unsigned)count, .library = library};
+    struct hed_forkserver_after after = {.list = FIRST_SOCKET + (int)count};
+
+    if (argc == 8) {
+        after.program = (pid_t)strtol(argv[3], NULL, 10);
+        after.seconds = read_count(argv[4]);
+        after.kernels = read_count(argv[5]);
+        after.cache = hed_cache_create(argv[7], strtoull(argv[6], NULL, 10));
+    }
+
+    const struct hed_forkserver how = {.sockets = sockets,
+                                       .count = (unsigned)count,
+                                       .library = library,
+                                       .after = after.cache ? &after : NULL};
 
     hed_forkserver_run(&how);
 }

@@ -15,16 +15,25 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-#define HED_FORKSERVER_MAGIC UINT32_C(0x48464d31) /* "HFM1": change it with the structs */
+#define HED_FORKSERVER_MAGIC UINT32_C(0x48464d32) /* "HFM2": change it with the structs */
 
 #define HED_FORKSERVER_NAME_MAX 65536                   /* bytes of a kernel's name */
 #define HED_FORKSERVER_FEATURES_MAX 1024                /* bytes of the processor's features */
 #define HED_FORKSERVER_TEXT_MAX ((uint64_t)1 << 30)     /* bytes of PTX */
 #define HED_FORKSERVER_OBJECT_MAX ((uint64_t)512 << 20) /* bytes of an object */
 
-enum hed_forkserver_flag { HED_FORKSERVER_CHECK_ALIGNMENT = 1, HED_FORKSERVER_CONFINED = 2 };
+enum hed_forkserver_flag {
+    HED_FORKSERVER_CHECK_ALIGNMENT = 1,
+    HED_FORKSERVER_CONFINED = 2,
+    HED_FORKSERVER_KEEP = 4, /* if the program is gone, the object goes to the cache, under key */
+    HED_FORKSERVER_WITHDRAW = 8, /* on the list's socket: key is not wanted any more */
+};
 
-/* Behind it are the kernel's name and the features, without NULs. */
+/* Behind it are the kernel's name and the features, without NULs.
+ *
+ * The same packet, on the socket of the list, tells the fork server what is to be compiled if the
+ * program ends before that (after.c). The PTX comes with it unless a request that is still on the
+ * list has the same. */
 struct hed_forkserver_request {
     uint32_t magic;
     uint32_t number; /* the answer has the same */
@@ -38,7 +47,9 @@ struct hed_forkserver_request {
     uint32_t reserved;
     uint64_t memory;             /* that the compiler may have; 0: no limit */
     uint64_t text_size;          /* of the PTX */
+    uint64_t compiler;           /* its identity (struct hed_cache_about) */
     uint8_t text[HED_HASH_SIZE]; /* names the PTX: the compiler may still have it */
+    uint8_t key[HED_HASH_SIZE];  /* of the object in the cache */
 };
 
 #define HED_FORKSERVER_REQUEST_MAX \

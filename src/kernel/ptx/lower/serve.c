@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "base/thread.h"
 #include "kernel/forkserver/forkserver.h"
 #include "kernel/forkserver/message.h"
@@ -34,6 +35,7 @@
 
 struct server {
     int socket;
+    const struct hed_forkserver_keep *keep; /* or NULL */
     unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
     struct hed_forkserver_request request;
     char *name, *features; /* in `text`, terminated */
@@ -42,6 +44,7 @@ struct server {
     struct hed_ptx_module module; /* the one that was read last */
     uint8_t module_text[HED_HASH_SIZE];
     struct hed_buf object;
+    uint64_t began; /* the request, by hed_now_ns() */
     struct hed_forkserver_answer answer;
 };
 
@@ -234,6 +237,17 @@ has_grown(void)
     return getrusage(RUSAGE_SELF, &used) != 0 || used.ru_maxrss > KEPT_MOST;
 }
 
+/* The program has ended. Its next run wants what was made. */
+static void
+keep_compiled(const struct server *s)
+{
+    const uint64_t us = (hed_now_ns() - s->began) / 1000;
+
+    if (s->keep && s->request.flags & HED_FORKSERVER_KEEP)
+        s->keep->keep(s->keep->arg, &s->request, s->name, s->features, s->object.data,
+                      s->object.size, (uint32_t)hed_min(us, UINT32_MAX));
+}
+
 static int
 send_compiled(struct server *s)
 {
@@ -252,6 +266,8 @@ send_compiled(struct server *s)
     err = hed_forkserver_send(s->socket, a, sizeof *a, NULL, 0, fd);
     if (fd >= 0)
         (void)close(fd);
+    if (err && a->kind == HED_FORKSERVER_DONE && !a->err)
+        keep_compiled(s);
     return err || a->leaves;
 }
 
@@ -270,6 +286,7 @@ serve_socket(void *arg)
             break;
         s->answer = (struct hed_forkserver_answer){.magic = HED_FORKSERVER_MAGIC,
                                                    .kind = HED_FORKSERVER_DONE};
+        s->began = hed_now_ns();
         answer_compile_request(s, n, fd);
         if (fd >= 0)
             (void)close(fd);
@@ -280,10 +297,11 @@ serve_socket(void *arg)
     return NULL;
 }
 
-__attribute__((visibility("default"))) int hed_ptx_compiler_serve(int socket);
+__attribute__((visibility("default"))) int
+hed_ptx_compiler_serve_socket(int socket, const struct hed_forkserver_keep *keep);
 
 int
-hed_ptx_compiler_serve(int socket)
+hed_ptx_compiler_serve_socket(int socket, const struct hed_forkserver_keep *keep)
 {
     const struct hed_thread_how how = {
         .name = "heddle-llvm", .stack = COMPILER_STACK, .faults = true};
@@ -292,5 +310,6 @@ hed_ptx_compiler_serve(int socket)
     if (!s)
         return HED_ENOMEM;
     s->socket = socket;
+    s->keep = keep;
     return hed_thread_wait(&how, serve_socket, s);
 }

@@ -1,6 +1,6 @@
 /* Tests of the cache on disk: compiled kernels are found again, their size is bounded, and no wrong
  * kernel comes out. */
-#include "backends/cpu/cache.h"
+#include "kernel/cache/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -62,10 +62,12 @@ path_of(uint64_t n)
 static void
 store_kernel(uint64_t n, size_t size)
 {
-    unsigned char *bytes = malloc(size);
+    const struct hed_cache_about about = {
+        .name = "kernel", .features = "+avx2", .version = "1.2.3", .compile_us = (uint32_t)n + 1};
+    unsigned char *bytes = malloc(size ? size : 1);
 
     memset(bytes, (int)n, size);
-    hed_cache_put(cache, key(n), bytes, size, (uint32_t)n + 1);
+    hed_cache_put(cache, key(n), &about, bytes, size);
     free(bytes);
 }
 
@@ -194,6 +196,8 @@ processes_may_store_at_once(void **state)
 static void
 a_folder_that_cannot_be_made_means_no_cache(void **state)
 {
+    const struct hed_cache_about about = {.name = "k", .features = "", .version = ""};
+
     assert_null(hed_cache_create(folder, 0));
 
     struct hed_cache *c = hed_cache_create("/proc/nowhere", 1000);
@@ -201,10 +205,10 @@ a_folder_that_cannot_be_made_means_no_cache(void **state)
     uint32_t us;
 
     hed_buf_init(&out, 100);
-    hed_cache_put(c, key(1), "x", 1, 0);
+    hed_cache_put(c, key(1), &about, "x", 1);
     assert_false(hed_cache_get(c, key(1), &out, &us));
     assert_false(hed_cache_get(NULL, key(1), &out, &us));
-    hed_cache_put(NULL, key(1), "x", 1, 0);
+    hed_cache_put(NULL, key(1), &about, "x", 1);
     hed_cache_free(c);
 }
 

@@ -1,0 +1,327 @@
+/* After the program's end: what was hot is compiled nevertheless, for its next run.
+ *
+ *   program ══ list ══ fork server      a request for each kernel that becomes hot, and a
+ *      │                    │           withdrawal for each that was compiled
+ *      ends                 ├─ lets the compilers end, which put what they make into the cache
+ *                           ├─ takes its turn among the processes of the user that do this
+ *                           └─ compiles what is left on the list, one kernel after another
+ *
+ * All of it has the lowest priority, and ends after a number of seconds and of kernels, on SIGTERM,
+ * or if others of the user work and wait already. A kernel that a program compiles meanwhile is
+ * left to that program, which has a higher priority.
+ *
+ * A compiler gets its request from a socket whose other end is closed already. So it finds its
+ * program gone, and puts the object into the cache by itself (kernel/ptx/lower/serve.c).
+ *
+ * Invariants:
+ * 1. A text is open if and only if a request on the list has it.
+ * 2. Nothing is compiled after the end of a program that wanted nothing.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/number.h"
+#include "kernel/cache/cache.h"
+#include "kernel/forkserver/message.h"
+#include "kernel/forkserver/room.h"
+
+#define LOOK_MS 200 /* between two looks at what has changed meanwhile */
+
+/* A request on the list. */
+struct wanted {
+    struct hed_forkserver_request request;
+    unsigned char *tail; /* the name and the features, owned */
+    int text;            /* the memory with the PTX, shared by those with the same hash */
+};
+
+struct hed_after {
+    const struct hed_forkserver_after *how;
+    unsigned count;
+    uint64_t texts; /* bytes of PTX */
+    char program[32];
+    uint64_t end; /* hed_now_ns() */
+    int turn;
+    struct wanted wanted[HED_FORKSERVER_AFTER_MAX];
+    unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
+};
+
+static volatile sig_atomic_t is_stopped;
+
+static void
+on_stop(int signal)
+{
+    (void)signal;
+    is_stopped = 1;
+}
+
+struct hed_after *
+hed_after_create(const struct hed_forkserver_after *how)
+{
+    struct hed_after *a = calloc(1, sizeof *a);
+    char path[64];
+
+    if (!a)
+        return NULL;
+    a->how = how;
+    a->turn = -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)how->program);
+    (void)hed_read_small(path, a->program, sizeof a->program);
+    a->program[strcspn(a->program, "\n")] = 0;
+    return a;
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static struct wanted *
+find_wanted(struct hed_after *a, const uint8_t *key)
+{
+    for (unsigned i = 0; i < a->count; i++)
+        if (memcmp(a->wanted[i].request.key, key, sizeof a->wanted[i].request.key) == 0)
+            return &a->wanted[i];
+    return NULL;
+}
+
+static struct wanted *
+find_text(struct hed_after *a, const uint8_t *text)
+{
+    for (unsigned i = 0; i < a->count; i++)
+        if (memcmp(a->wanted[i].request.text, text, sizeof a->wanted[i].request.text) == 0)
+            return &a->wanted[i];
+    return NULL;
+}
+
+static void
+drop_wanted(struct hed_after *a, struct wanted *w)
+{
+    const struct wanted gone = *w;
+
+    free(gone.tail);
+    *w = a->wanted[--a->count];
+    if (!find_text(a, gone.request.text)) {
+        (void)close(gone.text);
+        a->texts -= gone.request.text_size;
+    }
+}
+
+/* Takes a request onto the list, and the text that came with it. Forgets it if there is no room. */
+static void
+add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
+{
+    const size_t tail = (size_t)r->name_size + r->features_size;
+    const struct wanted *same = find_text(a, r->text);
+    struct wanted *w = &a->wanted[a->count];
+
+    if (a->count == HED_FORKSERVER_AFTER_MAX || find_wanted(a, r->key) || (!same && *fd < 0))
+        return;
+    if (!same && (r->text_size > HED_FORKSERVER_AFTER_TEXTS ||
+                  a->texts + r->text_size > HED_FORKSERVER_AFTER_TEXTS))
+        return;
+    *w = (struct wanted){.request = *r, .tail = malloc(tail ? tail : 1)};
+    if (!w->tail)
+        return;
+    memcpy(w->tail, a->packet + sizeof *r, tail);
+    w->text = same ? same->text : *fd;
+    if (!same) {
+        a->texts += r->text_size;
+        *fd = -1;
+    }
+    a->count++;
+}
+
+static void
+read_wanted(struct hed_after *a, size_t size, int *fd)
+{
+    struct hed_forkserver_request r;
+
+    if (size < sizeof r)
+        return;
+    memcpy(&r, a->packet, sizeof r);
+    if (r.magic != HED_FORKSERVER_MAGIC || r.name_size > HED_FORKSERVER_NAME_MAX ||
+        r.features_size > HED_FORKSERVER_FEATURES_MAX ||
+        size != sizeof r + r.name_size + r.features_size)
+        return;
+    if (r.flags & HED_FORKSERVER_WITHDRAW) {
+        struct wanted *w = find_wanted(a, r.key);
+
+        if (w)
+            drop_wanted(a, w);
+    } else {
+        add_wanted(a, &r, fd);
+    }
+}
+
+void
+hed_after_read(struct hed_after *a)
+{
+    for (;;) {
+        int fd = -1;
+        const long n =
+            hed_forkserver_receive(a->how->list, a->packet, sizeof a->packet, MSG_DONTWAIT, &fd);
+
+        if (n <= 0)
+            return;
+        read_wanted(a, (size_t)n, &fd);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+}
+
+/* ---- after the end --------------------------------------------------------------------------- */
+
+static bool
+has_time(void *arg)
+{
+    const struct hed_after *a = arg;
+
+    return !is_stopped && hed_now_ns() < a->end;
+}
+
+/* Waits until a compiler ends, or for a moment. */
+static void
+wait_for_compilers(struct hed_forkserver_state *f)
+{
+    const struct timespec moment = {.tv_nsec = LOOK_MS * (long)HED_NS_PER_MS};
+    sigset_t open;
+
+    (void)sigemptyset(&open);
+    (void)ppoll(NULL, 0, &moment, &open);
+    hed_forkserver_reap(f);
+}
+
+static bool
+is_compiling(const struct hed_forkserver_state *f)
+{
+    for (unsigned i = 0; i < HED_FORKSERVER_SOCKETS; i++)
+        if (f->compilers[i])
+            return true;
+    return false;
+}
+
+static void
+end_compilers(struct hed_forkserver_state *f)
+{
+    for (unsigned i = 0; i < HED_FORKSERVER_SOCKETS; i++)
+        if (f->compilers[i])
+            (void)kill(f->compilers[i], SIGKILL);
+    while (is_compiling(f))
+        wait_for_compilers(f);
+}
+
+/* Of this process, and of all that it has forked: nothing else is in its group. */
+static void
+become_unimportant(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+
+    (void)prctl(PR_SET_NAME, "heddle-after");
+    (void)setpriority(PRIO_PGRP, 0, HED_FORKSERVER_AFTER_NICENESS);
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+static void
+listen_for_stop(void)
+{
+    const struct sigaction stop = {.sa_handler = on_stop};
+    sigset_t blocked;
+
+    (void)sigemptyset(&blocked);
+    (void)sigaddset(&blocked, SIGTERM);
+    (void)sigaddset(&blocked, SIGINT);
+    /* They come only inside of ppoll(). */
+    (void)sigprocmask(SIG_BLOCK, &blocked, NULL);
+    (void)sigaction(SIGTERM, &stop, NULL);
+    (void)sigaction(SIGINT, &stop, NULL);
+}
+
+static void
+tell_what_is_compiled(const struct hed_after *a, const struct wanted *w)
+{
+    char text[HED_CACHE_TURN_TEXT];
+
+    (void)snprintf(text, sizeof text, "%d %d %u %.31s\n%.*s\n", (int)getpid(), (int)a->how->program,
+                   a->count - (unsigned)(w - a->wanted), a->program,
+                   (int)hed_min(w->request.name_size, 512u), (const char *)w->tail);
+    hed_cache_tell_turn(a->turn, text);
+}
+
+/* Starts a compiler with this request. False if none can be started. */
+static bool
+start_wanted(const struct hed_after *a, struct hed_forkserver_state *f, const struct wanted *w)
+{
+    const struct hed_forkserver_after *how = a->how;
+    struct hed_forkserver_request r = w->request;
+    const uint64_t left = (a->end - hed_now_ns()) / HED_NS_PER_S + 1;
+    int pair[2], err;
+    pid_t pid;
+
+    r.flags |= HED_FORKSERVER_KEEP;
+    r.memory =
+        r.memory ? hed_min(r.memory, HED_FORKSERVER_AFTER_MEMORY) : HED_FORKSERVER_AFTER_MEMORY;
+    r.seconds = (uint32_t)hed_clamp(left, 1, how->seconds);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    err = hed_forkserver_send(pair[0], &r, sizeof r, w->tail, (size_t)r.name_size + r.features_size,
+                              w->text);
+    (void)close(pair[0]);
+    pid = err ? -1 : hed_forkserver_fork(f, pair[1]);
+    (void)close(pair[1]);
+    f->compilers[0] = pid > 0 ? pid : 0;
+    return pid > 0;
+}
+
+/* Compiles one kernel, unless it is there, or a program does it. */
+static bool
+compile_wanted(struct hed_after *a, struct hed_forkserver_state *f, const struct wanted *w)
+{
+    struct hed_cache_key key;
+
+    memcpy(key.hash, w->request.key, sizeof key.hash);
+    if (hed_cache_is_claimed(a->how->cache, &key) || hed_cache_has(a->how->cache, &key))
+        return false;
+    tell_what_is_compiled(a, w);
+    if (!start_wanted(a, f, w))
+        return false;
+    while (is_compiling(f)) {
+        wait_for_compilers(f);
+        if (is_compiling(f) && (!has_time(a) || hed_cache_has(a->how->cache, &key)))
+            end_compilers(f);
+    }
+    return true;
+}
+
+void
+hed_after_run(struct hed_after *a, struct hed_forkserver_state *f)
+{
+    unsigned compiled = 0;
+
+    hed_after_read(a);
+    for (unsigned i = 0; i < f->how->count; i++)
+        (void)close(f->how->sockets[i]);
+    (void)close(a->how->list);
+    f->is_over = true;
+    a->end = hed_now_ns() + a->how->seconds * HED_NS_PER_S;
+    listen_for_stop();
+    become_unimportant();
+    while (is_compiling(f) && has_time(a))
+        wait_for_compilers(f);
+    end_compilers(f);
+    if (a->count && has_time(a) && hed_forkserver_load(f))
+        a->turn = hed_cache_take_turn(a->how->cache, has_time, a);
+    /* The first that became hot comes first. */
+    for (unsigned i = 0; a->turn >= 0 && i < a->count && compiled < a->how->kernels && has_time(a);
+         i++)
+        compiled += compile_wanted(a, f, &a->wanted[i]);
+    if (a->turn >= 0)
+        hed_cache_tell_turn(a->turn, "");
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""The cache outlives the program: what is hot at its end is compiled after it, and what another
+program compiles is not compiled twice.
+
+    HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch tests/e2e/cpu/after.py [CASE...]
+"""
+
+import glob
+import os
+from pathlib import Path
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE, until  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("HED_BUILD", "build/dev"))
+HEDDLE = os.path.join(BUILD, "bin", "heddle")
+LIBDIR = os.path.join(BUILD, "lib", "heddle")
+
+# Launches all kernels of a file, one after the other, until its standard input ends.
+PROGRAM = """
+import ctypes, select, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(r):
+    if r: sys.exit(f"failed with {r}")
+ctx, module, f, at = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
+must(cuda.cuInit(0))
+must(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0))
+must(cuda.cuCtxSetCurrent(ctx))
+must(cuda.cuModuleLoadData(ctypes.byref(module), open(sys.argv[1], "rb").read() + b"\\0"))
+must(cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(4096)))
+x = ctypes.c_double(1.5)
+params = (ctypes.c_void_p * 2)(ctypes.cast(ctypes.byref(at), ctypes.c_void_p),
+                               ctypes.cast(ctypes.byref(x), ctypes.c_void_p))
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for name in sys.argv[2:]:
+        must(cuda.cuModuleGetFunction(ctypes.byref(f), module, name.encode()))
+        must(cuda.cuLaunchKernel(f, 8, 1, 1, 64, 1, 1, 0, None, params, None))
+    must(cuda.cuCtxSynchronize())
+"""
+
+
+def kernel(name, lines):
+    """A kernel that LLVM takes some time for."""
+    text = [f".visible .entry {name}(.param .u64 p, .param .f64 x)\n{{",
+            ".reg .f64 %f<8>; .reg .b64 %d;", "ld.param.u64 %d, [p];"]
+    text += [f"ld.param.f64 %f{i}, [x];" for i in range(8)]
+    text += [f"fma.rn.f64 %f{i * 5 % 8}, %f{i * 3 % 8}, %f{(i + 1) % 8}, %f{i * 7 % 8};"
+             for i in range(lines)]
+    return "\n".join(text + ["st.global.f64 [%d], %f1;", "ret;", "}", ""])
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(dir=os.environ.get("HED_SCRATCH"))
+        self.cache = os.path.join(self.dir, "cache")
+
+    def write(self, lines, *names):
+        path = os.path.join(self.dir, "kernels.ptx")
+        Path(path).write_text(".version 7.0\n.target sm_70\n.address_size 64\n"
+                              + "".join(kernel(n, lines) for n in names))
+        return path
+
+    def environment(self, **env):
+        return dict(os.environ, HOME=self.dir, HEDDLE_GPU="cpu", HEDDLE_CONFIG="",
+                    HEDDLE_CACHE=self.cache, HEDDLE_LOG="cpu=debug", HEDDLE_CPU_AFTER="on",
+                    LD_LIBRARY_PATH=LIBDIR) | env
+
+    def start(self, path, *names, **env):
+        """A program, whose log is in p.log."""
+        log = tempfile.NamedTemporaryFile(dir=self.dir, suffix=".log", delete=False)
+        p = subprocess.Popen([sys.executable, "-c", PROGRAM, path, *names], stdin=subprocess.PIPE,
+                             stderr=log, env=self.environment(**env))
+        p.log = log.name
+        log.close()
+        self.addCleanup(p.wait)
+        self.addCleanup(p.stdin.close)
+        self.addCleanup(p.kill)
+        return p
+
+    def log(self, p):
+        return Path(p.log).read_text()
+
+    def wait_for(self, p, *words):
+        for word in words:
+            until(lambda: word in self.log(p), lambda: f"'{word}' in:\n{self.log(p)}")
+
+    def end(self, p):
+        p.stdin.close()
+        self.assertEqual(p.wait(PATIENCE), 0, self.log(p))
+
+    def entries(self):
+        return glob.glob(os.path.join(self.cache, "*.kernel"))
+
+    def helpers(self, p):
+        """The processes that compile for this program."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                words = Path(path).read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == b"heddle-compiler" and words[3] == str(p.pid).encode():
+                found.append(int(path.split("/")[2]))
+        return found
+
+    def compiled(self, *programs):
+        """The kernels that programs asked their compilers for."""
+        return [name for p in programs
+                for name in re.findall(r"kernel (\w+): asks the compiler", self.log(p))]
+
+
+class After(Case):
+    NAMES = ("a", "b", "c")
+
+    def expect_next_run_has_all(self, path):
+        q = self.start(path, *self.NAMES)
+        self.wait_for(q, *(f"kernel {n} found in the cache" for n in self.NAMES))
+        self.end(q)
+        self.assertEqual(self.compiled(q), [])
+
+    def start_hot(self, path, **env):
+        p = self.start(path, *self.NAMES, **env)
+        self.wait_for(p, *(f"kernel {n} is hot" for n in self.NAMES))
+        return p
+
+    def test_what_was_hot_is_compiled_after_the_end(self):
+        path = self.write(900, *self.NAMES)
+        p = self.start_hot(path)
+        self.end(p)
+        until(lambda: not self.helpers(p), "its end")
+        self.assertEqual(len(self.entries()), 3)
+        self.assertEqual(glob.glob(os.path.join(self.cache, "*.making")), [])
+        self.expect_next_run_has_all(path)
+
+    def test_the_same_if_the_program_is_killed(self):
+        path = self.write(900, *self.NAMES)
+        p = self.start_hot(path)
+        p.kill()
+        until(lambda: not self.helpers(p), "its end")
+        self.assertEqual(len(self.entries()), 3)
+        self.expect_next_run_has_all(path)
+
+    def test_nothing_happens_if_it_is_off(self):
+        path = self.write(4000, *self.NAMES)
+        p = self.start_hot(path, HEDDLE_CPU_AFTER="off")
+        p.kill()
+        until(lambda: not self.helpers(p), "its end")
+        self.assertLess(len(self.entries()), 3)
+
+    def test_it_ends_when_it_is_told_to(self):
+        path = self.write(4000, *self.NAMES)
+        p = self.start_hot(path)
+        self.end(p)
+        turn = os.path.join(self.cache, "after.lock")
+        # The one that says so, not the compilers that the program has left.
+        until(lambda: os.path.exists(turn) and Path(turn).read_text(), "its turn")
+        pid = int(Path(turn).read_text().split()[0])
+        self.assertIn(pid, self.helpers(p))
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not self.helpers(p), "its end")
+        self.assertLess(len(self.entries()), 3)
+
+    def test_it_has_nothing_of_the_program(self):
+        path = self.write(4000, *self.NAMES)
+        p = self.start_hot(path)
+        self.end(p)
+        helper = self.helpers(p)[0]
+        for fd in (0, 1, 2):
+            self.assertEqual(os.readlink(f"/proc/{helper}/fd/{fd}"), "/dev/null")
+        self.assertNotEqual(os.getsid(helper), os.getsid(0))
+        until(lambda: os.getpriority(os.PRIO_PROCESS, helper) == 19, "a low priority")
+        os.kill(helper, signal.SIGTERM)
+        until(lambda: not self.helpers(p), "its end")
+
+    def test_the_number_of_kernels_is_bounded(self):
+        path = self.write(900, *self.NAMES)
+        p = self.start_hot(path, HEDDLE_CPU_AFTER_MOST="0")
+        self.end(p)
+        until(lambda: not self.helpers(p), "its end")
+        # What was being compiled is finished.
+        self.assertLess(len(self.entries()), 3)
+
+
+class Together(Case):
+    NAMES = ("a", "b", "c", "d")
+
+    def run_two(self, **env):
+        path = self.write(600, *self.NAMES)
+        both = [self.start(path, *self.NAMES, **env) for _ in range(2)]
+        for p in both:
+            for n in self.NAMES:
+                until(lambda: any(f"kernel {n}{what}" in self.log(p) for what in (
+                    ": launches use compiled code", " found in the cache", " compiled in")),
+                    lambda: self.log(p))
+        for p in both:
+            self.end(p)
+        self.assertEqual(sorted(self.compiled(*both)), sorted(self.NAMES),
+                         "\n\n".join(map(self.log, both)))
+
+    def test_two_programs_do_not_compile_the_same(self):
+        self.run_two()
+
+    def test_nor_do_they_before_the_first_launch(self):
+        self.run_two(HEDDLE_CPU_CODEGEN="warp")
+
+
+if __name__ == "__main__":
+    unittest.main()
