@@ -30,7 +30,7 @@ import check_includes
 MOST = {
     "backends/gpu": (0, 5),
     "remote/client": (39, 8),
-    "cli": (13, 5),
+    "cli": (22, 5),
     "core": (2, 13),
     "kernel/fatbin": (0, 1),
     "front": (0, 8),

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,19 +36,42 @@ close_sockets(const int *sockets, unsigned count)
             (void)close(sockets[i]);
 }
 
+/* Opens and locks the file on which somebody waits for the fork server's end; -1: nobody waits. The
+ * lock holds as long as a copy of the descriptor is open. */
+static int
+lock_for_waiting(const char *path)
+{
+    const int fd = *path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 /* Starts heddle-compiler with the other ends of the sockets; the last one is the list's unless that
  * is NULL. */
 static int
 start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, int *list,
                  struct hed_why *why)
 {
-    int theirs[HED_FORKSERVER_SOCKETS + 1], pair[2], err = 0;
+    int theirs[HED_FORKSERVER_SOCKETS + 2], pair[2], err = 0;
     char name[] = "heddle-compiler", slots[16], niceness[16], program[16], seconds[16], kernels[16],
-         limit[32], folder[PATH_MAX];
-    char *const arguments[] = {name,    slots, niceness, program, list ? seconds : NULL,
-                               kernels, limit, folder,   NULL};
+         limit[32], folder[PATH_MAX], awaited[] = "awaited";
+    const int lock = list ? lock_for_waiting(c->after.lock) : -1;
+    char *const arguments[] = {name,
+                               slots,
+                               niceness,
+                               program,
+                               list ? seconds : NULL,
+                               kernels,
+                               limit,
+                               folder,
+                               lock >= 0 ? awaited : NULL,
+                               NULL};
     const unsigned all = count + (list ? 1 : 0);
-    unsigned made = 0;
+    unsigned made = 0, given;
 
     (void)snprintf(slots, sizeof slots, "%u", count);
     (void)snprintf(niceness, sizeof niceness, "%d", c->niceness);
@@ -66,9 +90,14 @@ start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, int *
             theirs[made] = pair[1];
         }
     }
+    given = made;
+    if (!err && lock >= 0)
+        theirs[given++] = lock;
     if (!err)
-        err = hed_start_process(c->path, arguments, theirs, all);
+        err = hed_start_process(c->path, arguments, theirs, given);
     close_sockets(theirs, made);
+    if (lock >= 0)
+        (void)close(lock);
     /* The program never waits for the list. */
     if (!err && list)
         (void)fcntl(*list, F_SETFL, O_NONBLOCK);

@@ -33,6 +33,7 @@ struct hed_compiler_wanted {
 struct hed_compilers_after {
     const struct hed_cache *cache;
     unsigned seconds, kernels; /* the most */
+    char lock[4096];           /* a file on which the fork server has a lock until its end; or "" */
 };
 
 /* Invariants:

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/meeting.h"
+#include "base/str.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
@@ -133,6 +134,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
             (struct hed_compilers_after){.cache = c->cache,
                                          .seconds = (unsigned)config->cpu_after_time,
                                          .kernels = (unsigned)config->cpu_after_most};
+    (void)hed_str_copy(c->compilers.after.lock, sizeof c->compilers.after.lock,
+                       config->cpu_after_lock);
     c->compilers.given = hed_session_compilers;
     c->compile_time = (uint32_t)config->compile_time;
     c->watch = hed_watch_create(config->kernel_time * HED_NS_PER_S,

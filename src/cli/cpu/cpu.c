@@ -12,12 +12,14 @@ static const struct hed_cli_group group = {
             "  heddle cpu explain app.ptx\n"
             "  heddle cpu explain ./app softmax\n"
             "  heddle cpu explain 1234\n"
+            "  heddle cpu warm -- python train.py\n"
             "  heddle cpu cache list\n"
             "\n"
             "`heddle cpu COMMAND --help` explains each command.\n",
     .commands =
         {
             {"explain", hed_cli_cpu_explain, "show how kernels run, and why"},
+            {"warm", hed_cli_cpu_warm, "compile kernels before they are needed"},
             {"cache", hed_cli_cpu_cache, "show, shrink and carry the cache of compiled kernels"},
         },
 };

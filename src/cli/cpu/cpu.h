@@ -5,6 +5,7 @@
  *   made.c     compiles a kernel to see what becomes of it
  *   page.c     a kernel as a page of text, or as a line of a table
  *   json.c     a kernel as JSON
+ *   warm.c     another command (warm.h): fills the cache
  *   cache.c    another command (cache.h): list, prune, export and import the cache
  */
 #pragma once
@@ -19,6 +20,7 @@ struct hed_cpu_source;
 
 int hed_cli_cpu(int argc, char **argv);
 int hed_cli_cpu_explain(int argc, char **argv);
+int hed_cli_cpu_warm(int argc, char **argv);
 int hed_cli_cpu_cache(int argc, char **argv);
 
 /* A pass of the compiler: struct hed_ptx_pass_report. */

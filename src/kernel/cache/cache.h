@@ -127,9 +127,11 @@ void hed_cache_release(struct hed_cache *c, const struct hed_cache_key *key, int
 bool hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key);
 
 /* Of the processes that compile for programs which have ended, one works at a time, and one more
- * may wait for that. Returns a descriptor, which holds the turn while it is open, or -1 if it is
- * another's; `waits` is asked again and again, and ends the waiting with false. */
-int hed_cache_take_turn(const struct hed_cache *c, bool (*waits)(void *arg), void *arg);
+ * may wait for that; besides, those that somebody waits for (`insists`). Returns a descriptor,
+ * which holds the turn while it is open, or -1 if it is another's; `waits` is asked again and
+ * again, and ends the waiting with false. */
+int hed_cache_take_turn(const struct hed_cache *c, bool insists, bool (*waits)(void *arg),
+                        void *arg);
 /* Tells others, in at most HED_CACHE_TURN_TEXT bytes, what the holder does. */
 void hed_cache_tell_turn(int turn, const char *text);
 /* What the holder last told. False: there is none. */

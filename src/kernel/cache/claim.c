@@ -119,21 +119,24 @@ lock_file(const struct hed_cache *c, const char *name)
 }
 
 int
-hed_cache_take_turn(const struct hed_cache *c, bool (*waits)(void *arg), void *arg)
+hed_cache_take_turn(const struct hed_cache *c, bool insists, bool (*waits)(void *arg), void *arg)
 {
-    int next, turn;
+    int next = -1, turn;
 
     if (!hed_cache_make_folder(c))
         return -1;
-    next = lock_file(c, "after.next");
-    if (next < 0)
-        return -1;
+    if (!insists) {
+        next = lock_file(c, "after.next");
+        if (next < 0)
+            return -1;
+    }
     turn = lock_file(c, "after.lock");
     while (turn < 0 && waits(arg)) {
         (void)poll(NULL, 0, TURN_POLL_MS);
         turn = lock_file(c, "after.lock");
     }
-    (void)close(next);
+    if (next >= 0)
+        (void)close(next);
     return turn;
 }
 

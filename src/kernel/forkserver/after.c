@@ -6,9 +6,9 @@
  *                           ├─ takes its turn among the processes of the user that do this
  *                           └─ compiles what is left on the list, one kernel after another
  *
- * All of it has the lowest priority, and ends after a number of seconds and of kernels, on SIGTERM,
- * or if others of the user work and wait already. A kernel that a program compiles meanwhile is
- * left to that program, which has a higher priority.
+ * All of it has the lowest priority, unless somebody waits for it (heddle cpu warm), and ends after
+ * a number of seconds and of kernels, on SIGTERM, or if others of the user work and wait already. A
+ * kernel that a program compiles meanwhile is left to that program, which has a higher priority.
  *
  * A compiler gets its request from a socket whose other end is closed already. So it finds its
  * program gone, and puts the object into the cache by itself (kernel/ptx/lower/serve.c).
@@ -52,6 +52,8 @@ struct hed_after {
     char program[32];
     uint64_t end; /* hed_now_ns() */
     int turn;
+    unsigned next, started;                               /* on the list; of compilers for it */
+    const struct wanted *at_work[HED_FORKSERVER_SOCKETS]; /* by compiler */
     struct wanted wanted[HED_FORKSERVER_AFTER_MAX];
     unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
 };
@@ -218,13 +220,15 @@ end_compilers(struct hed_forkserver_state *f)
         wait_for_compilers(f);
 }
 
-/* Of this process, and of all that it has forked: nothing else is in its group. */
+/* Takes the lowest priority, with all that it has forked: nothing else is in its group. */
 static void
-become_unimportant(void)
+become_helper(const struct hed_after *a)
 {
     const struct sched_param none = {.sched_priority = 0};
 
     (void)prctl(PR_SET_NAME, "heddle-after");
+    if (a->how->is_awaited)
+        return;
     (void)setpriority(PRIO_PGRP, 0, HED_FORKSERVER_AFTER_NICENESS);
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
@@ -250,61 +254,88 @@ tell_what_is_compiled(const struct hed_after *a, const struct wanted *w)
     char text[HED_CACHE_TURN_TEXT];
 
     (void)snprintf(text, sizeof text, "%d %d %u %.31s\n%.*s\n", (int)getpid(), (int)a->how->program,
-                   a->count - (unsigned)(w - a->wanted), a->program,
-                   (int)hed_min(w->request.name_size, 512u), (const char *)w->tail);
+                   a->count - a->next + 1, a->program, (int)hed_min(w->request.name_size, 512u),
+                   (const char *)w->tail);
     hed_cache_tell_turn(a->turn, text);
 }
 
-/* Starts a compiler with this request. False if none can be started. */
-static bool
-start_wanted(const struct hed_after *a, struct hed_forkserver_state *f, const struct wanted *w)
+/* Starts a compiler with this request. Its process, or 0 if none can be started. */
+static pid_t
+start_wanted(const struct hed_after *a, const struct hed_forkserver_state *f,
+             const struct wanted *w)
 {
-    const struct hed_forkserver_after *how = a->how;
+    const uint64_t now = hed_now_ns(), left = now < a->end ? (a->end - now) / HED_NS_PER_S : 0;
     struct hed_forkserver_request r = w->request;
-    const uint64_t left = (a->end - hed_now_ns()) / HED_NS_PER_S + 1;
     int pair[2], err;
     pid_t pid;
 
     r.flags |= HED_FORKSERVER_KEEP;
     r.memory =
         r.memory ? hed_min(r.memory, HED_FORKSERVER_AFTER_MEMORY) : HED_FORKSERVER_AFTER_MEMORY;
-    r.seconds = (uint32_t)hed_clamp(left, 1, how->seconds);
+    r.seconds = (uint32_t)(left + 1);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return false;
+        return 0;
     err = hed_forkserver_send(pair[0], &r, sizeof r, w->tail, (size_t)r.name_size + r.features_size,
                               w->text);
     (void)close(pair[0]);
     pid = err ? -1 : hed_forkserver_fork(f, pair[1]);
     (void)close(pair[1]);
-    f->compilers[0] = pid > 0 ? pid : 0;
-    return pid > 0;
+    return pid > 0 ? pid : 0;
 }
 
-/* Compiles one kernel, unless it is there, or a program does it. */
+/* Is it in the cache, or does a program compile it? */
 static bool
-compile_wanted(struct hed_after *a, struct hed_forkserver_state *f, const struct wanted *w)
+is_settled(const struct hed_after *a, const struct wanted *w)
 {
     struct hed_cache_key key;
 
     memcpy(key.hash, w->request.key, sizeof key.hash);
-    if (hed_cache_is_claimed(a->how->cache, &key) || hed_cache_has(a->how->cache, &key))
-        return false;
-    tell_what_is_compiled(a, w);
-    if (!start_wanted(a, f, w))
-        return false;
-    while (is_compiling(f)) {
+    return hed_cache_is_claimed(a->how->cache, &key) || hed_cache_has(a->how->cache, &key);
+}
+
+/* Starts a compiler for the next kernel that needs one. False if there is none. */
+static bool
+start_next(struct hed_after *a, struct hed_forkserver_state *f, unsigned slot)
+{
+    while (a->next < a->count && a->started < a->how->kernels && has_time(a)) {
+        struct wanted *w = &a->wanted[a->next++];
+
+        if (is_settled(a, w))
+            continue;
+        tell_what_is_compiled(a, w);
+        f->compilers[slot] = start_wanted(a, f, w);
+        a->at_work[slot] = w;
+        a->started++;
+        return f->compilers[slot] != 0;
+    }
+    return false;
+}
+
+/* The first that became hot comes first. One at a time, unless somebody waits for it. */
+static void
+work_list_off(struct hed_after *a, struct hed_forkserver_state *f)
+{
+    const unsigned most = a->how->is_awaited ? f->how->count : 1;
+
+    for (;;) {
+        for (unsigned i = 0; i < most; i++)
+            while (!f->compilers[i] && start_next(a, f, i))
+                ;
+        if (!is_compiling(f))
+            return;
         wait_for_compilers(f);
-        if (is_compiling(f) && (!has_time(a) || hed_cache_has(a->how->cache, &key)))
+        /* Gives way to a program that has begun or stored it meanwhile. */
+        for (unsigned i = 0; i < most; i++)
+            if (f->compilers[i] && is_settled(a, a->at_work[i]))
+                (void)kill(f->compilers[i], SIGKILL);
+        if (!has_time(a))
             end_compilers(f);
     }
-    return true;
 }
 
 void
 hed_after_run(struct hed_after *a, struct hed_forkserver_state *f)
 {
-    unsigned compiled = 0;
-
     hed_after_read(a);
     for (unsigned i = 0; i < f->how->count; i++)
         (void)close(f->how->sockets[i]);
@@ -312,16 +343,14 @@ hed_after_run(struct hed_after *a, struct hed_forkserver_state *f)
     f->is_over = true;
     a->end = hed_now_ns() + a->how->seconds * HED_NS_PER_S;
     listen_for_stop();
-    become_unimportant();
+    become_helper(a);
     while (is_compiling(f) && has_time(a))
         wait_for_compilers(f);
     end_compilers(f);
     if (a->count && has_time(a) && hed_forkserver_load(f))
-        a->turn = hed_cache_take_turn(a->how->cache, has_time, a);
-    /* The first that became hot comes first. */
-    for (unsigned i = 0; a->turn >= 0 && i < a->count && compiled < a->how->kernels && has_time(a);
-         i++)
-        compiled += compile_wanted(a, f, &a->wanted[i]);
-    if (a->turn >= 0)
+        a->turn = hed_cache_take_turn(a->how->cache, a->how->is_awaited, has_time, a);
+    if (a->turn >= 0) {
+        work_list_off(a, f);
         hed_cache_tell_turn(a->turn, "");
+    }
 }

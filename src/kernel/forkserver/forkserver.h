@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -47,6 +48,7 @@ struct hed_forkserver_after {
     unsigned seconds;        /* that it may take in all, by the clock */
     unsigned kernels;        /* that are compiled, besides those that were being compiled */
     pid_t program;
+    bool is_awaited; /* somebody waits for it: it takes all compilers, and its usual priority */
 };
 
 #define HED_FORKSERVER_AFTER_MAX 1024 /* kernels on the list; more are forgotten */

@@ -1,12 +1,13 @@
 /* heddle-compiler: the fork server of a program that compiles kernels for the CPU GPU. The program
  * starts it (backends/cpu/start.c); people do not.
  *
- *     heddle-compiler COUNT NICENESS PID [SECONDS KERNELS LIMIT CACHE]
+ *     heddle-compiler COUNT NICENESS PID [SECONDS KERNELS LIMIT CACHE [awaited]]
  *
  * The sockets are the descriptors from 3 on. PID is the program's, also for people who wonder whose
  * process this is. The others say what happens after its end (after.c): for how many seconds and
  * kernels, the limit of the cache in bytes, and its folder. The socket behind the COUNT ones is
- * that of the list.
+ * that of the list. With "awaited", somebody waits for the end of this process, and has locked the
+ * descriptor behind that: it is just kept open.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -54,7 +55,7 @@ read_count(const char *text)
 int
 main(int argc, char **argv)
 {
-    const long count = argc == 4 || argc == 8 ? strtol(argv[1], NULL, 10) : 0;
+    const long count = argc == 4 || argc == 8 || argc == 9 ? strtol(argv[1], NULL, 10) : 0;
     const struct rlimit none = {0};
     char library[PATH_MAX];
     int sockets[HED_FORKSERVER_SOCKETS];
@@ -71,10 +72,11 @@ main(int argc, char **argv)
 
     struct hed_forkserver_after after = {.list = FIRST_SOCKET + (int)count};
 
-    if (argc == 8) {
+    if (argc >= 8) {
         after.program = (pid_t)strtol(argv[3], NULL, 10);
         after.seconds = read_count(argv[4]);
         after.kernels = read_count(argv[5]);
+        after.is_awaited = argc == 9;
         after.cache = hed_cache_create(argv[7], strtoull(argv[6], NULL, 10));
     }
 

@@ -22,7 +22,7 @@ COMMANDS = ["run", "serve", "sched", "trace", "cpu", "snap", "vm", "cert", "devi
             "version", "help"]
 PARTS = {"trace": ["show", "summary", "export"], "cert": ["ca", "server", "client", "show"],
          "sched": ["list", "set", "pause", "resume", "release"],
-         "fatbin": ["list", "extract", "info"], "cpu": ["explain", "cache"],
+         "fatbin": ["list", "extract", "info"], "cpu": ["explain", "warm", "cache"],
          "snap": ["list", "info", "verify", "prune", "compact"],
          "vm": ["qemu-args", "libvirt", "list"]}
 

@@ -91,17 +91,19 @@ one_has_the_turn(void **state)
     int asked = 0, turn, later;
 
     assert_false(hed_cache_see_turn(c, text));
-    turn = hed_cache_take_turn(c, waits_twice, &asked);
+    turn = hed_cache_take_turn(c, false, waits_twice, &asked);
     assert_true(turn >= 0);
     assert_int_equal(asked, 0);
     hed_cache_tell_turn(turn, "kernel a\n");
     assert_true(hed_cache_see_turn(c, text));
     assert_string_equal(text, "kernel a\n");
-    assert_int_equal(hed_cache_take_turn(c, waits_twice, &asked), -1);
+    assert_int_equal(hed_cache_take_turn(c, false, waits_twice, &asked), -1);
     assert_int_equal(asked, 2);
+    assert_int_equal(hed_cache_take_turn(c, true, waits_twice, &asked), -1);
+    assert_int_equal(asked, 3);
     close(turn);
     assert_false(hed_cache_see_turn(c, text));
-    later = hed_cache_take_turn(c, waits_twice, &asked);
+    later = hed_cache_take_turn(c, false, waits_twice, &asked);
     assert_true(later >= 0);
     close(later);
     hed_cache_free(c);
