@@ -114,12 +114,28 @@ others_do_not_wait_for_a_huge_kernel(void **state)
     assert_null(hed_tier_take(&tiers));
 }
 
+static void
+a_kernel_that_others_compile_waits_for_its_time(void **state)
+{
+    start_queue(1);
+
+    struct hed_cpu_kernel *elsewhere = add_kernel(0, 100, 1000 * MS);
+    const struct hed_cpu_kernel *ours = add_kernel(1, 100, 10 * MS);
+
+    elsewhere->look_at = UINT64_MAX;
+    assert_ptr_equal(take_and_finish(), ours);
+    assert_null(take_and_finish());
+    elsewhere->look_at = 1; /* long ago */
+    assert_ptr_equal(take_and_finish(), elsewhere);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(hotter_kernels_of_one_size_come_first),
     cmocka_unit_test(small_kernels_come_before_long_ones),
     cmocka_unit_test(long_kernels_come_first_if_they_cost_much_more),
     cmocka_unit_test(huge_kernels_come_last_however_hot),
     cmocka_unit_test(others_do_not_wait_for_a_huge_kernel),
+    cmocka_unit_test(a_kernel_that_others_compile_waits_for_its_time),
 };
 
 HED_UNIT_MAIN(tests)
