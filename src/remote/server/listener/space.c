@@ -1,6 +1,6 @@
 /* The space on the disk that images and compiled kernels take, of all clients together.
  *
- * Workers keep their own client's limit (worker/images.c, backends/cpu/cache.c), and leave a
+ * Workers keep their own client's limit (worker/images.c, kernel/cache), and leave a
  * reserve free. But there may be many clients, and a client that has taken over its worker keeps no
  * limit. So now and then a process of its own looks at all folders, and removes the oldest files
  * until a tenth of the limit is free again. It is not a worker: it may write where the server may.
