@@ -42,6 +42,14 @@ def lanes_meet(heddle, text, compiled):
     return True
 
 
+def spills(heddle, cubin):
+    """Does each kernel store words in local memory?"""
+    listing = subprocess.run([heddle, "fatbin", "disasm", cubin], capture_output=True,
+                             text=True).stdout
+    return all("STL" in kernel for kernel in re.split(r"^[ \t]*//[-]+ \.text", listing,
+                                                     flags=re.M)[1:])
+
+
 def module_compiles(nvcc, heddle, cubin, folder, source):
     text = subprocess.run([heddle, "fatbin", "lift", "--module", cubin], capture_output=True,
                           text=True).stdout
@@ -64,6 +72,9 @@ def main():
                            check=True)
         if (arch, Path(source).stem) == ("sm_80", "edges") and guards_to_operands(cubin) != 2:
             print("edges.cu: the machine code does not have the two guarded loads")
+            return 1
+        if Path(source).stem == "spills" and not spills(heddle, cubin):
+            print("spills.cu: a kernel has registers enough")
             return 1
         bad = subprocess.run([lift_run, ptx, cubin]).returncode
         bad |= not module_compiles(nvcc, heddle, cubin, folder, source)

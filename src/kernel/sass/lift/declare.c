@@ -215,13 +215,6 @@ hed_lift_shared_name(struct lift *l)
     return l->code.kernel->shared && !l->is_function ? "heddle_shared" : "heddle_dynamic";
 }
 
-const char *
-hed_lift_local_name(struct lift *l)
-{
-    l->uses_local = true;
-    return l->is_function ? "%local" : "heddle_local";
-}
-
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 /* A cubin that does not describe its parameters has one that is all of them. */
@@ -412,8 +405,7 @@ declare_registers(const struct lift *l, struct hed_buf *b)
     hed_buf_addf(b, "\t.reg .b16 %%h<%u>;\n", l->temps[3] + 1);
     if (l->barriers)
         hed_buf_addf(b, "\t.reg .b32 %%b<16>;\n");
-    if (l->uses_local && !l->is_function)
-        hed_buf_addf(b, "\t.local .align 16 .b8 heddle_local[%u];\n", l->local ? l->local : 16);
+    hed_lift_declare_local(l, b);
 }
 
 /* Dynamic shared memory follows the static part, so one name is enough for both. */

@@ -142,6 +142,13 @@ struct lift_note {
     uint32_t written; /* when the source was written last */
 };
 
+/* Words of local memory, as registers of the text: local.c. */
+enum lift_spills {
+    LIFT_SPILLS_OPEN, /* they can be, as far as is known */
+    LIFT_SPILLS_STAY, /* they cannot */
+    LIFT_SPILLS_GO,   /* they are */
+};
+
 struct lift {
     const struct hed_sass_program *program;
     struct lift_code code;
@@ -177,9 +184,11 @@ struct lift {
     uint16_t *pred_uses, *pred_defs, *pred_live;
     uint16_t *pred_skips; /* read only by the half of an operation that does not need it */
 
-    int64_t stack;      /* R1 here; INT64_MIN if it is not known */
-    bool stack_unknown; /* it cannot be known */
-    uint32_t local;     /* bytes of local memory */
+    int64_t stack;           /* R1 here; INT64_MIN if it is not known */
+    bool stack_unknown;      /* it cannot be known */
+    uint32_t local;          /* bytes of local memory */
+    enum lift_spills spills; /* words of local memory */
+    uint32_t spill_words;    /* how many are */
 
     uint32_t barriers; /* bits: convergence barriers that are written, as masks */
     bool met;          /* the lanes that run here are those of %members: since the last WARPSYNC */
@@ -216,6 +225,15 @@ bool hed_lift_decode(struct lift *l, uint32_t i, struct hed_sass_inst *out);
 /* table.c: the function that lifts an instruction of that name, or NULL. */
 lift_fn hed_lift_find(const char *name);
 
+/* ---- local.c --------------------------------------------------------------------------------- */
+
+/* The address of the thread's local memory: a name or a register. */
+const char *hed_lift_local_name(struct lift *l);
+/* Between the passes: decides whether words of local memory are registers. */
+void hed_lift_judge_spills(struct lift *l);
+/* Local memory, or the registers in its place. */
+void hed_lift_declare_local(const struct lift *l, struct hed_buf *b);
+
 /* ---- declare.c ------------------------------------------------------------------------------- */
 
 /* The head of a module, and its variables. */
@@ -225,8 +243,6 @@ void hed_lift_declare_module(const struct hed_sass_program *p, enum hed_sass_for
 void hed_lift_declare_kernel(struct lift *l, struct hed_buf *b);
 /* The parameter that holds these bytes, as an address; NULL if no single one does. */
 const char *hed_lift_param(struct lift *l, int64_t at, unsigned bytes);
-/* The address of the thread's local memory: a name or a register. */
-const char *hed_lift_local_name(struct lift *l);
 /* The name of the block's shared memory. */
 const char *hed_lift_shared_name(struct lift *l);
 /* The symbol that holds a byte of a variable; NULL if there is none. */

@@ -363,6 +363,7 @@ lift_kernel(struct lift *l, struct hed_buf *ptx)
 
     hed_buf_init(&body, ptx->ceiling);
     learn_blocks(l, &body);
+    hed_lift_judge_spills(l);
     if (!l->err) {
         find_valid_wides(l);
         find_live_preds(l);

@@ -10,21 +10,17 @@
 
 #define LOOK_AHEAD 64 /* instructions in which a reader of a pair is looked for */
 
-enum { SIZE_WORD = 4, SIZE_PAIR = 5, SIZE_QUAD = 6, SIZE_QUAD_OF_ALL = 7 };
-
 static const char *const types[] = {"u8", "s8", "u16", "s16", "b32", "b64"};
-static const unsigned bytes_of[] = {1, 1, 2, 2, 4, 8, 16};
 
-/* The size of an access; false if the field holds a value that means nothing. sm_75 has a load of
- * 16 bytes for lanes that have the same address. */
-static bool
-size_of_access(struct lift *l, unsigned *size)
+/* sm_75 has a load of 16 bytes for lanes that have the same address. */
+bool
+hed_lift_access_size(struct lift *l, unsigned *size)
 {
     *size = (unsigned)hed_sass_bits(l->inst, 73, 3);
-    if (*size == SIZE_QUAD_OF_ALL && hed_lift_arch(l) == LIFT_TURING &&
+    if (*size == LIFT_SIZE_QUAD_OF_ALL && hed_lift_arch(l) == LIFT_TURING &&
         strcmp(l->inst->name, "LDG") == 0)
-        *size = SIZE_QUAD;
-    if (*size <= SIZE_QUAD)
+        *size = LIFT_SIZE_QUAD;
+    if (*size <= LIFT_SIZE_QUAD)
         return true;
     hed_lift_refuse(l, "a size that is not known");
     return false;
@@ -131,35 +127,6 @@ hed_lift_shared(struct lift *l, const struct hed_sass_operand *o)
     return at ? hed_lift_text(l, "%s+%" PRId64, t, at) : t;
 }
 
-/* Where the stack pointer is known, the place is a number, and the compiler can keep it in a
- * register. */
-static const char *
-local_address(struct lift *l, const struct hed_sass_operand *o, unsigned bytes)
-{
-    const bool has_ureg = o->has_ureg && o->ureg != HED_SASS_URZ;
-    int64_t at = o->value;
-    const char *t, *q, *base, *sum;
-
-    l->uses_local = true;
-    if (o->kind != HED_SASS_MEMORY)
-        hed_lift_refuse(l, "no address");
-    if (!has_ureg && (o->reg == HED_SASS_RZ || (o->reg == 1 && l->stack != INT64_MIN))) {
-        at += o->reg == 1 ? l->stack : 0;
-        if (at < 0 || at + bytes > (l->local ? l->local : 16))
-            hed_lift_refuse(l, "an address outside of the local memory");
-        return hed_lift_text(l, "%s+%" PRId64, hed_lift_local_name(l), at);
-    }
-    t = hed_lift_temp(l, 't');
-    q = hed_lift_temp(l, 'q');
-    base = hed_lift_temp(l, 'q');
-    sum = hed_lift_temp(l, 'q');
-    hed_lift_calc(l, "add.s32 %s, %s, %" PRId64, t, hed_lift_shared_index(l, o), at);
-    hed_lift_calc(l, "cvt.u64.u32 %s, %s", q, t);
-    hed_lift_calc(l, "mov.u64 %s, %s", base, hed_lift_local_name(l));
-    hed_lift_calc(l, "add.s64 %s, %s, %s", sum, base, q);
-    return sum;
-}
-
 /* ---- order ----------------------------------------------------------------------------------- */
 
 unsigned
@@ -249,11 +216,8 @@ reads_pair(const struct hed_sass_inst *inst, uint32_t reg)
     return false;
 }
 
-/* Will the pair that is loaded into these registers be read as one value, soon? Then it is loaded
- * as such: doubles and addresses. Otherwise halves are what others want: they are vectors of
- * floats. */
-static bool
-is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
+bool
+hed_lift_is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
 {
     struct hed_sass_inst inst;
 
@@ -279,31 +243,31 @@ is_wanted_whole(const struct lift *l, const struct hed_sass_operand *o)
 static bool
 is_one_access(const char *name, unsigned size)
 {
-    return size == SIZE_PAIR &&
+    return size == LIFT_SIZE_PAIR &&
            (strstr(name, ".relaxed") != NULL || strstr(name, ".volatile") != NULL);
 }
 
-static void
-put_load(struct lift *l, const char *ld, unsigned size, const char *at)
+void
+hed_lift_put_load(struct lift *l, const char *ld, unsigned size, const char *at)
 {
     const struct hed_sass_operand *d = hed_lift_operand(l, 0);
 
-    if (size <= SIZE_WORD) {
+    if (size <= LIFT_SIZE_WORD) {
         hed_lift_put(l, "%s.%s %s, [%s]", ld, types[size], hed_lift_def(l, d), at);
-    } else if (is_one_access(ld, size) || is_wanted_whole(l, d)) {
+    } else if (is_one_access(ld, size) || hed_lift_is_wanted_whole(l, d)) {
         const char *q = hed_lift_def64(l, d);
 
-        if (size == SIZE_PAIR)
+        if (size == LIFT_SIZE_PAIR)
             hed_lift_put(l, "%s.b64 %s, [%s]", ld, q, at);
         else
             hed_lift_put(l, "%s.v2.b64 {%s, %s}, [%s]", ld, q, hed_lift_def64_nth(l, d, 2), at);
         hed_lift_end64(l, d);
-        if (size == SIZE_QUAD)
+        if (size == LIFT_SIZE_QUAD)
             hed_lift_end64_nth(l, d, 2);
     } else {
         const char *a = hed_lift_def_nth(l, d, 0), *b = hed_lift_def_nth(l, d, 1);
 
-        if (size == SIZE_PAIR)
+        if (size == LIFT_SIZE_PAIR)
             hed_lift_put(l, "%s.v2.b32 {%s, %s}, [%s]", ld, a, b, at);
         else
             hed_lift_put(l, "%s.v4.b32 {%s, %s, %s, %s}, [%s]", ld, a, b, hed_lift_def_nth(l, d, 2),
@@ -311,25 +275,26 @@ put_load(struct lift *l, const char *ld, unsigned size, const char *at)
     }
 }
 
-static void
-put_store(struct lift *l, const char *st, unsigned size, const char *at)
+void
+hed_lift_put_store(struct lift *l, const char *st, unsigned size, const char *at)
 {
     const struct hed_sass_operand *s = hed_lift_operand(l, 1);
 
-    if (size <= SIZE_WORD) {
+    if (size <= LIFT_SIZE_WORD) {
         hed_lift_put(l, "%s.%s [%s], %s", st, types[size], at, hed_lift_nth(l, s, 0));
     } else if (is_one_access(st, size) ||
-               (hed_lift_has_wide(l, s, 0) && (size == SIZE_PAIR || hed_lift_has_wide(l, s, 2)))) {
+               (hed_lift_has_wide(l, s, 0) &&
+                (size == LIFT_SIZE_PAIR || hed_lift_has_wide(l, s, 2)))) {
         const char *q = hed_lift_u64_nth(l, s, 0);
 
-        if (size == SIZE_PAIR)
+        if (size == LIFT_SIZE_PAIR)
             hed_lift_put(l, "%s.b64 [%s], %s", st, at, q);
         else
             hed_lift_put(l, "%s.v2.b64 [%s], {%s, %s}", st, at, q, hed_lift_u64_nth(l, s, 2));
     } else {
         const char *a = hed_lift_nth(l, s, 0), *b = hed_lift_nth(l, s, 1);
 
-        if (size == SIZE_PAIR)
+        if (size == LIFT_SIZE_PAIR)
             hed_lift_put(l, "%s.v2.b32 [%s], {%s, %s}", st, at, a, b);
         else
             hed_lift_put(l, "%s.v4.b32 [%s], {%s, %s, %s, %s}", st, at, a, b, hed_lift_nth(l, s, 2),
@@ -367,7 +332,7 @@ put_load_or_zero(struct lift *l, const char *ld, unsigned size, const char *at)
 
     if (reg == HED_SASS_PT) {
         if (!inverted)
-            put_load(l, ld, size, at);
+            hed_lift_put_load(l, ld, size, at);
         else
             hed_lift_refuse(l, "a load that never happens");
         return;
@@ -376,9 +341,9 @@ put_load_or_zero(struct lift *l, const char *ld, unsigned size, const char *at)
     memcpy(guard, l->guard, sizeof guard);
     l->guarded = true;
     narrow_guard(l, guard, reg, !inverted);
-    put_load(l, ld, size, at);
+    hed_lift_put_load(l, ld, size, at);
     narrow_guard(l, guard, reg, inverted);
-    for (unsigned i = 0; i < (bytes_of[size] + 3) / 4; i++)
+    for (unsigned i = 0; i < (hed_lift_size_bytes(size) + 3) / 4; i++)
         hed_lift_put(l, "mov.b32 %s, 0", hed_lift_def_nth(l, d, i));
     memcpy(l->guard, guard, sizeof guard);
     l->guarded = guarded;
@@ -400,7 +365,7 @@ lift_far_load(struct lift *l, const char *space)
 
     if (strcmp(l->inst->name, "LDG") == 0 && hed_sass_bits(l->inst, 81, 3) != HED_SASS_PT)
         hed_lift_refuse(l, "a load that answers a question");
-    if (is_far(l) && size_of_access(l, &size)) {
+    if (is_far(l) && hed_lift_access_size(l, &size)) {
         const struct hed_sass_operand *from = hed_lift_operand(l, 1);
         const char *at = space[0] ? hed_lift_far(l, from) : hed_lift_generic(l, from);
 
@@ -413,11 +378,11 @@ lift_far_store(struct lift *l, const char *space)
 {
     unsigned size;
 
-    if (is_far(l) && size_of_access(l, &size)) {
+    if (is_far(l) && hed_lift_access_size(l, &size)) {
         const struct hed_sass_operand *to = hed_lift_operand(l, 0);
         const char *at = space[0] ? hed_lift_far(l, to) : hed_lift_generic(l, to);
 
-        put_store(l, store_name(l, space), size, at);
+        hed_lift_put_store(l, store_name(l, space), size, at);
     }
 }
 
@@ -455,8 +420,8 @@ hed_lift_load_shared(struct lift *l)
     const char *ld = l->use == HED_SASS_FOR_GPU ? "ld.volatile.shared" : "ld.shared";
     unsigned size;
 
-    if (size_of_access(l, &size))
-        put_load(l, ld, size, hed_lift_shared(l, hed_lift_operand(l, 1)));
+    if (hed_lift_access_size(l, &size))
+        hed_lift_put_load(l, ld, size, hed_lift_shared(l, hed_lift_operand(l, 1)));
 }
 
 void
@@ -465,26 +430,8 @@ hed_lift_store_shared(struct lift *l)
     const char *st = l->use == HED_SASS_FOR_GPU ? "st.volatile.shared" : "st.shared";
     unsigned size;
 
-    if (size_of_access(l, &size))
-        put_store(l, st, size, hed_lift_shared(l, hed_lift_operand(l, 0)));
-}
-
-void
-hed_lift_load_local(struct lift *l)
-{
-    unsigned size;
-
-    if (size_of_access(l, &size))
-        put_load(l, "ld.local", size, local_address(l, hed_lift_operand(l, 1), bytes_of[size]));
-}
-
-void
-hed_lift_store_local(struct lift *l)
-{
-    unsigned size;
-
-    if (size_of_access(l, &size))
-        put_store(l, "st.local", size, local_address(l, hed_lift_operand(l, 0), bytes_of[size]));
+    if (hed_lift_access_size(l, &size))
+        hed_lift_put_store(l, st, size, hed_lift_shared(l, hed_lift_operand(l, 0)));
 }
 
 /* ---- copies and fences ----------------------------------------------------------------------- */
@@ -519,15 +466,15 @@ hed_lift_copy(struct lift *l)
     bool constant;
     const char *p = hed_lift_pred(l, 87, &constant);
 
-    if (!size_of_access(l, &size))
+    if (!hed_lift_access_size(l, &size))
         return;
-    if (size < SIZE_WORD) {
+    if (size < LIFT_SIZE_WORD) {
         hed_lift_refuse(l, "a size that is not known");
         return;
     }
-    n = hed_lift_text(l, "%u", bytes_of[size]);
+    n = hed_lift_text(l, "%u", hed_lift_size_bytes(size));
     if (hed_lift_has(l, "ZFILL"))
-        n = filled_size(l, from, bytes_of[size], &global);
+        n = filled_size(l, from, hed_lift_size_bytes(size), &global);
     else
         global = hed_lift_far(l, from);
     if (p) {
@@ -537,9 +484,9 @@ hed_lift_copy(struct lift *l)
     } else if (!constant) {
         n = "0";
     }
-    cache = hed_lift_has(l, "BYPASS") && size == SIZE_QUAD ? "cg" : "ca";
+    cache = hed_lift_has(l, "BYPASS") && size == LIFT_SIZE_QUAD ? "cg" : "ca";
     hed_lift_put(l, "cp.async.%s.shared.global [%s], [%s], %u, %s", cache, shared, global,
-                 bytes_of[size], n);
+                 hed_lift_size_bytes(size), n);
 }
 
 void
