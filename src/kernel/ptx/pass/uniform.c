@@ -65,6 +65,30 @@ reach(struct analysis *a, uint32_t from, uint32_t until, uint8_t mark, bool forw
     }
 }
 
+/* Lanes have parted at the end of a block in the loop, and meet at `after`, which is in it, too.
+ * Those that went back to the header instead (of a loop in this one that begins at the same place)
+ * wait there while the others go on from `after`, and perhaps leave the loop. */
+static void
+note_early_rounds(struct analysis *a, uint32_t b, uint32_t loop)
+{
+    struct hed_uniforms *u = a->u;
+    const struct hed_flow_loop *l = &u->f->loops[loop];
+    const struct hed_flow_block *header = &u->f->blocks[l->header];
+    const uint32_t after = u->f->blocks[b].after;
+    bool any = false;
+
+    if (after == HED_FLOW_NONE || after == l->header || !hed_flow_in_loop(u->f, after, loop))
+        return;
+    for (uint32_t k = 0; k < header->nbefore; k++)
+        any |= header->before[k] >= l->header && header->before[k] != after &&
+               (header->before[k] == b || a->reached[header->before[k]]);
+    if (!any)
+        return;
+    u->leaves_singly[loop] = true;
+    for (uint32_t i = after; i <= l->last; i++)
+        u->partial[i] = true;
+}
+
 /* Lanes part at the end of block b: finds where they meet. */
 static void
 part_lanes(struct analysis *a, uint32_t b)
@@ -93,6 +117,7 @@ part_lanes(struct analysis *a, uint32_t b)
         /* Lanes that do not meet again inside of the loop leave it at different times. */
         if (block->after == HED_FLOW_NONE || !hed_flow_in_loop(u->f, block->after, l))
             u->leaves_singly[l] = true;
+        note_early_rounds(a, b, l);
     }
     memset(a->reached, 0, u->f->nblocks);
     reach(a, block->next[0], block->after, 1, false);
