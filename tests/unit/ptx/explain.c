@@ -146,6 +146,81 @@ what_cannot_run_under_masks_has_a_reason(void **state)
     forget(&x);
 }
 
+struct waiting {
+    const char *name, *body;
+    bool is_refused;
+};
+
+static const struct waiting waiting[] = {
+    {"what a register held before says nothing about the loop",
+     "ld.volatile.global.u32 %r3, [%rd3]; st.global.u32 [%rd3], %r3; mov.u32 %r3, 0;\n"
+     "L: ld.global.u32 %r4, [%rd3]; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2; @%p1 bra L;\n"
+     "st.global.u32 [%rd3], %r4; ret; }\n",
+     false},
+    {"a block that lies in the text of a loop is not in the loop",
+     "mov.u32 %r3, 0; setp.eq.u32 %p3, %r2, 40; @%p3 bra E;\n"
+     "L: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2; @!%p1 bra X; bra B;\n"
+     "E: atom.global.add.u32 %r5, [%rd1], 1; setp.eq.u32 %p2, %r5, 3; @%p2 bra X;\n"
+     "st.global.u32 [%rd3], %r5; ret;\n"
+     "B: st.global.u32 [%rd3], %r3; bra L; X: ret; }\n",
+     false},
+    {"thread 0 takes a lock, the others are at the barrier",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: bar.sync 0; st.global.u32 [%rd3], %r2; ret; }\n",
+     false},
+    {"lanes that find the flag wait for the others at the end of the loop",
+     "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
+     "bar.warp.sync 0xffffffff; st.global.u32 [%rd3+4], %r3; ret; }\n",
+     false},
+    {"a lane that has the lock gives it back without waiting",
+     "L: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "st.global.u32 [%rd1], 0; bar.sync 0; ret; }\n",
+     true},
+    {"the other side of the branch sets the flag, and runs first",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra E;\n"
+     "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L; bra J;\n"
+     "E: st.global.u32 [%rd1], 1; J: bar.sync 0; ret; }\n",
+     false},
+    {"the others set the flag before they come to the barrier",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: @%p1 st.global.u32 [%rd1], 1; bar.sync 0; ret; }\n",
+     true},
+    {"only half of the warp is waited for",
+     "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
+     "bar.warp.sync 0xffff; st.global.u32 [%rd3+4], %r3; ret; }\n",
+     true},
+    {"lanes that leave the loop around it set the flag",
+     "mov.u32 %r5, 0;\n"
+     "O: L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, %r5; @%p1 bra L;\n"
+     "add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, %r2; @%p2 bra O;\n"
+     "st.global.u32 [%rd1], %r5; bar.sync 0; ret; }\n",
+     true},
+    {"each round gives the lock back before lanes try again",
+     "mov.u32 %r5, 0;\n"
+     "O: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra O;\n"
+     "st.global.u32 [%rd3], %r5; atom.global.exch.b32 %r4, [%rd1], 0;\n"
+     "add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 3; @%p1 bra O; bar.sync 0; ret; }\n",
+     false},
+};
+
+static void
+loops_that_wait_for_lanes_are_refused(void **state)
+{
+    char text[4096];
+
+    for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++) {
+        struct explained x;
+
+        snprintf(text, sizeof(text), "%s%s", HEAD, waiting[i].body);
+        explain(&x, text, HED_ROWS_32);
+        if (!x.e.why == waiting[i].is_refused)
+            fail_msg("%s: %s", waiting[i].name, x.e.why ? x.e.why : "not refused");
+        forget(&x);
+    }
+}
+
 /* ---- the board ------------------------------------------------------------------------------- */
 
 /* The descriptor of this process's newest board. */
@@ -221,6 +296,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(accesses_are_told_apart),
     cmocka_unit_test(barriers_and_loops_are_found),
     cmocka_unit_test(what_cannot_run_under_masks_has_a_reason),
+    cmocka_unit_test(loops_that_wait_for_lanes_are_refused),
     cmocka_unit_test(a_board_shows_what_was_added),
     cmocka_unit_test(a_full_board_leaves_out_texts_then_modules),
 };

@@ -104,12 +104,41 @@ static const struct kernel kernels[] = {
      "setp.gt.u32 %p2, %r2, 5; @%p2 add.u32 %r3, %r3, 1; @%p1 ld.global.u32 %r5, [%rd5];\n"
      "@%p1 add.u32 %r3, %r3, %r5; @!%p2 st.global.u32 [%rd3], %r2;\n"
      "@%p2 st.global.u32 [%rd3], %r3; ret; }\n"},
+    {"guarded moves of what is there, and of what is not", false,
+     "and.b32 %r4, %r1, 1; setp.eq.u32 %p1, %r4, 0; mov.u32 %r3, %r2; @%p1 mov.u32 %r3, %r2;\n"
+     "mov.u32 %r5, %r2; @%p1 mov.u32 %r5, %r3; mov.u32 %r6, %r2; add.u32 %r2, %r2, 1;\n"
+     "@!%p1 mov.u32 %r6, %r2; @%p1 mov.u32 %r6, %r6; mad.lo.u32 %r7, %r5, 1000, %r6;\n"
+     "mad.lo.u32 %r7, %r7, 10, %r3; st.global.u32 [%rd3], %r7; ret; }\n"},
     {"a guarded load of two registers that held different things", false,
      "mov.u32 %r3, %r2; mov.u32 %r4, %r12; setp.gt.u32 %p1, %r2, 50;\n"
      "@%p1 ld.global.v2.u32 {%r3, %r4}, [%rd1+8]; shl.b32 %r5, %r3, 8; add.u32 %r5, %r5, %r4;\n"
      "mov.u32 %r6, %r2; mov.u32 %r7, %r13; mul.wide.u32 %rd6, %r13, 8; add.u64 %rd7, %rd1, %rd6;\n"
      "@%p1 ld.global.v2.u32 {%r6, %r7}, [%rd7]; add.u32 %r5, %r5, %r6; xor.b32 %r5, %r5, %r7;\n"
      "st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"two loops that begin at one place", false,
+     "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
+     "O: add.u32 %r4, %r4, 1; and.b32 %r5, %r4, %r3; setp.ne.u32 %p1, %r5, 0; @%p1 bra O;\n"
+     "mad.lo.u32 %r7, %r7, 3, %r4; setp.lt.u32 %p2, %r4, 20; @%p2 bra O;\n"
+     "st.global.u32 [%rd3], %r7; ret; }\n"},
+    {"two loops that begin at one place, the outer one for all lanes alike", false,
+     "and.b32 %r3, %r1, 7; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
+     "O: add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, %r3; @%p1 bra O; mad.lo.u32 %r7, %r4, 3, %r7;\n"
+     "st.global.u32 [%rd3], %r7; ld.global.u32 %r6, [%rd1+4]; setp.eq.u32 %p2, %r6, %r2;\n"
+     "@%p2 bra O; ld.global.u32 %r8, [%rd1+8]; setp.eq.u32 %p3, %r8, %r2; @%p3 bra O;\n"
+     "add.u32 %r7, %r7, %r6; st.global.u32 [%rd3], %r7; ret; }\n"},
+    {"lanes take a lock and give it back in a loop", false,
+     "mov.u32 %r5, 0;\n"
+     "O: atom.global.cas.b32 %r3, [%rd2+16380], 0xcccccccc, %r1;\n"
+     "setp.ne.u32 %p2, %r3, 0xcccccccc; @%p2 bra O; ld.volatile.global.u32 %r4, [%rd2+16376];\n"
+     "add.u32 %r4, %r4, 1; st.volatile.global.u32 [%rd2+16376], %r4;\n"
+     "atom.global.exch.b32 %r6, [%rd2+16380], 0xcccccccc; add.u32 %r5, %r5, 1;\n"
+     "setp.lt.u32 %p1, %r5, 3; @%p1 bra O; ret; }\n"},
+    {"one lane takes a lock for its warp", false,
+     "and.b32 %r4, %r16, 31; setp.ne.u32 %p1, %r4, 0; @%p1 bra J;\n"
+     "L: atom.global.cas.b32 %r3, [%rd2+16380], 0xcccccccc, %r1;\n"
+     "setp.ne.u32 %p2, %r3, 0xcccccccc; @%p2 bra L; J: bar.warp.sync 0xffffffff;\n"
+     "st.global.u32 [%rd3], %r1; bar.warp.sync 0xffffffff; @%p1 bra E;\n"
+     "atom.global.exch.b32 %r6, [%rd2+16380], 0xcccccccc; E: ret; }\n"},
     {"a guarded return", false,
      "and.b32 %r4, %r1, 3; setp.eq.u32 %p1, %r4, 2; st.global.u32 [%rd3], %r4; @%p1 ret;\n"
      "st.global.u32 [%rd3], %r1; ret; }\n"},

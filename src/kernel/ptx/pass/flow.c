@@ -341,3 +341,11 @@ hed_flow_each_write(struct hed_ptx_inst *i, hed_flow_reg_fn fn, void *arg)
     if (writes_first_operand(i))
         each_written(&i->operands[0], fn, arg);
 }
+
+void
+hed_flow_note_value(void *set, const struct hed_ptx_reg **reg)
+{
+    bool *element = (bool *)set + (*reg)->id;
+
+    *element = true;
+}

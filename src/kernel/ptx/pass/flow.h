@@ -95,3 +95,5 @@ bool hed_flow_dominates(const struct hed_flow *f, uint32_t a, uint32_t b);
 typedef void (*hed_flow_reg_fn)(void *arg, const struct hed_ptx_reg **reg);
 void hed_flow_each_read(struct hed_ptx_inst *i, hed_flow_reg_fn fn, void *arg);
 void hed_flow_each_write(struct hed_ptx_inst *i, hed_flow_reg_fn fn, void *arg);
+/* Such a function: sets an element of an array of bool, by the id of the register or value. */
+void hed_flow_note_value(void *set, const struct hed_ptx_reg **reg);

@@ -5,50 +5,169 @@
 
 #include "base/err.h"
 #include "kernel/ptx/pass/apart.h"
-#include "kernel/ptx/pass/pass.h"
+#include "kernel/ptx/pass/spin.h"
 
 #define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
 
 /* ---- loops that may wait --------------------------------------------------------------------- */
 
-/* A loop that all lanes of the warp go round together can only wait for other warps. In any other,
- * a lane may wait for one that waits behind the loop. */
+/* A loop that all lanes of the warp go round together can only wait for other warps. */
 static bool
 goes_round_together(const struct hed_uniforms *u, uint32_t loop)
 {
     return !u->leaves_singly[loop] && !u->partial[u->f->loops[loop].header];
 }
 
-/* Notes the loop that begins at a block, to which a branch of a loop that may wait goes back. If
- * the text has another order than the flow, that is a block inside of the loop. */
-static void
-note_wait(struct hed_masks *m, const struct hed_uniforms *u, uint32_t block)
-{
-    const struct hed_flow *f = u->f;
-    uint32_t loop = block == HED_FLOW_NONE ? HED_FLOW_NONE : f->blocks[block].loop;
+/* Lanes that are not in a loop while others go round it, and what they would do next. */
+struct outside {
+    const struct hed_uniforms *u;
+    const struct hed_flow_loop *loop;
+    bool *seen; /* by block */
+    uint32_t *stack, depth;
+};
 
-    while (loop != HED_FLOW_NONE) {
-        m->waits[loop] = true;
-        if (!goes_round_together(u, loop))
-            m->why = "a loop in which a lane may wait for another";
-        loop = f->loops[loop].header == block ? HED_FLOW_NONE : f->loops[loop].parent;
+/* Does an instruction wait until all lanes of the warp have come? */
+static bool
+waits_for_warp(const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *o = &i->operands[0];
+
+    if (i->guard || i->is_refused || i->noperands != 1 || o->kind != HED_PTX_OPERAND_INT)
+        return false;
+    return (i->form->op == HED_PTX_OP_BARRIER_SYNC && o->bits == 0) ||
+           (i->form->op == HED_PTX_OP_BAR_WARP_SYNC && (uint32_t)o->bits == UINT32_MAX);
+}
+
+/* Could a lane in the loop wait for what the instruction does? */
+static bool
+may_be_awaited(const struct hed_ptx_inst *i)
+{
+    if (i->is_refused)
+        return true;
+    switch (i->form->op) {
+    case HED_PTX_OP_LD:
+    case HED_PTX_OP_MEMBAR:
+    case HED_PTX_OP_FENCE:
+    case HED_PTX_OP_NANOSLEEP:
+        return false;
+    default:
+        return hed_ptx_op_nature(i->form->op) != HED_PTX_COMPUTES;
     }
 }
 
-static int
-find_waiting_loops(struct hed_masks *m, struct hed_flow *f, const struct hed_uniforms *u,
-                   const struct hed_ptx_unit *unit)
+static void
+go_outside(struct outside *o, uint32_t b)
 {
-    bool *labels = calloc((size_t)f->func->nlabels + 1, sizeof(bool));
-    int err = HED_ENOMEM;
+    for (uint32_t k = 0; k < o->u->f->blocks[b].nnext; k++) {
+        const uint32_t to = o->u->f->blocks[b].next[k];
 
-    m->waits = hed_flow_alloc(f, f->nloops, sizeof(bool));
-    if (m->waits && labels)
-        err = hed_ptx_find_waits(unit, f->func, labels, &m->any_waits);
-    for (uint32_t i = 0; !err && i < f->func->nlabels; i++)
-        if (labels[i])
-            note_wait(m, u, f->of_label[i]);
-    free(labels);
+        if (!o->seen[to]) {
+            o->seen[to] = true;
+            o->stack[o->depth++] = to;
+        }
+    }
+}
+
+/* Follows lanes from a block that is behind the loop. True if all paths lead to a place where they
+ * wait for those in the loop, or end, before they do anything that those could wait for. */
+static bool
+stops_harmlessly(struct outside *o, uint32_t b)
+{
+    const struct hed_flow_block *block = &o->u->f->blocks[b];
+
+    for (uint32_t i = 0; i < block->ninsts; i++) {
+        if (waits_for_warp(block->insts[i]))
+            return true;
+        if (may_be_awaited(block->insts[i]))
+            return false;
+    }
+    for (uint32_t k = 0; k < block->nnext; k++)
+        if (block->next[k] <= b)
+            return false;
+    go_outside(o, b);
+    return true;
+}
+
+/* Lanes that part at the end of a block: may some of them go round the loop while others do not? */
+static bool
+parts_before(const struct hed_flow *f, uint32_t b, const struct hed_flow_loop *loop)
+{
+    const uint32_t after = f->blocks[b].after;
+
+    if (b < loop->header)
+        return after == HED_FLOW_NONE || after > loop->header;
+    /* Some leave a loop around this one, and others go round it once more. */
+    for (uint32_t l = loop->parent; l != HED_FLOW_NONE; l = f->loops[l].parent)
+        if (hed_flow_in_loop(f, b, l) && (after == HED_FLOW_NONE || !hed_flow_in_loop(f, after, l)))
+            return true;
+    return false;
+}
+
+/* Lanes that leave the loop, and those that came by other ways, wait behind it under masks. That
+ * does no harm where they would wait for the loop's lanes anyway: thread 0 takes a lock in a loop,
+ * and all others are at the barrier behind it. */
+static int
+others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool *they_do)
+{
+    const struct hed_flow *f = u->f;
+    struct outside o = {
+        .u = u,
+        .loop = &f->loops[loop],
+        .seen = calloc((size_t)f->nblocks + 1, sizeof(bool)),
+        .stack = calloc((size_t)f->nblocks + 1, sizeof(uint32_t)),
+    };
+
+    *they_do = true;
+    if (!o.seen || !o.stack) {
+        free(o.seen);
+        free(o.stack);
+        return HED_ENOMEM;
+    }
+    for (uint32_t b = o.loop->header; b <= o.loop->last; b++)
+        go_outside(&o, b);
+    /* Blocks are numbered in the order in which they run: whoever would do something in an earlier
+     * one has done it. */
+    for (uint32_t b = 0; b < f->nblocks; b++)
+        if (u->parts[b] && parts_before(f, b, o.loop))
+            go_outside(&o, b);
+    while (o.depth && *they_do) {
+        const uint32_t b = o.stack[--o.depth];
+
+        if (b > o.loop->last)
+            *they_do = stops_harmlessly(&o, b);
+        else if (b < o.loop->header)
+            go_outside(&o, b);
+    }
+    /* Those that are at the beginning of a loop around this one do more than wait. */
+    for (uint32_t l = o.loop->parent; l != HED_FLOW_NONE; l = f->loops[l].parent)
+        for (uint32_t k = 0; k < f->blocks[f->loops[l].header].nbefore; k++) {
+            const uint32_t from = f->blocks[f->loops[l].header].before[k];
+
+            if (from >= f->loops[l].header && o.seen[from])
+                *they_do = false;
+        }
+    free(o.seen);
+    free(o.stack);
+    return 0;
+}
+
+static int
+look_at_waiting_loops(struct hed_masks *m, const struct hed_uniforms *u)
+{
+    int err = 0;
+
+    for (uint32_t i = 0; !err && i < u->f->nloops; i++) {
+        bool is_safe;
+
+        if (!m->waits[i])
+            continue;
+        m->any_waits = true;
+        is_safe = goes_round_together(u, i);
+        if (!is_safe)
+            err = others_wait_anyway(u, i, &is_safe);
+        if (!is_safe)
+            m->why = "a loop in which a lane may wait for another";
+    }
     return err;
 }
 
@@ -101,8 +220,10 @@ hed_masks_init(struct hed_masks *m, struct hed_flow *f, const struct hed_uniform
 
     *m = (struct hed_masks){0};
     err = hed_apart_find(f, u, &m->is_apart);
-    if (err == 0)
-        err = find_waiting_loops(m, f, u, unit);
+    m->waits = err == 0 ? hed_spin_init(f, u->ssa, unit) : NULL;
+    if (!m->waits)
+        return err ? err : HED_ENOMEM;
+    err = look_at_waiting_loops(m, u);
     if (m->is_apart)
         m->why = "an operation that lanes may come to at different places";
     if (err == 0 && !m->why)

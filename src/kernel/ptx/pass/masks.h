@@ -15,7 +15,7 @@ struct hed_masks {
     const char *why; /* why it cannot; NULL if it can */
     bool is_apart;   /* the reason is apart.h's, for which no other shape is better */
     bool *waits;     /* by loop: it may wait for other threads */
-    bool any_waits;  /* there may be such a loop, perhaps one that is never reached */
+    bool any_waits;  /* there is such a loop */
 };
 
 /* u belongs to f; `unit` holds the functions that the kernel can reach. HED_ENOMEM. The memory is

@@ -307,6 +307,38 @@ copy_operands(struct ssa *s, const struct hed_ptx_operand *o, uint32_t n)
     return copy;
 }
 
+/* The register that a move copies whole; NULL if it is something else. */
+static const struct hed_ptx_reg *
+copied_register(const struct hed_ptx_inst *i)
+{
+    return i && i->form->op == HED_PTX_OP_MOV && !i->is_refused &&
+                   i->operands[0].kind == HED_PTX_OPERAND_REG &&
+                   i->operands[1].kind == HED_PTX_OPERAND_REG
+               ? i->operands[1].reg
+               : NULL;
+}
+
+/* A guarded move of what the register holds anyway needs no guard. Compilers leave such moves
+ * behind where they have joined branches, and the result would vary with the guard. */
+static void
+drop_idle_guard(struct ssa *s, struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_reg *from = i->guard ? copied_register(i) : NULL, *old;
+
+    if (!from)
+        return;
+    old = s->out->values[i->operands[0].reg->id].old;
+    if (!old)
+        return;
+
+    const struct hed_ptx_inst *made = s->out->values[old->id].made_by;
+
+    if (old == from || (made && !made->guard && copied_register(made) == from)) {
+        i->guard = NULL;
+        s->out->values[i->operands[0].reg->id].old = NULL;
+    }
+}
+
 static struct hed_ptx_inst *
 rename_inst(struct ssa *s, const struct hed_ptx_inst *i)
 {
@@ -323,6 +355,8 @@ rename_inst(struct ssa *s, const struct hed_ptx_inst *i)
     s->inst = copy;
     hed_flow_each_read(copy, rename_read, s);
     hed_flow_each_write(copy, rename_write, s);
+    if (!s->err)
+        drop_idle_guard(s, copy);
     return copy;
 }
 
@@ -401,14 +435,6 @@ rename_all(struct ssa *s, const struct hed_ptx_reg *const *regs)
 /* ---- which values are read ------------------------------------------------------------------- */
 
 static void
-note_value_read(void *arg, const struct hed_ptx_reg **reg)
-{
-    bool *is_read = arg;
-
-    is_read[(*reg)->id] = true;
-}
-
-static void
 find_reads(struct ssa *s)
 {
     const struct hed_flow *f = s->f;
@@ -423,9 +449,9 @@ find_reads(struct ssa *s)
         const struct hed_flow_block *block = &f->blocks[b];
 
         for (uint32_t i = 0; i < block->ninsts; i++)
-            hed_flow_each_read(block->insts[i], note_value_read, is_read);
+            hed_flow_each_read(block->insts[i], hed_flow_note_value, is_read);
         if (block->last)
-            hed_flow_each_read((struct hed_ptx_inst *)block->last, note_value_read, is_read);
+            hed_flow_each_read((struct hed_ptx_inst *)block->last, hed_flow_note_value, is_read);
         for (const struct hed_flow_phi *p = block->phis; p; p = p->next)
             for (uint32_t k = 0; k < block->nbefore; k++)
                 if (p->from[k])

@@ -1,4 +1,5 @@
-/* Finds the loops that may wait for other threads. Their code yields now and then (hed_rt_yield).
+/* Finds the loops of a text that may wait for other threads. Their code yields now and then
+ * (hed_rt_yield). spin.c does so for a flow; it is more exact, but a flow has no jumps by tables.
  *
  * A loop waits if a branch in it depends on something that other threads change while it runs: an
  * atomic, a volatile or ordered load, a barrier object. These instructions taint the registers they
@@ -22,6 +23,8 @@
  *      L: add.f32 %f2, %f1, 1.0;  atom.cas.b32 %r3, [%rd1], %r2, ...;
  *         setp.ne.s32 %p1, %r2, %r3;  mov.u32 %r2, %r3;  @%p1 bra L;
  */
+#include "kernel/ptx/pass/wait.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,9 +58,8 @@ is_ordered_load(const struct hed_ptx_form *f)
            (f->flags & HED_PTX_FLAG(MMIO));
 }
 
-/* Does the result depend on what other threads do at this moment? */
-static bool
-is_taint_source(const struct hed_ptx_inst *i)
+bool
+hed_wait_is_source(const struct hed_ptx_inst *i)
 {
     switch (i->form->op) {
     case HED_PTX_OP_ATOM:
@@ -72,9 +74,8 @@ is_taint_source(const struct hed_ptx_inst *i)
     }
 }
 
-/* May the access be to the thread's own memory? */
-static bool
-is_own_memory(const struct hed_ptx_form *f)
+bool
+hed_wait_is_own_memory(const struct hed_ptx_form *f)
 {
     const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
 
@@ -84,8 +85,8 @@ is_own_memory(const struct hed_ptx_form *f)
 
 /* ---- updates that are tried again ------------------------------------------------------------ */
 
-static bool
-is_plain_copy(const struct hed_ptx_inst *i)
+bool
+hed_wait_is_copy(const struct hed_ptx_inst *i)
 {
     return i->form->op == HED_PTX_OP_MOV && !i->is_refused &&
            i->operands[0].kind == HED_PTX_OPERAND_REG && i->operands[1].kind == HED_PTX_OPERAND_REG;
@@ -104,7 +105,7 @@ find_copies(struct wait *w, const struct hed_ptx_func *f)
         for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
             const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
 
-            if (s->kind != HED_PTX_STMT_INST || !is_plain_copy(i))
+            if (s->kind != HED_PTX_STMT_INST || !hed_wait_is_copy(i))
                 continue;
 
             uint32_t *a = &w->same[i->operands[0].reg->id], *b = &w->same[i->operands[1].reg->id];
@@ -115,16 +116,29 @@ find_copies(struct wait *w, const struct hed_ptx_func *f)
     }
 }
 
-/* Does an instruction compare two copies of a register for equality? */
-static bool
-compares_copies(const struct wait *w, const struct hed_ptx_inst *i, uint32_t of)
+bool
+hed_wait_compares(const struct hed_ptx_inst *i)
 {
     return i->form->op == HED_PTX_OP_SETP && !i->is_refused &&
            (i->form->cmp == HED_PTX_CMP_EQ || i->form->cmp == HED_PTX_CMP_NE ||
             i->form->cmp == HED_PTX_CMP_NEU) &&
            i->operands[1].kind == HED_PTX_OPERAND_REG &&
-           i->operands[2].kind == HED_PTX_OPERAND_REG && i->operands[1].reg != i->operands[2].reg &&
-           w->same[i->operands[1].reg->id] == of && w->same[i->operands[2].reg->id] == of;
+           i->operands[2].kind == HED_PTX_OPERAND_REG && i->operands[1].reg != i->operands[2].reg;
+}
+
+bool
+hed_wait_is_swap(const struct hed_ptx_inst *i)
+{
+    return i->form->op == HED_PTX_OP_ATOM && i->form->oper == HED_PTX_OPER_CAS &&
+           i->operands[0].kind == HED_PTX_OPERAND_REG && i->operands[2].kind == HED_PTX_OPERAND_REG;
+}
+
+/* Does an instruction compare two copies of a register for equality? */
+static bool
+compares_copies(const struct wait *w, const struct hed_ptx_inst *i, uint32_t of)
+{
+    return hed_wait_compares(i) && w->same[i->operands[1].reg->id] == of &&
+           w->same[i->operands[2].reg->id] == of;
 }
 
 /* Is it a compare-and-swap that expects what it found the last time, and is done when it finds
@@ -132,26 +146,27 @@ compares_copies(const struct wait *w, const struct hed_ptx_inst *i, uint32_t of)
 static bool
 is_tried_again(const struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_inst *i)
 {
-    const struct hed_ptx_operand *found = &i->operands[0], *expected = &i->operands[2];
+    uint32_t found;
 
-    if (i->form->op != HED_PTX_OP_ATOM || i->form->oper != HED_PTX_OPER_CAS ||
-        found->kind != HED_PTX_OPERAND_REG || expected->kind != HED_PTX_OPERAND_REG ||
-        w->same[found->reg->id] != w->same[expected->reg->id])
+    if (!hed_wait_is_swap(i))
+        return false;
+    found = w->same[i->operands[0].reg->id];
+    if (found != w->same[i->operands[2].reg->id])
         return false;
     for (const struct hed_ptx_stmt *s = f->body; s; s = s->next)
         if (s->kind == HED_PTX_STMT_INST &&
-            compares_copies(w, (const struct hed_ptx_inst *)s, w->same[found->reg->id]))
+            compares_copies(w, (const struct hed_ptx_inst *)s, found))
             return true;
     return false;
 }
 
-/* May other threads write where a load reads? */
-static bool
-others_may_write(const struct hed_ptx_form *f)
+bool
+hed_wait_others_write(const struct hed_ptx_form *f)
 {
     const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
 
-    return space == HED_PTX_SPACE_NONE || (space != HED_PTX_SPACE_CONST && !is_own_memory(f));
+    return space == HED_PTX_SPACE_NONE ||
+           (space != HED_PTX_SPACE_CONST && !hed_wait_is_own_memory(f));
 }
 
 /* ---- loops that only look -------------------------------------------------------------------- */
@@ -268,7 +283,7 @@ taint_looks(struct wait *w, const struct hed_ptx_stmt *from, const struct hed_pt
         for (unsigned k = 1; same && k < i->noperands; k++)
             same = !reads_changing(&l, &i->operands[k]);
         if (i->form->op == HED_PTX_OP_LD) {
-            w->tainted[i->operands[0].reg->id] |= same && others_may_write(i->form);
+            w->tainted[i->operands[0].reg->id] |= same && hed_wait_others_write(i->form);
             set_changing(&l, i->operands[0].reg, true);
         } else if (hed_ptx_op_nature(i->form->op) == HED_PTX_COMPUTES) {
             set_changing(&l, i->operands[0].reg, !same);
@@ -297,16 +312,14 @@ static bool
 has_taint_source(const struct hed_ptx_func *f)
 {
     for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
-        if (s->kind == HED_PTX_STMT_INST && is_taint_source((const struct hed_ptx_inst *)s))
+        if (s->kind == HED_PTX_STMT_INST && hed_wait_is_source((const struct hed_ptx_inst *)s))
             return true;
     }
     return false;
 }
 
-/* Looks at all functions that can be reached: finding out which of them a call reaches is not worth
- * the effort. */
-static bool
-calls_may_wait(const struct hed_ptx_unit *u)
+bool
+hed_wait_calls(const struct hed_ptx_unit *u)
 {
     for (uint32_t i = 1; i < u->nfuncs; i++) {
         if (has_taint_source(u->funcs[i]))
@@ -365,15 +378,15 @@ follow_taint(struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_
 
     if (i->is_refused || i->noperands == 0)
         return;
-    is = (is_taint_source(i) && !is_tried_again(w, f, i)) ||
+    is = (hed_wait_is_source(i) && !is_tried_again(w, f, i)) ||
          (i->guard && w->tainted[i->guard->id]) || (op == HED_PTX_OP_CALL && calls_wait) ||
-         (op == HED_PTX_OP_LD && w->own_memory && is_own_memory(i->form));
+         (op == HED_PTX_OP_LD && w->own_memory && hed_wait_is_own_memory(i->form));
     for (unsigned k = 1; k < i->noperands && !is; k++)
         is = reads_taint(w, &i->operands[k]);
     if (!is)
         return;
     taint_operand(w, &i->operands[0]);
-    if ((op == HED_PTX_OP_ST && is_own_memory(i->form)) || op == HED_PTX_OP_CALL) {
+    if ((op == HED_PTX_OP_ST && hed_wait_is_own_memory(i->form)) || op == HED_PTX_OP_CALL) {
         w->changed = w->changed || !w->own_memory;
         w->own_memory = true;
     }
@@ -429,9 +442,9 @@ learns(const struct wait *w, const struct hed_ptx_func *f, const struct hed_ptx_
         return false;
     if (op == HED_PTX_OP_NANOSLEEP || (op == HED_PTX_OP_CALL && calls_wait))
         return true;
-    if (is_taint_source(i))
+    if (hed_wait_is_source(i))
         return !is_tried_again(w, f, i);
-    return op == HED_PTX_OP_LD && others_may_write(i->form) && reads_taint(w, &i->operands[0]);
+    return op == HED_PTX_OP_LD && hed_wait_others_write(i->form) && reads_taint(w, &i->operands[0]);
 }
 
 static void
@@ -544,7 +557,7 @@ hed_ptx_find_waits(const struct hed_ptx_unit *u, const struct hed_ptx_func *f, b
     bool ready = w.seen && w.tainted && w.same;
 
     if (ready) {
-        const bool calls_wait = calls_may_wait(u);
+        const bool calls_wait = hed_wait_calls(u);
 
         find_copies(&w, f);
         find_looks(&w, f);
