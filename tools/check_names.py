@@ -14,8 +14,8 @@ The rules:
 5. No two functions have the same body: a copy, under one name or two, moves down to a place that
    both can use. Names of parameters and local variables do not count, and bodies with fewer than
    BODY_TOKENS tokens are left alone. COPIES lists the copies that stay, with the reason.
-
-6. docs/glossary.md has at most GLOSSARY_MOST entries, and each of their words is used in src/.
+6. No text that a user reads, which is a string with a blank, stands in both tiers of PTX.
+7. docs/glossary.md has at most GLOSSARY_MOST entries, and each of their words is used in src/.
 
 Several definitions in one file are alternatives (#if) and are fine.
 """
@@ -44,25 +44,17 @@ BODY_TOKENS = 20
 GLOSSARY_MOST = 50
 
 # Copies that stay: the functions, as PATH:NAME, and why they cannot be one.
-BOTH_TIERS = "what the two tiers decide alike moves to ptx/meaning"
-INTERP, LOWER = "src/kernel/ptx/interp/", "src/kernel/ptx/lower/"
-COPIES = [((INTERP + a, LOWER + b), BOTH_TIERS) for a, b in (
-    ("family/bits.c:special_pick", "family/bits.c:special_byte"),
-    ("family/convert.c:is_float_pair", "family/convert.c:is_real_pair"),
-    ("family/convert.c:is_float", "family/convert.c:is_single_real"),
-    ("family/matrix.c:fragment_operand", "family/matrix.c:fragment_register"),
-    ("family/texture.c:access_word", "family/texture.c:pack_access"),
-    ("family/texture.c:is_named_texture", "family/texture.c:is_texture_name"),
-    ("family/texture.c:is_layered", "family/texture.c:is_layered_geometry"),
-    ("family/texture.c:is_texel_type", "family/texture.c:is_sample_type"),
-    ("inside.h:interp_is_int", "family/math.h:hed_is_int"),
-    ("operand.c:hed_interp_element", "family/memory.c:hed_lower_vector_element"),
-    ("operand.c:hed_interp_is_shared", "family/move.c:is_shared_space"),
-)]
+COPIES = []
+
+# The two tiers of PTX: what an instruction asks for, and why it is refused, is decided for both in
+# src/kernel/ptx/meaning.
+TIERS = ("src/kernel/ptx/interp/", "src/kernel/ptx/lower/")
 
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|[^\w\s]')
 NOT_CODE = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+STRINGS = re.compile(r'(?:"(?:\\.|[^"\\\n])*"\s*)+')
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)|_Alignas\s*\([^)]*\)|_Static_assert\s*\(.*?\)",
                        re.DOTALL)
@@ -266,6 +258,26 @@ def equal_bodies(names, copies):
             yield places[0][:2], f"function {places[0][2]} has the same body as {where}"
 
 
+def texts_of(files, tier):
+    """The strings with a blank in the files of a tier: text -> (path, line)."""
+    found = {}
+    for path, text in sorted(files.items()):
+        if path.startswith(tier):
+            plain = COMMENT.sub(blank, text)
+            for match in STRINGS.finditer(plain):
+                words = "".join(re.findall(r'"((?:\\.|[^"\\\n])*)"', match.group()))
+                if " " in words.strip():
+                    found[words] = path, plain.count("\n", 0, match.start()) + 1
+    return found
+
+
+def texts_of_both_tiers(files):
+    one, other = (texts_of(files, tier) for tier in TIERS)
+    for words in sorted(set(one) & set(other)):
+        where = "%s:%d" % other[words]
+        yield one[words], f'"{words}" stands in {where} too: move it to src/kernel/ptx/meaning'
+
+
 def bare_statics(names):
     for name, places in sorted(names.statics.items()):
         if name in BARE_VERBS:
@@ -283,6 +295,7 @@ def check_files(files, copies=()):
     found += shared_statics(names)
     found += bare_statics(names)
     found += equal_bodies(names, copies)
+    found += texts_of_both_tiers(files)
     return found
 
 

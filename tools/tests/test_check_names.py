@@ -56,6 +56,23 @@ class Externals(unittest.TestCase):
                                     b='int hed_v;\nconst char *hed_s = "int hed_v;";\n'), [])
 
 
+class Texts(unittest.TestCase):
+    def complaints_of(self, interp, lower):
+        return check_names.check_files({"src/kernel/ptx/interp/a.c": interp,
+                                        "src/kernel/ptx/lower/family/b.c": lower})
+
+    def test_a_text_in_both_tiers_is_found(self):
+        found = self.complaints_of('const char *hed_a = "this mode is "\n    "gone";\n',
+                                   '\nconst char *hed_b = "this mode is gone";\n')
+        self.assertEqual([place for place, _ in found], [("src/kernel/ptx/interp/a.c", 1)])
+        self.assertIn("src/kernel/ptx/lower/family/b.c:2", found[0][1])
+
+    def test_words_comments_and_other_texts_are_not(self):
+        self.assertEqual(self.complaints_of('const char *hed_a[] = {"vprintf", "one text"};\n',
+                                            'const char *hed_b = "vprintf"; /* "one text" */\n'
+                                            'const char *hed_c = "one", *hed_d = "text";\n'), [])
+
+
 class Statics(unittest.TestCase):
     ONE = "static int\nfind_thing(void)\n{\n    return 1;\n}\n"
 

@@ -201,8 +201,7 @@ variable_value(struct interp_decoder *d, const struct hed_ptx_operand *o, struct
 {
     v->is_register = false;
     v->bytes = (uint32_t)o->var->size;
-    if (!hed_interp_map_get(d->locals, (uintptr_t)o->var, &v->place))
-        hed_interp_refuse(d, "argument %s is not a variable of this function", o->var->name);
+    (void)hed_interp_map_get(d->locals, (uintptr_t)o->var, &v->place);
     v->place += (uint32_t)o->offset;
 }
 
@@ -212,7 +211,7 @@ call_value(struct interp_decoder *d, const struct hed_ptx_operand *whole,
            const struct hed_ptx_var *formal, unsigned k, bool is_in, struct interp_value *v)
 {
     const enum hed_ptx_type t = formal ? formal->type : HED_PTX_TYPE_B32;
-    const struct hed_ptx_operand o = hed_interp_element(whole, k);
+    const struct hed_ptx_operand o = hed_ptx_nth_element(whole, k);
 
     if (is_param_variable(&o)) {
         variable_value(d, &o, v);
@@ -254,33 +253,15 @@ call_values(struct interp_decoder *d, const struct hed_ptx_operand *list,
     return values;
 }
 
-static const struct hed_ptx_sig *
-prototype_of(const struct hed_ptx_inst *i)
-{
-    const struct hed_ptx_table *table =
-        i->noperands > 3 && i->operands[3].kind == HED_PTX_OPERAND_TABLE ? i->operands[3].table
-                                                                         : NULL;
-
-    if (table && table->kind == HED_PTX_TABLE_PROTO)
-        return &table->sig;
-    if (table && table->count && table->targets[0].kind == HED_PTX_OPERAND_FUNC)
-        return &table->targets[0].func->sig;
-    return NULL;
-}
-
 void
-hed_interp_emit_call(struct interp_decoder *d, const struct hed_ptx_func *callee)
+hed_interp_emit_call(struct interp_decoder *d, const struct hed_ptx_func *callee,
+                     const struct hed_ptx_sig *sig)
 {
     const struct hed_ptx_operand *o = d->inst->operands;
-    const struct hed_ptx_sig *sig = callee ? &callee->sig : prototype_of(d->inst);
     struct interp_call *call = hed_interp_alloc(d, sizeof(*call));
     uint32_t pointer = 0;
     struct interp_step *s;
 
-    if (!sig) {
-        hed_interp_refuse(d, "an indirect call needs a prototype");
-        return;
-    }
     if (!call)
         return;
     call->args = call_values(d, &o[2], sig->params, true, &call->nargs);

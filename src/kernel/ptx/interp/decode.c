@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/demangle.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "kernel/ptx/interp/family.h"
 #include "kernel/ptx/pass/pass.h"
-#include "kernel/ptx/text/print.h"
 
-#define TEXT_MAX 200
 #define REGISTERS_MAX (UINT32_C(1) << 28) /* bytes of a frame's registers */
 #define REFUSALS_MAX 4096                 /* of a program, with a text of their own */
-/* The local memory that a GPU gives a thread. */
-#define LOCAL_MAX (UINT64_C(512) << 10)
 
 static void (*const decoders[HED_PTX_OPS])(struct interp_decoder *) = {
     [HED_PTX_OP_NONE] = hed_interp_op_refused,
@@ -28,26 +22,14 @@ static void (*const decoders[HED_PTX_OPS])(struct interp_decoder *) = {
 void
 hed_interp_refuse(struct interp_decoder *d, const char *fmt, ...)
 {
-    char reason[256], name[HED_DEMANGLED_MAX];
-    struct hed_buf text;
     va_list args;
 
     if (d->err)
         return;
     d->err = HED_ENOTSUP;
     va_start(args, fmt);
-    vsnprintf(reason, sizeof(reason), fmt, args);
+    hed_ptx_word_refusal(d->why, d->func->ptx, d->inst, fmt, args);
     va_end(args);
-    if (!d->inst) {
-        hed_why_set(d->why, "%s", reason);
-        return;
-    }
-    hed_buf_init(&text, TEXT_MAX * 8);
-    hed_ptx_print_inst(d->inst, &text);
-    hed_why_set(d->why, "%s: '%.*s' (function %.200s, line %u)", reason, TEXT_MAX,
-                hed_buf_cstr(&text), hed_demangle(d->func->ptx->name, name, sizeof name),
-                d->inst->stmt.line);
-    hed_buf_fini(&text);
 }
 
 void
@@ -59,7 +41,7 @@ hed_interp_op_nothing(struct interp_decoder *d)
 void
 hed_interp_op_refused(struct interp_decoder *d)
 {
-    hed_interp_refuse(d, "this instruction cannot be run");
+    (void)d; /* hed_ptx_get_meaning() has refused it */
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -175,12 +157,15 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
 {
     const interp_run guard = i->guard ? guard_step(i) : NULL;
     const uint32_t at = d->count;
+    struct hed_ptx_meaning meaning;
+    struct hed_why why;
 
     d->inst = i;
+    d->meaning = &meaning;
     memset(d->taken, 0, sizeof(d->taken));
     d->npending = 0;
-    if (i->is_refused) {
-        hed_interp_refuse(d, "%s", i->form->refused);
+    if (hed_ptx_get_meaning(d->func->ptx, i, &meaning, &why) != 0) {
+        hed_interp_refuse(d, "%s", why.text);
         return;
     }
     if (guard)
@@ -299,10 +284,7 @@ place_local(struct interp_decoder *d, const struct hed_ptx_var *v, uint64_t *at)
     *at = hed_round_up(*at, align);
     if (hed_interp_map_put(d->locals, (uintptr_t)v, (uint32_t)*at) != 0)
         d->err = HED_ENOMEM;
-    *at += v->size < LOCAL_MAX ? v->size : LOCAL_MAX + 1;
-    if (*at > LOCAL_MAX)
-        hed_interp_refuse(d, "function %s: the variables of a thread take more than %u KiB",
-                          d->func->ptx->name, (unsigned)(LOCAL_MAX >> 10));
+    *at += v->size;
 }
 
 /* Local variables, and the parameters and results of functions other than kernels. */
@@ -311,8 +293,11 @@ place_locals(struct interp_decoder *d)
 {
     const struct hed_ptx_func *f = d->func->ptx;
     const struct hed_ptx_var *unsized = NULL;
+    struct hed_why why;
     uint64_t at = 0;
 
+    if (hed_ptx_check_local(f, &why) != 0)
+        hed_interp_refuse(d, "%s", why.text);
     for (const struct hed_ptx_var *v = f->vars; v && !d->err; v = v->next) {
         if (v->space == HED_PTX_SPACE_LOCAL || v->space == HED_PTX_SPACE_PARAM)
             place_local(d, v, &at);

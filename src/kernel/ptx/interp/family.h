@@ -1,9 +1,11 @@
 /* The functions that decode an instruction, one for each word in the column "lowering" of
- * opcodes.def. Each adds the steps of d->inst, or calls hed_interp_refuse().
+ * opcodes.def. Each adds the steps of d->inst, which asks for d->meaning, or calls
+ * hed_interp_refuse() if it is the baseline tier alone that cannot do it.
  */
 #pragma once
 
 #include "kernel/ptx/interp/inside.h"
+#include "kernel/ptx/meaning/meaning.h"
 
 #define OP(name, family, lowering, ...) void hed_interp_op_##lowering(struct interp_decoder *d);
 #define ALIAS(name, ...)
@@ -38,4 +40,5 @@ void hed_interp_patch(struct interp_decoder *d, struct interp_step *s);
 /* call.c: copies the results of lanes that return to where the caller wants them. */
 void hed_interp_results(struct interp_warp *w, uint32_t lanes);
 /* A call of a function with a body; NULL: through a pointer. */
-void hed_interp_emit_call(struct interp_decoder *d, const struct hed_ptx_func *callee);
+void hed_interp_emit_call(struct interp_decoder *d, const struct hed_ptx_func *callee,
+                          const struct hed_ptx_sig *sig);

@@ -36,6 +36,7 @@
 #include "kernel/ptx/run/abi.h"
 #include "kernel/ptx/run/layout.h"
 
+struct hed_ptx_meaning;
 struct hed_why;
 struct interp_func;
 struct interp_step;
@@ -239,6 +240,7 @@ struct interp_decoder {
     const struct hed_ptx_unit *unit;
     struct interp_func *func;
     const struct hed_ptx_inst *inst;
+    const struct hed_ptx_meaning *meaning; /* of inst */
     struct interp_step *steps;
     uint32_t count, room;
     uint32_t *regs;               /* places by register id; elements of vectors follow each other */
@@ -293,10 +295,6 @@ uint32_t hed_interp_constant(struct interp_decoder *d, uint64_t bits, unsigned b
 void hed_interp_resize(struct interp_decoder *d, uint32_t from, unsigned from_bytes, uint32_t to,
                        unsigned to_bytes, bool is_signed);
 
-/* Element i of an operand that is a vector register or a list in braces; a sink if there is none.
- * */
-struct hed_ptx_operand hed_interp_element(const struct hed_ptx_operand *o, unsigned i);
-
 /* Where a register lies, or the element of a vector register that the operand selects. */
 uint32_t hed_interp_register_place(const struct interp_decoder *d, const struct hed_ptx_operand *o);
 
@@ -311,13 +309,6 @@ static inline bool
 interp_is_signed(enum hed_ptx_type t)
 {
     return hed_ptx_types[t].kind == HED_PTX_KIND_S;
-}
-
-static inline bool
-interp_is_int(enum hed_ptx_type t)
-{
-    return hed_ptx_types[t].kind == HED_PTX_KIND_S || hed_ptx_types[t].kind == HED_PTX_KIND_U ||
-           hed_ptx_types[t].kind == HED_PTX_KIND_B;
 }
 
 /* Does the instruction that is being decoded have the flag? INTERP_SAID(d, FTZ) */
@@ -349,8 +340,6 @@ struct interp_memory hed_interp_memory(struct interp_decoder *d, const struct he
 /* Its addresses as a register of 64 bits, checked for alignment (1: no check). */
 uint32_t hed_interp_address(struct interp_decoder *d, const struct hed_ptx_operand *o,
                             enum hed_ptx_space space, unsigned align);
-
-bool hed_interp_is_shared(unsigned space);
 
 /* operand.c: a map from 64-bit keys. */
 struct interp_map *hed_interp_map_new(void);

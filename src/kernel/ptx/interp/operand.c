@@ -152,7 +152,7 @@ constant_number(const struct hed_ptx_operand *o)
 }
 
 static uint64_t
-float_constant(struct interp_decoder *d, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+float_constant(const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     const double v = constant_number(o);
     const uint32_t single = o->is_f32 ? (uint32_t)o->bits : hed_to_bits32((float)v);
@@ -165,12 +165,7 @@ float_constant(struct interp_decoder *d, const struct hed_ptx_operand *o, enum h
     case HED_PTX_TYPE_F64:
         return hed_to_bits64(v);
     default:
-        if (hed_ptx_types[t].bits == 32)
-            return single;
-        if (hed_ptx_types[t].bits == 64)
-            return o->bits;
-        hed_interp_refuse(d, "this type has no constants");
-        return 0;
+        return hed_ptx_types[t].bits == 32 ? single : o->bits;
     }
 }
 
@@ -217,7 +212,7 @@ address_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enum h
 
     if (o->kind == HED_PTX_OPERAND_FUNC)
         return hed_interp_constant(d, hed_ptx_func_address(d->module, o->func), interp_bytes(t));
-    if (hed_interp_is_shared(o->var->space)) {
+    if (hed_ptx_is_shared_space(o->var->space)) {
         if (!hed_interp_map_get(d->places, (uintptr_t)o->var, &offset))
             offset = 0;
         return hed_interp_constant(d, offset + (uint64_t)o->offset, interp_bytes(t));
@@ -231,8 +226,13 @@ address_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enum h
 uint32_t
 hed_interp_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
+    const char *why = hed_ptx_lacks_value(o, t);
     uint32_t place, to;
 
+    if (why) {
+        hed_interp_refuse(d, "%s", why);
+        return 1;
+    }
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
         place = resized_source(d, hed_interp_register_place(d, o), interp_bytes(o->reg->type), t);
@@ -245,15 +245,12 @@ hed_interp_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enu
     case HED_PTX_OPERAND_INT:
         return integer_constant(d, o, t);
     case HED_PTX_OPERAND_FLOAT:
-        return hed_interp_constant(d, float_constant(d, o, t), interp_bytes(t));
+        return hed_interp_constant(d, float_constant(o, t), interp_bytes(t));
     case HED_PTX_OPERAND_VAR:
     case HED_PTX_OPERAND_FUNC:
         return address_source(d, o, t);
-    case HED_PTX_OPERAND_SINK:
+    default: /* a sink */
         return hed_interp_constant(d, 0, interp_bytes(t));
-    default:
-        hed_interp_refuse(d, "an operand of this kind has no value");
-        return 1;
     }
     if (!o->negated || t != HED_PTX_TYPE_PRED)
         return place;
@@ -268,32 +265,19 @@ hed_interp_operand(struct interp_decoder *d, unsigned n, enum hed_ptx_type t)
     return hed_interp_source(d, &d->inst->operands[n], t);
 }
 
-struct hed_ptx_operand
-hed_interp_element(const struct hed_ptx_operand *o, unsigned i)
-{
-    struct hed_ptx_operand e = *o;
-
-    if (o->kind == HED_PTX_OPERAND_VEC)
-        return i < o->count ? o->elems[i] : (struct hed_ptx_operand){.kind = HED_PTX_OPERAND_SINK};
-    if (o->kind == HED_PTX_OPERAND_REG && o->reg->vec && !o->sel)
-        e.sel = (uint16_t)(i + 1);
-    return e;
-}
-
 /* ---- destinations -------------------------------------------------------------------------- */
 
 uint32_t
 hed_interp_dest(struct interp_decoder *d, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     const unsigned bytes = interp_bytes(t);
+    const char *why = hed_ptx_lacks_place(o);
     uint32_t temp, place;
 
-    if (o->kind == HED_PTX_OPERAND_SINK)
+    if (why)
+        hed_interp_refuse(d, "%s", why);
+    if (o->kind != HED_PTX_OPERAND_REG)
         return hed_interp_temp(d, bytes);
-    if (o->kind != HED_PTX_OPERAND_REG) {
-        hed_interp_refuse(d, "the destination is not a register");
-        return hed_interp_temp(d, bytes);
-    }
     place = hed_interp_register_place(d, o);
     if (interp_bytes(o->reg->type) == bytes)
         return place;
@@ -324,13 +308,6 @@ hed_interp_flush(struct interp_decoder *d)
 
 /* ---- memory operands ----------------------------------------------------------------------- */
 
-bool
-hed_interp_is_shared(unsigned space)
-{
-    return space == HED_PTX_SPACE_SHARED || space == HED_PTX_SPACE_SHARED_CTA ||
-           space == HED_PTX_SPACE_SHARED_CLUSTER;
-}
-
 static struct interp_memory
 memory_of_variable(struct interp_decoder *d, const struct hed_ptx_var *v, int64_t offset)
 {
@@ -340,20 +317,16 @@ memory_of_variable(struct interp_decoder *d, const struct hed_ptx_var *v, int64_
     if (hed_ptx_var_counts(v)) {
         m.kind = INTERP_GLOBAL_VAR;
         (void)hed_interp_map_get(d->places, (uintptr_t)v, &m.place);
-    } else if (hed_interp_is_shared(v->space)) {
+    } else if (hed_ptx_is_shared_space(v->space)) {
         m.kind = INTERP_SHARED_VAR;
         (void)hed_interp_map_get(d->places, (uintptr_t)v, &at);
         m.imm += at;
     } else if (hed_interp_map_get(d->locals, (uintptr_t)v, &at)) {
         m.kind = INTERP_LOCAL_VAR;
         m.imm += at;
-    } else if (v->space == HED_PTX_SPACE_PARAM && d->func->ptx->is_entry &&
-               v->owner == d->func->ptx) {
+    } else { /* what hed_ptx_get_meaning() allows besides: a parameter of the kernel */
         m.kind = INTERP_PARAM_VAR;
         m.imm += (int64_t)v->offset;
-    } else {
-        hed_interp_refuse(d, "variable %s lies in the space .%s, which is not supported", v->name,
-                          hed_ptx_space_text(v->space));
     }
     return m;
 }
@@ -365,7 +338,7 @@ memory_of_address(struct interp_decoder *d, const struct hed_ptx_operand *o,
 {
     struct interp_memory m = {.kind = INTERP_REGISTER, .imm = o->offset};
     struct hed_ptx_operand value = *o;
-    const bool is_shared = hed_interp_is_shared(space);
+    const bool is_shared = hed_ptx_is_shared_space(space);
 
     /* A shared address is 32 bits wide, whatever the register's width. */
     if (is_shared)

@@ -10,15 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/demangle.h"
 #include "base/err.h"
 #include "kernel/ptx/lower/family/family.h"
 #include "kernel/ptx/pass/pass.h"
 #include "kernel/ptx/run/layout.h"
-#include "kernel/ptx/text/print.h"
-
-#define TEXT_MAX 200
 
 static void (*const lowerings[HED_PTX_OPS])(struct hed_lower *) = {
     [HED_PTX_OP_NONE] = hed_op_refused,
@@ -30,26 +25,14 @@ static void (*const lowerings[HED_PTX_OPS])(struct hed_lower *) = {
 void
 hed_lower_refuse(struct hed_lower *l, const char *fmt, ...)
 {
-    char reason[256], name[HED_DEMANGLED_MAX];
-    struct hed_buf text;
     va_list args;
 
     if (l->err)
         return;
     l->err = HED_ENOTSUP;
     va_start(args, fmt);
-    vsnprintf(reason, sizeof(reason), fmt, args);
+    hed_ptx_word_refusal(l->why, l->inst ? l->function->ptx : NULL, l->inst, fmt, args);
     va_end(args);
-    if (!l->inst) {
-        hed_why_set(l->why, "%s", reason);
-        return;
-    }
-    hed_buf_init(&text, TEXT_MAX * 8);
-    hed_ptx_print_inst(l->inst, &text);
-    hed_why_set(l->why, "%s: '%.*s' (function %.200s, line %u)", reason, TEXT_MAX,
-                hed_buf_cstr(&text), hed_demangle(l->function->ptx->name, name, sizeof name),
-                l->inst->stmt.line);
-    hed_buf_fini(&text);
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -63,17 +46,22 @@ hed_op_nothing(struct hed_lower *l)
 void
 hed_op_refused(struct hed_lower *l)
 {
-    hed_lower_refuse(l, "no code can be made for this instruction");
+    (void)l; /* hed_ptx_get_meaning() has refused it */
 }
 
 void
 hed_lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
 {
+    const struct hed_ptx_meaning *outer = l->meaning;
+    struct hed_ptx_meaning meaning;
+    struct hed_why why;
+
     l->inst = i;
-    if (i->is_refused) {
-        hed_lower_refuse(l, "%s", i->form->refused);
+    if (hed_ptx_get_meaning(l->function->ptx, i, &meaning, &why) != 0) {
+        hed_lower_refuse(l, "%s", why.text);
         return;
     }
+    l->meaning = &meaning;
     if (i->guard) {
         const struct hed_ptx_operand guard = {
             .kind = HED_PTX_OPERAND_REG, .negated = i->guard_negated, .reg = i->guard};
@@ -84,6 +72,7 @@ hed_lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
     if (i->guard)
         l->shape->guard_end(l);
     l->inst = NULL;
+    l->meaning = outer;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -186,25 +175,14 @@ free_function(struct hed_lower_function *f)
     hed_lower_map_free(f->vars);
 }
 
-/* The local memory that a GPU gives a thread, and that our stacks can hold. */
-#define LOCAL_MAX (UINT64_C(512) << 10)
-
 static void
 check_local_size(struct hed_lower *l, const struct hed_ptx_func *ptx)
 {
-    uint64_t bytes = 0;
+    struct hed_why why;
 
-    for (const struct hed_ptx_var *v = ptx->vars; v; v = v->next) {
-        if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
-            continue;
-        bytes += v->size < LOCAL_MAX ? v->size : LOCAL_MAX + 1;
-        if (bytes > LOCAL_MAX) {
-            hed_lower_refuse(l, "function %s: the variables of a thread take more than %u KiB",
-                             ptx->name, (unsigned)(LOCAL_MAX >> 10));
-            return;
-        }
-    }
-    if (ptx->sig.params_size > LOCAL_MAX)
+    if (hed_ptx_check_local(ptx, &why) != 0)
+        hed_lower_refuse(l, "%s", why.text);
+    if (ptx->sig.params_size > HED_PTX_LOCAL_MAX)
         hed_lower_refuse(l, "function %s: its parameters are too large", ptx->name);
 }
 

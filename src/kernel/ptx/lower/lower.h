@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "kernel/ptx/lower/compile.h"
+#include "kernel/ptx/meaning/meaning.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/abi.h"
 
@@ -46,12 +47,13 @@ struct hed_lower {
     LLVMBuilderRef b; /* stands where code goes */
     LLVMTypeRef i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, nothing; /* one lane */
 
-    struct hed_lower_map *places;        /* variable -> its index in grid->vars, or its offset in
+    struct hed_lower_map *places;          /* variable -> its index in grid->vars, or its offset in
                                           * shared memory */
-    struct hed_lower_map *functions;     /* function -> LLVM function */
-    LLVMValueRef function_table;         /* pointers by function index; NULL until it is needed */
-    struct hed_lower_function *function; /* the function whose code is being made */
-    const struct hed_ptx_inst *inst;     /* the instruction whose code is being made */
+    struct hed_lower_map *functions;       /* function -> LLVM function */
+    LLVMValueRef function_table;           /* pointers by function index; NULL until it is needed */
+    struct hed_lower_function *function;   /* the function whose code is being made */
+    const struct hed_ptx_inst *inst;       /* the instruction whose code is being made */
+    const struct hed_ptx_meaning *meaning; /* of inst */
     struct hed_ptx_info info;
 
     int err; /* sticky: the first failure; `why` has the reason */
@@ -360,9 +362,6 @@ LLVMValueRef hed_lower_place_address(struct hed_lower *l, const struct hed_lower
 /* The slot of a register, or of element n of a vector register. */
 LLVMValueRef hed_lower_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n);
 
-/* Element i of an operand that is a register, a vector register or a list of registers; a sink if
- * there is no such element. */
-struct hed_ptx_operand hed_lower_vector_element(const struct hed_ptx_operand *o, unsigned i);
 /* The argument that operand o of a call passes: i32 or i64, as t says, with lanes. */
 LLVMValueRef hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o,
                                 LLVMTypeRef t);

@@ -415,10 +415,7 @@ float_operand_bits(struct hed_lower *l, const struct hed_ptx_operand *o, enum he
     default:
         if (hed_ptx_types[t].bits == 32)
             return hed_lower_int(l, type, f32_constant_bits(o));
-        if (hed_ptx_types[t].bits == 64)
-            return hed_lower_int(l, type, t == HED_PTX_TYPE_F64 ? f64_constant_bits(o) : o->bits);
-        hed_lower_refuse(l, "this type has no constants");
-        return hed_lower_int(l, type, 0);
+        return hed_lower_int(l, type, t == HED_PTX_TYPE_F64 ? f64_constant_bits(o) : o->bits);
     }
 }
 
@@ -454,8 +451,13 @@ LLVMValueRef
 hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     LLVMTypeRef type = hed_lower_int_type(l, t);
+    const char *why = hed_ptx_lacks_value(o, t);
     LLVMValueRef v;
 
+    if (why) {
+        hed_lower_refuse(l, "%s", why);
+        return hed_lower_int(l, type, 0);
+    }
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
         v = load_register(l, o->reg, hed_ptx_operand_element(o));
@@ -473,10 +475,7 @@ hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
     case HED_PTX_OPERAND_FUNC:
         v = hed_lower_address_of(l, o);
         break;
-    case HED_PTX_OPERAND_SINK:
-        return hed_lower_int(l, type, 0);
-    default:
-        hed_lower_refuse(l, "an operand of this kind has no value");
+    default: /* a sink */
         return hed_lower_int(l, type, 0);
     }
     v = hed_lower_resize(l, v, type, is_signed_type(t));
@@ -487,12 +486,12 @@ void
 hed_lower_set(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t,
               LLVMValueRef v)
 {
-    if (o->kind == HED_PTX_OPERAND_SINK)
+    const char *why = hed_ptx_lacks_place(o);
+
+    if (why)
+        hed_lower_refuse(l, "%s", why);
+    if (o->kind != HED_PTX_OPERAND_REG)
         return;
-    if (o->kind != HED_PTX_OPERAND_REG) {
-        hed_lower_refuse(l, "the destination is not a register");
-        return;
-    }
     v = hed_lower_resize(l, v, hed_lower_int_type(l, o->reg->type), is_signed_type(t));
     if (l->shape->write)
         l->shape->write(l, o->reg, v);

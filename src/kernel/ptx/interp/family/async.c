@@ -37,33 +37,26 @@ static INTERP_STEP(none_or_all)
     COMPUTE_LANES(uint32_t, to[i] = p & hed_interp_bits[i] ? 0 : bytes);
 }
 
-/* cp.async [to], [from], bytes {, bytes to take from the source | ignore the source} */
 void
 hed_interp_op_copy(struct interp_decoder *d)
 {
-    const struct hed_ptx_inst *i = d->inst;
-    const struct hed_ptx_operand *o = i->operands;
-    const bool has_more = i->noperands > (INTERP_SAID(d, CACHE_HINT) ? 4 : 3);
-    const unsigned bytes = o[2].kind == HED_PTX_OPERAND_INT ? (unsigned)o[2].bits : 0;
-    uint32_t to, from, take;
+    const struct hed_ptx_copy *m = &d->meaning->copy;
+    const struct hed_ptx_operand *o = d->inst->operands;
+    const uint32_t to = hed_interp_address(d, &o[0], HED_PTX_SPACE_SHARED, m->bytes);
+    const uint32_t from = hed_interp_address(d, &o[1], HED_PTX_SPACE_GLOBAL, m->bytes);
+    uint32_t take;
 
-    if (bytes != 4 && bytes != 8 && bytes != 16) {
-        hed_interp_refuse(d, "a copy of %u bytes is not supported", bytes);
-        return;
-    }
-    to = hed_interp_address(d, &o[0], HED_PTX_SPACE_SHARED, bytes);
-    from = hed_interp_address(d, &o[1], HED_PTX_SPACE_GLOBAL, bytes);
-    if (!has_more) {
-        take = hed_interp_constant(d, bytes, 4);
-    } else if (o[3].kind == HED_PTX_OPERAND_REG && o[3].reg->type == HED_PTX_TYPE_PRED) {
-        const uint32_t p = hed_interp_source(d, &o[3], HED_PTX_TYPE_PRED);
+    if (!m->take) {
+        take = hed_interp_constant(d, m->bytes, 4);
+    } else if (m->take_is_predicate) {
+        const uint32_t p = hed_interp_source(d, m->take, HED_PTX_TYPE_PRED);
 
         take = hed_interp_temp(d, 4);
-        hed_interp_emit3(d, none_or_all, take, p, 0, 0)->e = bytes;
+        hed_interp_emit3(d, none_or_all, take, p, 0, 0)->e = m->bytes;
     } else {
-        take = hed_interp_source(d, &o[3], HED_PTX_TYPE_U32);
+        take = hed_interp_source(d, m->take, HED_PTX_TYPE_U32);
     }
-    hed_interp_emit3(d, copy_lanes, to, from, take, bytes);
+    hed_interp_emit3(d, copy_lanes, to, from, take, m->bytes);
 }
 
 /* d is the place of the destination, a of the source, b of the number of bytes. */
@@ -92,16 +85,11 @@ static INTERP_STEP(bulk_clear_lanes)
     return s + 1;
 }
 
-static unsigned
-first_space(const struct hed_ptx_form *f)
-{
-    return f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
-}
-
 void
 hed_interp_op_bulk_clear(struct interp_decoder *d)
 {
-    const uint32_t to = hed_interp_address(d, &d->inst->operands[0], first_space(d->inst->form), 8);
+    const uint32_t to =
+        hed_interp_address(d, &d->inst->operands[0], hed_ptx_first_space(d->inst->form), 8);
     const uint32_t bytes = hed_interp_operand(d, 1, HED_PTX_TYPE_U64);
 
     hed_interp_emit3(d, bulk_clear_lanes, to, bytes, 0, 0);
@@ -136,29 +124,22 @@ emit_arrival(struct interp_decoder *d, uint32_t to, uint32_t barrier, uint32_t c
 static uint32_t
 barrier_address(struct interp_decoder *d, const struct hed_ptx_operand *o)
 {
-    return hed_interp_address(d, o, first_space(d->inst->form), 8);
+    return hed_interp_address(d, o, hed_ptx_first_space(d->inst->form), 8);
 }
 
-/* mbarrier.arrive and .arrive_drop: {state,} [barrier] {, count}; with .expect_tx the last operand
- * is a number of bytes instead. */
 void
 hed_interp_op_mbarrier_arrive(struct interp_decoder *d)
 {
-    const struct hed_ptx_inst *i = d->inst;
-    const struct hed_ptx_operand *o = i->operands;
-    const unsigned at = i->pattern == 0 ? 1 : 0; /* of the barrier */
-    const uint32_t one = hed_interp_constant(d, 1, 4);
+    const struct hed_ptx_arrival *m = &d->meaning->arrival;
     const uint32_t zero = hed_interp_constant(d, 0, 4);
-    const uint32_t given =
-        i->noperands > at + 1 ? hed_interp_source(d, &o[at + 1], HED_PTX_TYPE_B32) : one;
-    const bool expects = INTERP_SAID(d, EXPECT_TX);
-    const uint32_t count = expects ? one : given;
-    const uint32_t barrier = barrier_address(d, &o[at]);
+    const uint32_t count =
+        m->count ? hed_interp_source(d, m->count, HED_PTX_TYPE_B32) : hed_interp_constant(d, 1, 4);
+    const uint32_t bytes = m->bytes ? hed_interp_source(d, m->bytes, HED_PTX_TYPE_B32) : zero;
+    const uint32_t barrier = barrier_address(d, m->barrier);
     const uint32_t to =
-        at == 1 ? hed_interp_dest(d, &o[0], HED_PTX_TYPE_B64) : hed_interp_temp(d, 8);
+        m->state ? hed_interp_dest(d, m->state, HED_PTX_TYPE_B64) : hed_interp_temp(d, 8);
 
-    emit_arrival(d, to, barrier, count, expects && i->noperands > at + 1 ? given : zero,
-                 i->form->op == HED_PTX_OP_MBARRIER_ARRIVE_DROP ? count : zero);
+    emit_arrival(d, to, barrier, count, bytes, m->drops ? count : zero);
 }
 
 STEP_UNARY(negated_word, uint32_t, uint32_t, 0 - a)
@@ -248,28 +229,24 @@ hed_interp_op_copy_arrive(struct interp_decoder *d)
                      hed_interp_constant(d, 1, 4), zero, zero);
 }
 
-/* cp.async.bulk [to], [from], bytes {, [barrier]} ... */
 void
 hed_interp_op_bulk_copy(struct interp_decoder *d)
 {
     const struct hed_ptx_inst *i = d->inst;
     const struct hed_ptx_operand *o = i->operands;
+    const struct hed_ptx_operand *barrier = d->meaning->copy.barrier;
     const uint32_t zero = hed_interp_constant(d, 0, 4);
     uint32_t to, from, bytes;
 
-    if (i->form->nspaces < 2 || strstr(i->form->text, "cp_mask")) {
-        hed_interp_refuse(d, "this kind of copy is not supported");
-        return;
-    }
     to = hed_interp_address(d, &o[0], i->form->spaces[0], 16);
     from = hed_interp_address(d, &o[1], i->form->spaces[1], 16);
     bytes = hed_interp_source(d, &o[2], HED_PTX_TYPE_U32);
     hed_interp_emit3(d, bulk_copy_lanes, to, from, bytes, 0);
-    if (strstr(i->form->text, "mbarrier::complete_tx") && i->noperands > 3) {
+    if (barrier) {
         const uint32_t less = emit_negated(d, bytes);
 
         emit_arrival(d, hed_interp_temp(d, 8),
-                     hed_interp_address(d, &o[3], HED_PTX_SPACE_SHARED, 8), zero, less, zero);
+                     hed_interp_address(d, barrier, HED_PTX_SPACE_SHARED, 8), zero, less, zero);
     }
 }
 

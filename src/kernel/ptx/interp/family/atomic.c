@@ -168,7 +168,7 @@ atomic_lane(const struct interp_warp *w, const struct atomic_op *a, uint64_t add
         (void)exchange_if_same(p, a->size, &old, swap);
         return old;
     }
-    if (a->oper == HED_PTX_OPER_ADD && a->size == 4 && interp_is_int(a->type))
+    if (a->oper == HED_PTX_OPER_ADD && a->size == 4 && hed_ptx_is_int(a->type))
         return __atomic_fetch_add((uint32_t *)p, (uint32_t)v, __ATOMIC_RELAXED);
 
     const bool flushes = flushes_address(w, a, address);
@@ -301,58 +301,23 @@ static INTERP_STEP(atomic_wide_lanes)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static bool
-operation_exists(const struct atomic_op *a)
-{
-    const struct hed_ptx_type_info *t = &hed_ptx_types[a->type];
-    const bool is_real = t->kind == HED_PTX_KIND_F || t->kind == HED_PTX_KIND_X;
-    const bool is_half =
-        hed_interp_real(a->type) && a->type != HED_PTX_TYPE_F32 && a->type != HED_PTX_TYPE_F64;
-
-    if (t->bits < 16)
-        return false;
-    if (t->bits == 128)
-        return a->oper == HED_PTX_OPER_EXCH || a->oper == HED_PTX_OPER_CAS;
-    switch (a->oper) {
-    case HED_PTX_OPER_ADD:
-        return true;
-    case HED_PTX_OPER_MIN:
-    case HED_PTX_OPER_MAX:
-        return !is_real || is_half;
-    case HED_PTX_OPER_EXCH:
-    case HED_PTX_OPER_CAS:
-        return true;
-    case HED_PTX_OPER_POPC:
-        return false;
-    default:
-        return !is_real;
-    }
-}
-
-static void
-emit_atomic(struct interp_decoder *d, const struct hed_ptx_operand *to,
-            const struct hed_ptx_operand *memory, const struct hed_ptx_operand *from,
-            const struct hed_ptx_operand *swap)
+void
+hed_interp_op_atom(struct interp_decoder *d)
 {
     const struct hed_ptx_form *f = d->inst->form;
-    const unsigned count = f->vec ? f->vec : 1;
+    const struct hed_ptx_atomic *m = &d->meaning->atomic;
     const struct atomic_op form = {
         .oper = f->oper,
         .type = f->types[0],
-        .size = (uint8_t)interp_bytes(f->types[0]),
+        .size = (uint8_t)m->bytes,
         .sem = f->sem,
-        .space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE,
-        .has_result = to != NULL,
+        .space = hed_ptx_first_space(f),
+        .has_result = m->to != NULL,
     };
-    uint32_t address;
+    const uint32_t address = hed_interp_address(d, m->memory, form.space, m->bytes * m->count);
 
-    if (!operation_exists(&form)) {
-        hed_interp_refuse(d, "this operation does not exist for this type");
-        return;
-    }
-    address = hed_interp_address(d, memory, form.space, form.size * count);
-    for (unsigned i = 0; i < count && !d->err; i++) {
-        const struct hed_ptx_operand in = hed_interp_element(from, i);
+    for (unsigned i = 0; i < m->count && !d->err; i++) {
+        const struct hed_ptx_operand in = hed_ptx_nth_element(m->from, i);
         struct atomic_op *a = hed_interp_alloc(d, sizeof(*a));
         struct interp_step *s;
         uint32_t place = 0;
@@ -363,40 +328,21 @@ emit_atomic(struct interp_decoder *d, const struct hed_ptx_operand *to,
         a->address = address;
         a->at = i * form.size;
         a->value = hed_interp_source(d, &in, form.type);
-        a->swap = swap ? hed_interp_source(d, swap, form.type) : a->value;
-        if (to) {
-            const struct hed_ptx_operand out = hed_interp_element(to, i);
+        a->swap = m->swap ? hed_interp_source(d, m->swap, form.type) : a->value;
+        if (m->to) {
+            const struct hed_ptx_operand out = hed_ptx_nth_element(m->to, i);
 
             place = hed_interp_dest(d, &out, form.type);
         }
-        if (!to && form.oper == HED_PTX_OPER_ADD && form.size == 4 && interp_is_int(form.type) &&
-            (form.sem == HED_PTX_SEM_NONE || form.sem == HED_PTX_SEM_RELAXED) && count == 1) {
+        if (!m->to && form.oper == HED_PTX_OPER_ADD && form.size == 4 &&
+            hed_ptx_is_int(form.type) &&
+            (form.sem == HED_PTX_SEM_NONE || form.sem == HED_PTX_SEM_RELAXED) && m->count == 1) {
             hed_interp_emit3(d, add_words, 0, address, a->value, 0);
             return;
         }
         s = hed_interp_emit3(d, form.size == 16 ? atomic_wide_lanes : atomic_lanes, place, 0, 0, 0);
         s->more = a;
     }
-}
-
-void
-hed_interp_op_atom(struct interp_decoder *d)
-{
-    const struct hed_ptx_operand *o = d->inst->operands;
-    const bool is_cas = d->inst->form->oper == HED_PTX_OPER_CAS;
-
-    emit_atomic(d, &o[0], &o[1], &o[2], is_cas ? &o[3] : NULL);
-}
-
-void
-hed_interp_op_red(struct interp_decoder *d)
-{
-    const struct hed_ptx_operand *o = d->inst->operands;
-
-    if (d->inst->form->oper == HED_PTX_OPER_CAS)
-        hed_interp_refuse(d, "red has no cas");
-    else
-        emit_atomic(d, NULL, &o[0], &o[1], NULL);
 }
 
 static INTERP_STEP(fence_step)

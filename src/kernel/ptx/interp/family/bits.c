@@ -142,26 +142,6 @@ bmsk_lane(const struct hed_ptx_form *f, const uint64_t *in)
     return (uint32_t)shift_bits_up(low_bits(b < 32 ? b : 32), a);
 }
 
-/* In the special modes, the byte that position k takes if the selector is n: PTX ISA, prmt. */
-static unsigned
-special_pick(enum hed_ptx_mode mode, unsigned k, unsigned n)
-{
-    switch (mode) {
-    case HED_PTX_MODE_F4E:
-        return n + k;
-    case HED_PTX_MODE_B4E:
-        return (n - k) & 7;
-    case HED_PTX_MODE_RC8:
-        return n;
-    case HED_PTX_MODE_ECL:
-        return k > n ? k : n;
-    case HED_PTX_MODE_ECR:
-        return k < n ? k : n;
-    default:
-        return (n & 1) * 2 + (k & 1);
-    }
-}
-
 static uint64_t
 prmt_lane(const struct hed_ptx_form *f, const uint64_t *in)
 {
@@ -170,7 +150,7 @@ prmt_lane(const struct hed_ptx_form *f, const uint64_t *in)
 
     for (unsigned k = 0; k < 4; k++) {
         const unsigned nibble =
-            f->mode ? special_pick(f->mode, k, in[2] & 3) : (unsigned)(in[2] >> (4 * k)) & 15;
+            f->mode ? hed_ptx_prmt_byte(f->mode, k, in[2] & 3) : (unsigned)(in[2] >> (4 * k)) & 15;
         uint64_t byte = both >> (8 * (nibble & 7)) & 255;
 
         if (nibble & 8)
@@ -277,10 +257,6 @@ hed_interp_op_lop3(struct interp_decoder *d)
     const bool has_two = o->kind == HED_PTX_OPERAND_PAIR;
     uint32_t from[3], to;
 
-    if (i->operands[4].kind != HED_PTX_OPERAND_INT) {
-        hed_interp_refuse(d, "the table of lop3 must be a constant");
-        return;
-    }
     for (unsigned k = 0; k < 3; k++)
         from[k] = hed_interp_operand(d, k + 1, HED_PTX_TYPE_B32);
     to = hed_interp_dest(d, has_two ? &o->elems[0] : o, HED_PTX_TYPE_B32);

@@ -68,7 +68,6 @@ COMPARE_FLOATS(f64, double, AS_IS)
 static const interp_run float_compares[3][HED_PTX_CMP_NAN + 1] = {
     FLOAT_ROW(f32), FLOAT_ROW(ftz_f32), FLOAT_ROW(f64)};
 
-/* NULL if the comparison does not exist. */
 static interp_run
 int_compare(enum hed_ptx_cmp cmp, enum hed_ptx_type t)
 {
@@ -94,8 +93,6 @@ int_compare(enum hed_ptx_cmp cmp, enum hed_ptx_type t)
     default:
         break;
     }
-    if (cmp < HED_PTX_CMP_EQ || cmp > HED_PTX_CMP_GE || interp_bytes(t) < 2)
-        return NULL;
     return int_compares[2 * (__builtin_ctz(interp_bytes(t)) - 1) + is_signed][cmp - HED_PTX_CMP_EQ];
 }
 
@@ -172,12 +169,6 @@ compare_high(const struct hed_ptx_form *f, const uint64_t *in)
 
 /* ---- set and setp ---------------------------------------------------------------------------- */
 
-static bool
-is_pair_type(enum hed_ptx_type t)
-{
-    return t == HED_PTX_TYPE_F16X2 || t == HED_PTX_TYPE_BF16X2;
-}
-
 /* Compares sources 1 and 2, of type t; of pairs, the halves h. Returns the place of the result. */
 static uint32_t
 emit_compare(struct interp_decoder *d, enum hed_ptx_type t, unsigned h)
@@ -189,9 +180,7 @@ emit_compare(struct interp_decoder *d, enum hed_ptx_type t, unsigned h)
     const bool is_real = hed_interp_real(t) != NULL;
     interp_run run;
 
-    if (is_real && (interp_bytes(t) == 2 || is_pair_type(t))) {
-        if (!float_compares[0][f->cmp])
-            hed_interp_refuse(d, "this comparison does not exist for floats");
+    if (is_real && (interp_bytes(t) == 2 || hed_ptx_is_half_pair(t))) {
         hed_interp_scalar_at(d, h ? compare_high : compare_low, to, from, bytes, 2);
         return to;
     }
@@ -199,8 +188,6 @@ emit_compare(struct interp_decoder *d, enum hed_ptx_type t, unsigned h)
         run = float_compares[t == HED_PTX_TYPE_F64 ? 2 : INTERP_HAS(f, FTZ)][f->cmp];
     else
         run = int_compare(f->cmp, t);
-    if (!run)
-        hed_interp_refuse(d, "this comparison does not exist for this type");
     hed_interp_emit3(d, run, to, from[0], from[1], 0);
     return to;
 }
@@ -224,12 +211,8 @@ emit_combined(struct interp_decoder *d, uint32_t p)
     const unsigned oper = d->inst->form->oper;
     uint32_t to;
 
-    if (!oper || d->inst->noperands <= 3)
+    if (!oper)
         return p;
-    if (oper != HED_PTX_OPER_AND && oper != HED_PTX_OPER_OR && oper != HED_PTX_OPER_XOR) {
-        hed_interp_refuse(d, "comparisons cannot be combined with this operation");
-        return p;
-    }
 
     const uint32_t q = hed_interp_operand(d, 3, HED_PTX_TYPE_PRED);
 
@@ -257,7 +240,7 @@ hed_interp_op_setp(struct interp_decoder *d)
     }
     /* Compute both before writing either: the source predicate may be a destination. */
     p = emit_combined(d, c);
-    if (is_pair_type(t)) {
+    if (hed_ptx_is_half_pair(t)) {
         q = emit_compare(d, t, 1);
     } else {
         q = hed_interp_temp(d, 0);
@@ -321,10 +304,11 @@ hed_interp_op_set(struct interp_decoder *d)
     const enum hed_ptx_type to = f->types[0], from = f->types[1];
     const unsigned bytes = interp_bytes(to);
     const uint32_t zero = hed_interp_constant(d, 0, bytes);
-    const uint64_t one = is_pair_type(from) && !is_pair_type(to) ? 0xffff : true_bits(to);
+    const uint64_t one =
+        hed_ptx_is_half_pair(from) && !hed_ptx_is_half_pair(to) ? 0xffff : true_bits(to);
     const uint32_t p = emit_combined(d, emit_compare(d, from, 0));
 
-    if (!is_pair_type(from)) {
+    if (!hed_ptx_is_half_pair(from)) {
         emit_select(d, hed_interp_dest(d, &d->inst->operands[0], to),
                     hed_interp_constant(d, one, bytes), zero, p, bytes);
         return;

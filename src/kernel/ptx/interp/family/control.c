@@ -5,40 +5,20 @@
 #include "kernel/ptx/interp/family.h"
 #include "kernel/ptx/interp/lanes.h"
 
-enum builtin_name {
-    BUILTIN_VPRINTF,
-    BUILTIN_MALLOC,
-    BUILTIN_FREE,
-    BUILTIN_SET_CONDITION,
-    BUILTIN_ASSERTFAIL
-};
-
 #define ARGS_MAX HED_DEVICE_WORDS /* of both kinds of calls */
-
-static const struct {
-    const char *name;
-    const char *args; /* one letter each: w for 32 bits, l for 64 bits */
-    char result;      /* such a letter, or 0 for none */
-} builtins[] = {
-    [BUILTIN_VPRINTF] = {"vprintf", "ll", 'w'},
-    [BUILTIN_MALLOC] = {"malloc", "l", 'l'},
-    [BUILTIN_FREE] = {"free", "l", 0},
-    [BUILTIN_SET_CONDITION] = {"cudaGraphSetConditional", "lw", 0},
-    [BUILTIN_ASSERTFAIL] = {"__assertfail", "llwll", 0},
-};
 
 static uint64_t
 run_builtin(struct hed_ptx_warp *s, unsigned which, const uint64_t *args)
 {
     switch (which) {
-    case BUILTIN_VPRINTF:
+    case HED_PTX_VPRINTF:
         return s->grid->host->vprintf(s, args[0], args[1]);
-    case BUILTIN_MALLOC:
+    case HED_PTX_MALLOC:
         return s->grid->host->malloc(s, args[0]);
-    case BUILTIN_FREE:
+    case HED_PTX_FREE:
         s->grid->host->free(s, args[0]);
         return 0;
-    case BUILTIN_SET_CONDITION:
+    case HED_PTX_SET_CONDITION:
         s->grid->host->set_condition(s, args[0], (uint32_t)args[1]);
         return 0;
     default:
@@ -49,7 +29,7 @@ run_builtin(struct hed_ptx_warp *s, unsigned which, const uint64_t *args)
 
 /* A call of a function that is not PTX's. */
 struct outer_call {
-    unsigned which;          /* enum builtin_name, enum hed_device_call_number */
+    unsigned which;          /* as in struct hed_ptx_callee */
     unsigned count;          /* arguments, with each word of a dim3 counted */
     uint32_t args[ARGS_MAX]; /* places */
     uint8_t bytes[ARGS_MAX];
@@ -80,8 +60,27 @@ static INTERP_STEP(builtin_lanes)
             interp_set_lane(w, s->d, s->e, lane, r);
     }
     w->warp->lane = 0;
-    if (c->which == BUILTIN_ASSERTFAIL)
+    if (c->which == HED_PTX_ASSERTFAIL)
         hed_interp_trap(w, s, w->mask, HED_PTX_TRAP);
+    return s + 1;
+}
+
+/* d is the place of the result, e its width. */
+static INTERP_STEP(device_lanes)
+{
+    const struct outer_call *c = s->more;
+
+    w->warp->line = s->line;
+    MASKED_LANES(w->mask, lane)
+    {
+        uint64_t a[ARGS_MAX];
+
+        begin_lane(w, c, lane, a);
+        interp_set_lane(w, s->d, s->e, lane,
+                        w->warp->grid->host->device_call(w->warp, c->which, a[0], a[1], a[2], a[3],
+                                                         a[4], a[5], a[6], a[7]));
+    }
+    w->warp->lane = 0;
     return s + 1;
 }
 
@@ -158,60 +157,10 @@ emit_result(struct interp_decoder *d, const struct hed_ptx_operand *rets, uint32
         hed_interp_emit3(d, store_variable, from, offset, bytes, 0);
 }
 
-static void
-emit_builtin(struct interp_decoder *d, unsigned which)
-{
-    const struct hed_ptx_operand *rets = &d->inst->operands[0];
-    const struct hed_ptx_operand *args = &d->inst->operands[2];
-    const unsigned n = (unsigned)strlen(builtins[which].args);
-    const unsigned bytes = builtins[which].result == 'w' ? 4 : builtins[which].result ? 8 : 0;
-    struct outer_call *c = hed_interp_alloc(d, sizeof(*c));
-    struct interp_step *s;
-    uint32_t to;
-
-    if (args->count != n || rets->count > (bytes ? 1u : 0u)) {
-        hed_interp_refuse(d, "%s does not take these arguments", builtins[which].name);
-        return;
-    }
-    if (!c)
-        return;
-    *c = (struct outer_call){.which = which, .count = n};
-    for (unsigned i = 0; i < n; i++) {
-        c->bytes[i] = builtins[which].args[i] == 'w' ? 4 : 8;
-        c->args[i] = builtin_argument(d, &args->elems[i], c->bytes[i]);
-    }
-    to = result_place(d, rets, bytes);
-    s = hed_interp_emit3(d, builtin_lanes, to, 0, 0, 0);
-    s->e = bytes;
-    s->more = c;
-    emit_result(d, rets, to, bytes);
-}
-
-/* ---- calls of the device runtime ------------------------------------------------------------- */
-
-/* d is the place of the result, e its width. */
-static INTERP_STEP(device_lanes)
-{
-    const struct outer_call *c = s->more;
-
-    w->warp->line = s->line;
-    MASKED_LANES(w->mask, lane)
-    {
-        uint64_t a[ARGS_MAX];
-
-        begin_lane(w, c, lane, a);
-        interp_set_lane(w, s->d, s->e, lane,
-                        w->warp->grid->host->device_call(w->warp, c->which, a[0], a[1], a[2], a[3],
-                                                         a[4], a[5], a[6], a[7]));
-    }
-    w->warp->lane = 0;
-    return s + 1;
-}
-
 /* A dim3 is passed in a variable. */
 static void
-add_device_argument(struct interp_decoder *d, struct outer_call *c, const struct hed_ptx_operand *o,
-                    char letter)
+add_outer_argument(struct interp_decoder *d, struct outer_call *c, const struct hed_ptx_operand *o,
+                   char letter)
 {
     const unsigned parts = letter == 'd' ? 3 : 1, bytes = letter == 'l' || letter == 'p' ? 8 : 4;
     struct hed_ptx_operand part = *o;
@@ -224,64 +173,37 @@ add_device_argument(struct interp_decoder *d, struct outer_call *c, const struct
 }
 
 static void
-emit_device_call(struct interp_decoder *d, int number)
+emit_outer_call(struct interp_decoder *d, const struct hed_ptx_callee *m)
 {
-    const struct hed_device_call *call = &hed_device_calls[number];
     const struct hed_ptx_operand *rets = &d->inst->operands[0];
     const struct hed_ptx_operand *args = &d->inst->operands[2];
-    const unsigned n = (unsigned)strlen(call->args), bytes = call->result == 'w' ? 4 : 8;
+    const unsigned bytes = m->result == 'w' ? 4 : m->result ? 8 : 0;
     struct outer_call *c = hed_interp_alloc(d, sizeof(*c));
     struct interp_step *s;
-    bool fits = args->count == n && rets->count <= 1;
     uint32_t to;
 
-    for (unsigned i = 0; i < n && fits; i++)
-        fits = call->args[i] != 'd' || args->elems[i].kind == HED_PTX_OPERAND_VAR;
-    if (!fits) {
-        hed_interp_refuse(d, "cuda%s of the device does not take these arguments", call->name);
-        return;
-    }
     if (!c)
         return;
-    *c = (struct outer_call){.which = (unsigned)number};
-    for (unsigned i = 0; i < n; i++)
-        add_device_argument(d, c, &args->elems[i], call->args[i]);
+    c->which = m->number;
+    for (uint32_t i = 0; i < args->count; i++)
+        add_outer_argument(d, c, &args->elems[i], m->args[i]);
     to = result_place(d, rets, bytes);
-    s = hed_interp_emit3(d, device_lanes, to, 0, 0, 0);
+    s = hed_interp_emit(d, m->kind == HED_PTX_CALLS_BUILTIN ? builtin_lanes : device_lanes);
+    s->d = to;
     s->e = bytes;
     s->more = c;
     emit_result(d, rets, to, bytes);
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
-
 void
 hed_interp_op_call(struct interp_decoder *d)
 {
-    const struct hed_ptx_operand *o = d->inst->operands;
-    const struct hed_ptx_func *callee;
-    int device;
+    const struct hed_ptx_callee *m = &d->meaning->callee;
 
-    if (o[1].kind != HED_PTX_OPERAND_FUNC) {
-        hed_interp_emit_call(d, NULL);
-        return;
-    }
-    callee = hed_ptx_func_real(o[1].func);
-    if (callee->has_body) {
-        hed_interp_emit_call(d, callee);
-        return;
-    }
-    for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-        if (strcmp(builtins[i].name, callee->name) == 0) {
-            emit_builtin(d, i);
-            return;
-        }
-    }
-    device = hed_device_call_find(callee->name, strlen(callee->name), false);
-    if (device >= 0)
-        emit_device_call(d, device);
+    if (m->sig)
+        hed_interp_emit_call(d, m->func, m->sig);
     else
-        hed_interp_refuse(d, "function %s is declared but not defined", callee->name);
+        emit_outer_call(d, m);
 }
 
 /* ---- one step each --------------------------------------------------------------------------- */

@@ -376,11 +376,6 @@ hed_interp_op_cvt_pack(struct interp_decoder *d)
     const struct hed_ptx_form *f = d->inst->form;
     const uint8_t types[4] = {HED_PTX_TYPE_B32, f->types[1], f->types[1], HED_PTX_TYPE_B32};
 
-    if (!interp_is_int(f->types[0]) || bits_of(f->types[0]) > 16 || bits_of(f->types[1]) != 32 ||
-        !interp_is_int(f->types[1])) {
-        hed_interp_refuse(d, "only integers of 32 bits can be packed, into 8 or 16 bits");
-        return;
-    }
     hed_interp_scalar(d, pack_lane, types, d->inst->noperands - 1u);
 }
 
@@ -481,7 +476,7 @@ emit_common(struct interp_decoder *d)
     }
     if (f->flags)
         return false;
-    if (interp_is_int(to) && interp_is_int(from) && bits_of(to) <= 64) {
+    if (hed_ptx_is_int(to) && hed_ptx_is_int(from) && bits_of(to) <= 64) {
         v = hed_interp_operand(d, 1, from);
         hed_interp_resize(d, v, interp_bytes(from), hed_interp_dest(d, &d->inst->operands[0], to),
                           interp_bytes(to), interp_is_signed(from));
@@ -501,66 +496,18 @@ emit_common(struct interp_decoder *d)
 
 /* ---- cvt ------------------------------------------------------------------------------------- */
 
-static bool
-is_float_pair(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_F16X2:
-    case HED_PTX_TYPE_BF16X2:
-    case HED_PTX_TYPE_E4M3X2:
-    case HED_PTX_TYPE_E5M2X2:
-    case HED_PTX_TYPE_E2M3X2:
-    case HED_PTX_TYPE_E3M2X2:
-    case HED_PTX_TYPE_E2M1X2:
-    case HED_PTX_TYPE_UE8M0X2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool
-is_float(enum hed_ptx_type t)
-{
-    return t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_F32 ||
-           t == HED_PTX_TYPE_F64 || t == HED_PTX_TYPE_TF32;
-}
-
-/* The function for one lane; NULL if the conversion is not supported. */
-static interp_scalar_fn
-conversion(const struct hed_ptx_form *f)
-{
-    const enum hed_ptx_type to = f->types[0], from = f->types[1];
-    const bool from_half = from == HED_PTX_TYPE_F16X2 || from == HED_PTX_TYPE_BF16X2;
-    const enum hed_ptx_type wide =
-        from == HED_PTX_TYPE_UE8M0X2 ? HED_PTX_TYPE_BF16X2 : HED_PTX_TYPE_F16X2;
-
-    if (interp_is_int(to) && interp_is_int(from))
-        return int_to_int_lane;
-    if (interp_is_int(from) && is_float(to))
-        return int_to_real_lane;
-    if (interp_is_int(to) && is_float(from))
-        return real_to_int_lane;
-    if (is_float(to) && is_float(from))
-        return real_to_real_lane;
-    if (is_float_pair(from) && !from_half && to == wide)
-        return pair_to_halves;
-    if (is_float_pair(to) && from == HED_PTX_TYPE_F32)
-        return floats_to_pair;
-    return is_float_pair(to) && from_half ? halves_to_pair : NULL;
-}
-
 void
 hed_interp_op_cvt(struct interp_decoder *d)
 {
+    static const interp_scalar_fn lanes[] = {
+        [HED_PTX_INT_TO_INT] = int_to_int_lane,    [HED_PTX_INT_TO_REAL] = int_to_real_lane,
+        [HED_PTX_REAL_TO_INT] = real_to_int_lane,  [HED_PTX_REAL_TO_REAL] = real_to_real_lane,
+        [HED_PTX_PAIR_TO_HALVES] = pair_to_halves, [HED_PTX_FLOATS_TO_PAIR] = floats_to_pair,
+        [HED_PTX_HALVES_TO_PAIR] = halves_to_pair,
+    };
     const struct hed_ptx_form *f = d->inst->form;
-    const bool takes_two = is_float_pair(f->types[0]) && f->types[1] == HED_PTX_TYPE_F32;
-    const interp_scalar_fn fn = conversion(f);
     const uint8_t types[3] = {f->types[0], f->types[1], f->types[1]};
 
-    if (f->round == HED_PTX_ROUND_RS || f->ntypes > 2 || INTERP_HAS(f, SCALED_N2) || !fn ||
-        d->inst->noperands != 2u + takes_two)
-        hed_interp_refuse(d, "this conversion is not supported");
-    else if (!emit_common(d))
-        hed_interp_scalar(d, fn, types, 1 + takes_two);
+    if (!emit_common(d))
+        hed_interp_scalar(d, lanes[d->meaning->conversion], types, d->inst->noperands - 1u);
 }

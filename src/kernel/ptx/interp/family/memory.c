@@ -8,7 +8,6 @@
 #include "kernel/ptx/interp/lanes.h"
 
 #define ELEMENTS_MAX 8
-#define STACK_ALIGN_MAX 4096
 #define STACK_ROOM (1u << 20) /* bytes of a confined warp that alloca can have */
 
 /* Of struct interp_step.e, above the kind of the memory operand. */
@@ -507,7 +506,7 @@ hed_interp_op_load(struct interp_decoder *d)
     uint32_t places[ELEMENTS_MAX];
 
     for (unsigned k = 0; k < count && k < ELEMENTS_MAX; k++) {
-        const struct hed_ptx_operand e = hed_interp_element(&d->inst->operands[0], k);
+        const struct hed_ptx_operand e = hed_ptx_nth_element(&d->inst->operands[0], k);
 
         places[k] = hed_interp_dest(d, &e, f->types[0]);
     }
@@ -523,7 +522,7 @@ hed_interp_op_store(struct interp_decoder *d)
     uint32_t places[ELEMENTS_MAX];
 
     for (unsigned k = 0; k < count && k < ELEMENTS_MAX; k++) {
-        const struct hed_ptx_operand e = hed_interp_element(&d->inst->operands[1], k);
+        const struct hed_ptx_operand e = hed_ptx_nth_element(&d->inst->operands[1], k);
 
         places[k] = hed_interp_source(d, &e, f->types[0]);
     }
@@ -566,17 +565,10 @@ hed_interp_op_alloca(struct interp_decoder *d)
     const struct hed_ptx_inst *i = d->inst;
     const enum hed_ptx_type t = i->form->types[0];
     const uint32_t size = hed_interp_operand(d, 1, t);
-    uint64_t align = 8;
 
-    if (i->noperands > 2 && i->operands[2].kind == HED_PTX_OPERAND_INT)
-        align = i->operands[2].bits;
-    if (align == 0 || (align & (align - 1)) != 0 || align > STACK_ALIGN_MAX) {
-        hed_interp_refuse(d, "an alignment of %u bytes is not supported", (unsigned)align);
-        return;
-    }
     d->program->info.local = STACK_ROOM;
     hed_interp_emit3(d, alloca_lanes, hed_interp_dest(d, &i->operands[0], t), size, interp_bytes(t),
-                     (uint32_t)align);
+                     d->meaning->align);
 }
 
 /* The memory of alloca is released when the function returns, so any value will do. */

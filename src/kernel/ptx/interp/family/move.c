@@ -255,10 +255,6 @@ hed_interp_op_mov(struct interp_decoder *d)
     const unsigned bytes = interp_bytes(t);
     uint32_t v;
 
-    if (from->kind == HED_PTX_OPERAND_LABEL) {
-        hed_interp_refuse(d, "the address of a label is not supported");
-        return;
-    }
     if (from->kind == HED_PTX_OPERAND_SREG && to->kind == HED_PTX_OPERAND_REG &&
         interp_bytes(hed_ptx_sregs[from->sreg].type) == bytes && !from->negated) {
         const uint32_t place = hed_interp_dest(d, to, t);
@@ -316,7 +312,7 @@ hed_interp_op_cvta(struct interp_decoder *d)
     const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], f->types[0]);
 
     /* Only shared memory has addresses that differ from the generic ones. */
-    if (hed_interp_is_shared(f->spaces[0])) {
+    if (hed_ptx_is_shared_space(f->spaces[0])) {
         const uint32_t temp = is_wide ? to : hed_interp_temp(d, 8);
 
         hed_interp_emit3(d, f->flags & HED_PTX_FLAG(TO) ? to_shared : from_shared, temp, v, 0, 0);
@@ -341,7 +337,7 @@ static INTERP_STEP(isspacep_lanes)
     /* Constants and parameters cannot be told from global memory, since a program may pass global
      * memory for either. Every use of the address works if they count as global. */
     interp_set_predicate(w, s->d,
-                         hed_interp_is_shared(s->e)     ? shared
+                         hed_ptx_is_shared_space(s->e)  ? shared
                          : s->e == HED_PTX_SPACE_LOCAL  ? local
                          : s->e == HED_PTX_SPACE_GLOBAL ? ~(shared | local)
                                                         : 0);

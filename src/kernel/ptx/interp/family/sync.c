@@ -188,18 +188,11 @@ hed_interp_op_barrier_red(struct interp_decoder *d)
     const uint32_t threads = counted ? sync_word(d, 2) : hed_interp_constant(d, 0, 4);
     const uint32_t p = hed_interp_operand(d, counted ? 3 : 2, HED_PTX_TYPE_PRED);
     const uint32_t to = hed_interp_dest(d, &i->operands[0], i->form->types[0]);
-    const unsigned oper = i->form->oper;
     struct interp_step *s;
 
-    if (oper != HED_PTX_OPER_AND && oper != HED_PTX_OPER_OR && oper != HED_PTX_OPER_POPC) {
-        hed_interp_refuse(d, "this reduction is not supported");
-        return;
-    }
     d->program->info.flags |= HED_PTX_WAITS;
     s = hed_interp_emit3(d, barrier_reduce_lanes, to, id, threads, p);
-    s->e = oper == HED_PTX_OPER_AND  ? HED_RT_AND
-           : oper == HED_PTX_OPER_OR ? HED_RT_OR
-                                     : HED_RT_POPC;
+    s->e = d->meaning->operation;
     set_result(s, i->form->types[0]);
 }
 
@@ -270,21 +263,10 @@ WARP_STEP(shfl_lanes, act_on_shuffle)
 void
 hed_interp_op_shfl(struct interp_decoder *d)
 {
-    static const uint8_t modes[] = {
-        [HED_PTX_MODE_UP] = HED_RT_SHFL_UP,
-        [HED_PTX_MODE_DOWN] = HED_RT_SHFL_DOWN,
-        [HED_PTX_MODE_BFLY] = HED_RT_SHFL_BFLY,
-        [HED_PTX_MODE_IDX] = HED_RT_SHFL_IDX,
-    };
-    const unsigned mode = d->inst->form->mode;
     const bool masked = d->inst->noperands > 4;
     uint32_t from[3];
     struct interp_step *s;
 
-    if (mode < HED_PTX_MODE_UP || mode > HED_PTX_MODE_IDX) {
-        hed_interp_refuse(d, "this mode is not supported");
-        return;
-    }
     for (unsigned k = 0; k < 3; k++)
         from[k] = sync_word(d, k + 1);
 
@@ -292,7 +274,7 @@ hed_interp_op_shfl(struct interp_decoder *d)
     const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
 
     s = hed_interp_emit3(d, shfl_lanes, to.value, from[0], from[1], from[2]);
-    s->e = modes[mode];
+    s->e = d->meaning->operation;
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, masked, mask);
 }
@@ -335,16 +317,9 @@ hed_interp_op_vote(struct interp_decoder *d)
     const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], f->types[0]);
     struct interp_step *s;
 
-    if (f->mode < HED_PTX_MODE_ALL || f->mode > HED_PTX_MODE_BALLOT) {
-        hed_interp_refuse(d, "this mode is not supported");
-        return;
-    }
     s = hed_interp_emit3(d, vote_lanes, to, p, 0, 0);
     set_result(s, f->types[0]);
-    s->e = f->mode == HED_PTX_MODE_ALL   ? HED_RT_VOTE_ALL
-           : f->mode == HED_PTX_MODE_ANY ? HED_RT_VOTE_ANY
-           : f->mode == HED_PTX_MODE_UNI ? HED_RT_VOTE_UNI
-                                         : HED_RT_VOTE_BALLOT;
+    s->e = d->meaning->operation;
     set_mask(s, masked, mask);
 }
 
@@ -398,53 +373,16 @@ act_on_reduction(struct interp_warp *w, const struct interp_step *s)
 
 WARP_STEP(redux_lanes, act_on_reduction)
 
-/* -1 if the reduction is not supported. */
-static int
-reduction(const struct hed_ptx_form *f)
-{
-    const bool is_min = f->oper == HED_PTX_OPER_MIN;
-    const enum hed_ptx_type t = f->types[0];
-    int base;
-
-    switch (f->oper) {
-    case HED_PTX_OPER_ADD:
-        return HED_RT_REDUX_ADD;
-    case HED_PTX_OPER_AND:
-        return HED_RT_REDUX_AND;
-    case HED_PTX_OPER_OR:
-        return HED_RT_REDUX_OR;
-    case HED_PTX_OPER_XOR:
-        return HED_RT_REDUX_XOR;
-    case HED_PTX_OPER_MIN:
-    case HED_PTX_OPER_MAX:
-        break;
-    default:
-        return -1;
-    }
-    if (t == HED_PTX_TYPE_S32)
-        return is_min ? HED_RT_REDUX_MIN_S : HED_RT_REDUX_MAX_S;
-    if (t != HED_PTX_TYPE_F32)
-        return is_min ? HED_RT_REDUX_MIN_U : HED_RT_REDUX_MAX_U;
-    base = INTERP_HAS(f, ABS) ? HED_RT_REDUX_MIN_F_ABS : HED_RT_REDUX_MIN_F;
-    base += INTERP_HAS(f, NAN) ? 2 : 0;
-    return base + !is_min;
-}
-
 void
 hed_interp_op_redux(struct interp_decoder *d)
 {
-    const int op = reduction(d->inst->form);
     const uint32_t v = sync_word(d, 1);
     const uint32_t mask = sync_word(d, 2);
     const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_B32);
     struct interp_step *s;
 
-    if (op < 0) {
-        hed_interp_refuse(d, "this reduction is not supported");
-        return;
-    }
     s = hed_interp_emit3(d, redux_lanes, to, v, 0, 0);
-    s->e = (uint32_t)op;
+    s->e = d->meaning->operation;
     set_mask(s, true, mask);
 }
 

@@ -1,8 +1,6 @@
 /* Asynchronous copies, which are finished at once here, and mbarriers, the barrier objects in
  * shared memory that such copies complete.
  */
-#include <string.h>
-
 #include "kernel/ptx/lower/family/family.h"
 #include "kernel/ptx/lower/lower.h"
 
@@ -43,28 +41,21 @@ address_operand(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
     return l->err ? hed_lower_int(l, l->i64, 0) : l->shape->address(l, &at);
 }
 
-/* cp.async [to], [from], bytes {, bytes to take from the source | ignore the source} */
 void
 hed_op_copy(struct hed_lower *l)
 {
-    const struct hed_ptx_inst *i = l->inst;
-    const struct hed_ptx_operand *o = i->operands;
-    const bool hint = (i->form->flags & HED_PTX_FLAG(CACHE_HINT)) != 0;
-    const bool has_more = i->noperands > (hint ? 4 : 3);
-    unsigned bytes = o[2].kind == HED_PTX_OPERAND_INT ? (unsigned)o[2].bits : 0;
+    const struct hed_ptx_copy *m = &l->meaning->copy;
+    const struct hed_ptx_operand *o = l->inst->operands;
+    unsigned bytes = m->bytes;
     LLVMValueRef args[3] = {NULL, NULL, NULL};
 
-    if (bytes != 4 && bytes != 8 && bytes != 16) {
-        hed_lower_refuse(l, "a copy of %u bytes is not supported", bytes);
-        return;
-    }
     args[0] = address_operand(l, &o[0], HED_PTX_SPACE_SHARED, bytes);
     args[1] = address_operand(l, &o[1], HED_PTX_SPACE_GLOBAL, bytes);
-    if (has_more && o[3].kind == HED_PTX_OPERAND_REG && o[3].reg->type == HED_PTX_TYPE_PRED)
-        args[2] = hed_lower_select(l, hed_lower_get(l, &o[3], HED_PTX_TYPE_PRED),
+    if (m->take_is_predicate)
+        args[2] = hed_lower_select(l, hed_lower_get(l, m->take, HED_PTX_TYPE_PRED),
                                    hed_lower_int(l, l->i32, 0), hed_lower_int(l, l->i32, bytes));
-    else if (has_more && !(o[3].kind == HED_PTX_OPERAND_INT && o[3].bits == bytes))
-        args[2] = hed_lower_get(l, &o[3], HED_PTX_TYPE_U32);
+    else if (m->take)
+        args[2] = hed_lower_get(l, m->take, HED_PTX_TYPE_U32);
     if (!l->err)
         l->shape->each(l, copy_for_lane, &bytes, args, args[2] ? 3 : 2, NULL, NULL, 0);
 }
@@ -100,11 +91,9 @@ clear_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef 
 void
 hed_op_bulk_clear(struct hed_lower *l)
 {
-    const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef args[2];
 
-    args[0] = address_operand(l, &l->inst->operands[0],
-                              f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+    args[0] = address_operand(l, &l->inst->operands[0], hed_ptx_first_space(l->inst->form), 8);
     args[1] = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
     if (!l->err)
         l->shape->each(l, clear_for_lane, NULL, args, 2, NULL, NULL, 0);
@@ -143,34 +132,24 @@ arrive_at_mbarrier(struct hed_lower *l, LLVMValueRef barrier, const struct arriv
 static LLVMValueRef
 mbarrier_operand(struct hed_lower *l, const struct hed_ptx_operand *o)
 {
-    const struct hed_ptx_form *f = l->inst->form;
-
-    return address_operand(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+    return address_operand(l, o, hed_ptx_first_space(l->inst->form), 8);
 }
 
-/* mbarrier.arrive and .arrive_drop: {state,} [barrier] {, count}; with .expect_tx the last operand
- * is a number of bytes instead. */
 void
 hed_op_mbarrier_arrive(struct hed_lower *l)
 {
-    const struct hed_ptx_inst *i = l->inst;
-    const struct hed_ptx_operand *o = i->operands;
-    const unsigned at = i->pattern == 0 ? 1 : 0; /* of the barrier */
-    LLVMValueRef given =
-        i->noperands > at + 1 ? hed_lower_get(l, &o[at + 1], HED_PTX_TYPE_B32) : NULL;
-    LLVMValueRef one = hed_lower_int(l, l->i32, 1);
-    struct arrival a = {.count = given ? given : one};
+    const struct hed_ptx_arrival *m = &l->meaning->arrival;
+    struct arrival a = {
+        .count =
+            m->count ? hed_lower_get(l, m->count, HED_PTX_TYPE_B32) : hed_lower_int(l, l->i32, 1),
+        .tx = m->bytes ? hed_lower_get(l, m->bytes, HED_PTX_TYPE_B32) : NULL,
+    };
     LLVMValueRef old;
 
-    if (i->form->flags & HED_PTX_FLAG(EXPECT_TX)) {
-        a.count = one;
-        a.tx = given;
-    }
-    if (i->form->op == HED_PTX_OP_MBARRIER_ARRIVE_DROP)
-        a.drop = a.count;
-    old = arrive_at_mbarrier(l, mbarrier_operand(l, &o[at]), &a);
-    if (at == 1 && !l->err)
-        hed_lower_set(l, &o[0], HED_PTX_TYPE_B64, old);
+    a.drop = m->drops ? a.count : NULL;
+    old = arrive_at_mbarrier(l, mbarrier_operand(l, m->barrier), &a);
+    if (m->state && !l->err)
+        hed_lower_set(l, m->state, HED_PTX_TYPE_B64, old);
 }
 
 /* mbarrier.expect_tx and .complete_tx */
@@ -245,28 +224,24 @@ hed_op_copy_arrive(struct hed_lower *l)
         arrive_at_mbarrier(l, mbarrier_operand(l, &l->inst->operands[0]), &a);
 }
 
-/* cp.async.bulk [to], [from], bytes {, [barrier]} ... */
 void
 hed_op_bulk_copy(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_operand *o = i->operands;
+    const struct hed_ptx_operand *barrier = l->meaning->copy.barrier;
     LLVMValueRef args[3];
 
-    if (i->form->nspaces < 2 || strstr(i->form->text, "cp_mask")) {
-        hed_lower_refuse(l, "this kind of copy is not supported");
-        return;
-    }
     args[0] = address_operand(l, &o[0], i->form->spaces[0], 16);
     args[1] = address_operand(l, &o[1], i->form->spaces[1], 16);
     args[2] = hed_lower_get(l, &o[2], HED_PTX_TYPE_U32);
     if (l->err)
         return;
     l->shape->each(l, bulk_copy_for_lane, NULL, args, 3, NULL, NULL, 0);
-    if (strstr(i->form->text, "mbarrier::complete_tx") && i->noperands > 3) {
+    if (barrier) {
         const struct arrival a = {.tx = LLVMBuildNeg(l->b, args[2], "")};
 
-        arrive_at_mbarrier(l, address_operand(l, &o[3], HED_PTX_SPACE_SHARED, 8), &a);
+        arrive_at_mbarrier(l, address_operand(l, barrier, HED_PTX_SPACE_SHARED, 8), &a);
     }
 }
 

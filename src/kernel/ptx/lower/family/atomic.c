@@ -364,44 +364,6 @@ atomic_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef
 
 /* ---- for all lanes --------------------------------------------------------------------------- */
 
-static struct hed_ptx_operand
-atomic_element(const struct hed_ptx_operand *o, unsigned i)
-{
-    struct hed_ptx_operand e = *o;
-
-    if (o->kind == HED_PTX_OPERAND_VEC)
-        return o->elems[i];
-    if (o->kind == HED_PTX_OPERAND_REG && o->reg->vec && !o->sel)
-        e.sel = (uint16_t)(i + 1);
-    return e;
-}
-
-static bool
-atomic_exists(const struct atomic *a)
-{
-    const struct hed_ptx_type_info *t = &hed_ptx_types[a->type];
-    const bool is_real = t->kind == HED_PTX_KIND_F || t->kind == HED_PTX_KIND_X;
-    const bool is_half =
-        is_bf16_type(a->type) || a->type == HED_PTX_TYPE_F16 || a->type == HED_PTX_TYPE_F16X2;
-
-    if (t->bits < 16)
-        return false;
-    switch (a->oper) {
-    case HED_PTX_OPER_ADD:
-        return t->bits <= 64;
-    case HED_PTX_OPER_MIN:
-    case HED_PTX_OPER_MAX:
-        return !is_real || is_half;
-    case HED_PTX_OPER_EXCH:
-    case HED_PTX_OPER_CAS:
-        return true;
-    case HED_PTX_OPER_POPC:
-        return false;
-    default:
-        return !is_real;
-    }
-}
-
 /* Addresses as i64, or offsets into shared memory as i32, with lanes. */
 static LLVMValueRef
 atomic_addresses(struct hed_lower *l, const struct hed_lower_place *at)
@@ -445,38 +407,30 @@ act_on_element(struct hed_lower *l, struct atomic *a, const struct hed_lower_pla
     return result;
 }
 
-static void
-lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
-             const struct hed_ptx_operand *memory, const struct hed_ptx_operand *from,
-             const struct hed_ptx_operand *swap)
+void
+hed_op_atom(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
+    const struct hed_ptx_atomic *m = &l->meaning->atomic;
     struct atomic a = {.oper = f->oper,
                        .type = f->types[0],
                        .order = atomic_order(f),
-                       .space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE};
-    const unsigned bytes = hed_ptx_types[a.type].bits / 8;
-    const unsigned count = f->vec ? f->vec : 1;
-    struct hed_lower_place at;
+                       .space = hed_ptx_first_space(f)};
+    const struct hed_lower_place at = hed_lower_place(l, m->memory, a.space, m->bytes * m->count);
     LLVMValueRef args[3], result;
 
-    if (!atomic_exists(&a)) {
-        hed_lower_refuse(l, "this operation does not exist for this type");
-        return;
-    }
-    at = hed_lower_place(l, memory, a.space, bytes * count);
     a.is_alone =
-        (a.space == HED_PTX_SPACE_SHARED || a.space == HED_PTX_SPACE_SHARED_CTA) && bytes <= 8;
+        (a.space == HED_PTX_SPACE_SHARED || a.space == HED_PTX_SPACE_SHARED_CTA) && m->bytes <= 8;
     args[0] = atomic_addresses(l, &at);
-    for (unsigned i = 0; i < count && !l->err; i++) {
-        const struct hed_ptx_operand in = atomic_element(from, i);
-        const struct hed_ptx_operand out = to ? atomic_element(to, i) : in;
+    for (unsigned i = 0; i < m->count && !l->err; i++) {
+        const struct hed_ptx_operand in = hed_ptx_nth_element(m->from, i);
+        const struct hed_ptx_operand out = m->to ? hed_ptx_nth_element(m->to, i) : in;
 
         args[1] = hed_lower_get(l, &in, a.type);
-        args[2] = swap ? hed_lower_get(l, swap, a.type) : NULL;
-        a.at = i * bytes;
-        result = act_on_element(l, &a, &at, args, to ? &out : NULL);
-        if (to && result)
+        args[2] = m->swap ? hed_lower_get(l, m->swap, a.type) : NULL;
+        a.at = i * m->bytes;
+        result = act_on_element(l, &a, &at, args, m->to ? &out : NULL);
+        if (m->to && result)
             hed_lower_set(l, &out, a.type, result);
     }
 }
@@ -490,24 +444,4 @@ hed_op_fence(struct hed_lower *l)
     if (f->op == HED_PTX_OP_FENCE && f->sem == HED_PTX_SEM_ACQ_REL)
         order = LLVMAtomicOrderingAcquireRelease;
     LLVMBuildFence(l->b, order, false, "");
-}
-
-void
-hed_op_atom(struct hed_lower *l)
-{
-    const struct hed_ptx_operand *o = l->inst->operands;
-    const bool is_cas = l->inst->form->oper == HED_PTX_OPER_CAS;
-
-    lower_atomic(l, &o[0], &o[1], &o[2], is_cas ? &o[3] : NULL);
-}
-
-void
-hed_op_red(struct hed_lower *l)
-{
-    const struct hed_ptx_operand *o = l->inst->operands;
-
-    if (l->inst->form->oper == HED_PTX_OPER_CAS)
-        hed_lower_refuse(l, "red has no cas");
-    else
-        lower_atomic(l, NULL, &o[0], &o[1], NULL);
 }

@@ -182,26 +182,6 @@ pick_byte(struct hed_lower *l, LLVMValueRef v, LLVMValueRef n)
     return LLVMBuildAnd(l->b, hed_trunc(l, v, l->i32), hed_lower_int(l, l->i32, 255), "");
 }
 
-/* In the special modes, the byte that position k takes if the selector is n: PTX ISA, prmt. */
-static unsigned
-special_byte(enum hed_ptx_mode mode, unsigned k, unsigned n)
-{
-    switch (mode) {
-    case HED_PTX_MODE_F4E:
-        return n + k;
-    case HED_PTX_MODE_B4E:
-        return (n - k) & 7;
-    case HED_PTX_MODE_RC8:
-        return n;
-    case HED_PTX_MODE_ECL:
-        return k > n ? k : n;
-    case HED_PTX_MODE_ECR:
-        return k < n ? k : n;
-    default:
-        return (n & 1) * 2 + (k & 1);
-    }
-}
-
 static LLVMValueRef
 special_selector(struct hed_lower *l, enum hed_ptx_mode mode, LLVMValueRef c)
 {
@@ -212,7 +192,7 @@ special_selector(struct hed_lower *l, enum hed_ptx_mode mode, LLVMValueRef c)
         uint64_t s = 0;
 
         for (unsigned k = 0; k < 4; k++)
-            s |= (uint64_t)special_byte(mode, k, n) << (4 * k);
+            s |= (uint64_t)hed_ptx_prmt_byte(mode, k, n) << (4 * k);
         sel = hed_lower_select(l, hed_icmp(l, LLVMIntEQ, c, hed_like(l, c, n)), hed_like(l, c, s),
                                sel);
     }
@@ -307,10 +287,6 @@ hed_op_lop3(struct hed_lower *l)
     const struct hed_ptx_operand *d = &i->operands[0];
     LLVMValueRef r;
 
-    if (i->operands[4].kind != HED_PTX_OPERAND_INT) {
-        hed_lower_refuse(l, "the table of lop3 must be a constant");
-        return;
-    }
     r = logic_of_three(l, hed_operand(l, 1, HED_PTX_TYPE_B32), hed_operand(l, 2, HED_PTX_TYPE_B32),
                        hed_operand(l, 3, HED_PTX_TYPE_B32), (unsigned)(i->operands[4].bits & 255));
     if (d->kind == HED_PTX_OPERAND_PAIR) {

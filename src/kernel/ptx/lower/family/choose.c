@@ -27,11 +27,8 @@ compare_ints(struct hed_lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef b
         return hed_icmp(l, LLVMIntULE, a, b);
     case HED_PTX_CMP_HI:
         return hed_icmp(l, LLVMIntUGT, a, b);
-    case HED_PTX_CMP_HS:
+    default: /* hs */
         return hed_icmp(l, LLVMIntUGE, a, b);
-    default:
-        hed_lower_refuse(l, "this comparison does not exist for integers");
-        return hed_icmp(l, LLVMIntEQ, a, b);
     }
 }
 
@@ -65,10 +62,8 @@ real_predicate(enum hed_ptx_cmp cmp)
         return LLVMRealUGE;
     case HED_PTX_CMP_NUM:
         return LLVMRealORD;
-    case HED_PTX_CMP_NAN:
+    default: /* nan */
         return LLVMRealUNO;
-    default:
-        return LLVMRealPredicateFalse;
     }
 }
 
@@ -86,11 +81,8 @@ comparable_real(struct hed_lower *l, const struct hed_real *f, LLVMValueRef bits
 static LLVMValueRef
 compare_reals(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
 {
-    const LLVMRealPredicate p = real_predicate(l->inst->form->cmp);
-
-    if (p == LLVMRealPredicateFalse)
-        hed_lower_refuse(l, "this comparison does not exist for floats");
-    return LLVMBuildFCmp(l->b, p, comparable_real(l, f, a), comparable_real(l, f, b), "");
+    return LLVMBuildFCmp(l->b, real_predicate(l->inst->form->cmp), comparable_real(l, f, a),
+                         comparable_real(l, f, b), "");
 }
 
 /* A comparison, combined with the predicate in operand `at` if there is one. */
@@ -99,7 +91,7 @@ combine_predicate(struct hed_lower *l, LLVMValueRef c, unsigned at)
 {
     LLVMValueRef p;
 
-    if (!l->inst->form->oper || l->inst->noperands <= at)
+    if (!l->inst->form->oper)
         return c;
     p = hed_operand(l, at, HED_PTX_TYPE_PRED);
     switch (l->inst->form->oper) {
@@ -107,11 +99,8 @@ combine_predicate(struct hed_lower *l, LLVMValueRef c, unsigned at)
         return LLVMBuildAnd(l->b, c, p, "");
     case HED_PTX_OPER_OR:
         return LLVMBuildOr(l->b, c, p, "");
-    case HED_PTX_OPER_XOR:
+    default: /* xor */
         return LLVMBuildXor(l->b, c, p, "");
-    default:
-        hed_lower_refuse(l, "comparisons cannot be combined with this operation");
-        return c;
     }
 }
 
@@ -123,12 +112,6 @@ half_of_pair16(struct hed_lower *l, LLVMValueRef v, unsigned h)
     return hed_trunc(l, v, l->i16);
 }
 
-static bool
-is_half_pair(enum hed_ptx_type t)
-{
-    return t == HED_PTX_TYPE_F16X2 || t == HED_PTX_TYPE_BF16X2;
-}
-
 /* Compares sources 1 and 2, of type t; of pairs, the halves h. */
 static LLVMValueRef
 compare_sources(struct hed_lower *l, enum hed_ptx_type t, unsigned h)
@@ -137,7 +120,7 @@ compare_sources(struct hed_lower *l, enum hed_ptx_type t, unsigned h)
     LLVMValueRef a = hed_operand(l, 1, t);
     LLVMValueRef b = hed_operand(l, 2, t);
 
-    if (is_half_pair(t)) {
+    if (hed_ptx_is_half_pair(t)) {
         a = half_of_pair16(l, a, h);
         b = half_of_pair16(l, b, h);
     }
@@ -155,7 +138,8 @@ hed_op_setp(struct hed_lower *l)
 
     /* Compute both before writing either: the source predicate may be a destination. */
     if (has_two) {
-        LLVMValueRef q = is_half_pair(t) ? compare_sources(l, t, 1) : LLVMBuildNot(l->b, c, "");
+        LLVMValueRef q =
+            hed_ptx_is_half_pair(t) ? compare_sources(l, t, 1) : LLVMBuildNot(l->b, c, "");
 
         q = combine_predicate(l, q, 3);
         hed_lower_set(l, &d->elems[0], HED_PTX_TYPE_PRED, p);
@@ -188,8 +172,8 @@ hed_op_set(struct hed_lower *l)
     LLVMValueRef r =
         hed_lower_select(l, combine_predicate(l, compare_sources(l, from, 0), 3), yes, zero);
 
-    if (is_half_pair(from)) {
-        const uint64_t one = is_half_pair(to) ? true_value(to) : 0xffff;
+    if (hed_ptx_is_half_pair(from)) {
+        const uint64_t one = hed_ptx_is_half_pair(to) ? true_value(to) : 0xffff;
         LLVMValueRef upper = hed_lower_int(l, t, one << 16);
 
         yes = hed_lower_int(l, t, one);

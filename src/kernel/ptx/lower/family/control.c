@@ -1,12 +1,9 @@
 /* Calls, traps, and what else a thread does on its own. */
-#include <string.h>
-
 #include "base/device_calls.h"
 #include "kernel/ptx/lower/family/family.h"
 #include "kernel/ptx/lower/lower.h"
-#include "kernel/ptx/run/layout.h"
 
-/* ---- functions that every GPU has ------------------------------------------------------------ */
+/* ---- functions that are not the program's ---------------------------------------------------- */
 
 LLVMValueRef
 hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o, LLVMTypeRef t)
@@ -25,46 +22,49 @@ hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o, LLVMTyp
     return v;
 }
 
-struct builtin {
-    const char *name;
-    const char *runtime;
-    const char *args; /* one letter each: w for 32 bits, l for 64 bits */
-    char result;      /* such a letter, or 0 for none */
-    bool traps;       /* the calling thread ends */
+static const char *const runtime_functions[HED_PTX_BUILTINS] = {
+    [HED_PTX_VPRINTF] = "hed_rt_vprintf",
+    [HED_PTX_MALLOC] = "hed_rt_malloc",
+    [HED_PTX_FREE] = "hed_rt_free",
+    [HED_PTX_SET_CONDITION] = "hed_rt_set_condition",
+    [HED_PTX_ASSERTFAIL] = "hed_rt_assertfail",
 };
 
-static const struct builtin builtins[] = {
-    {"vprintf", "hed_rt_vprintf", "ll", 'w', false},
-    {"malloc", "hed_rt_malloc", "l", 'l', false},
-    {"free", "hed_rt_free", "l", 0, false},
-    {"__assertfail", "hed_rt_assertfail", "llwll", 0, true},
-    {"cudaGraphSetConditional", "hed_rt_set_condition", "lw", 0, false},
+/* A call of a function that is not the program's. */
+struct outer_call {
+    const struct hed_ptx_callee *callee;
+    unsigned words; /* arguments, with each word of a dim3 counted */
 };
-
-static const struct builtin *
-find_builtin(const char *name)
-{
-    for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-        if (strcmp(builtins[i].name, name) == 0)
-            return &builtins[i];
-    }
-    return NULL;
-}
 
 static void
 call_builtin_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    const struct builtin *k = arg;
-    const unsigned n = (unsigned)strlen(k->args);
-    LLVMTypeRef result = k->result == 'w' ? l->i32 : k->result == 'l' ? l->i64 : l->nothing;
-    LLVMValueRef all[8] = {l->function->warp};
+    const struct outer_call *c = arg;
+    const char letter = c->callee->result;
+    LLVMTypeRef result = letter == 'w' ? l->i32 : letter ? l->i64 : l->nothing;
+    LLVMValueRef all[1 + HED_DEVICE_WORDS] = {l->function->warp};
     LLVMValueRef v;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < c->words; i++)
         all[i + 1] = args[i];
-    v = hed_lower_runtime(l, k->runtime, result, all, n + 1);
-    if (k->result)
+    v = hed_lower_runtime(l, runtime_functions[c->callee->number], result, all, c->words + 1);
+    if (letter)
         results[0] = v;
+}
+
+static void
+call_device_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    const struct outer_call *c = arg;
+    LLVMValueRef all[2 + HED_DEVICE_WORDS] = {l->function->warp,
+                                              hed_lower_word(l, c->callee->number)};
+    LLVMValueRef v;
+
+    for (unsigned i = 0; i < HED_DEVICE_WORDS; i++)
+        all[i + 2] = i < c->words ? LLVMBuildZExt(l->b, args[i], l->i64, "")
+                                  : LLVMConstInt(l->i64, 0, false);
+    v = hed_lower_runtime(l, "hed_rt_device_call", l->i64, all, 2 + HED_DEVICE_WORDS);
+    results[0] = c->callee->result == 'w' ? LLVMBuildTrunc(l->b, v, l->i32, "") : v;
 }
 
 /* A variable or a register takes the result of a call. */
@@ -83,90 +83,41 @@ put_call_result(struct hed_lower *l, const struct hed_ptx_operand *to, char lett
     }
 }
 
-static void
-call_builtin(struct hed_lower *l, const struct builtin *k)
-{
-    const struct hed_ptx_operand *rets = &l->inst->operands[0];
-    const struct hed_ptx_operand *args = &l->inst->operands[2];
-    const unsigned n = (unsigned)strlen(k->args);
-    LLVMTypeRef type = k->result == 'w' ? l->i32 : l->i64;
-    LLVMValueRef values[8], result;
-
-    if (args->count != n || rets->count > (k->result ? 1u : 0u)) {
-        hed_lower_refuse(l, "%s does not take these arguments", k->name);
-        return;
-    }
-    for (unsigned i = 0; i < n; i++)
-        values[i] = hed_lower_argument(l, &args->elems[i], k->args[i] == 'w' ? l->i32 : l->i64);
-    l->shape->each(l, call_builtin_for_lane, (void *)k, values, n, &type, &result,
-                   k->result ? 1 : 0);
-    if (k->traps)
-        l->shape->trap(l, NULL, HED_PTX_TRAP);
-    if (rets->count)
-        put_call_result(l, &rets->elems[0], k->result, result);
-}
-
-/* ---- calls of the device runtime ------------------------------------------------------------- */
-
-struct device_call {
-    const struct hed_device_call *call;
-    unsigned number; /* enum hed_device_call_number */
-    unsigned words;  /* arguments, with each word of a dim3 counted */
-};
-
-static void
-call_device_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
-{
-    const struct device_call *d = arg;
-    LLVMValueRef all[2 + HED_DEVICE_WORDS] = {l->function->warp, hed_lower_word(l, d->number)};
-    LLVMValueRef v;
-
-    for (unsigned i = 0; i < HED_DEVICE_WORDS; i++)
-        all[i + 2] = i < d->words ? LLVMBuildZExt(l->b, args[i], l->i64, "")
-                                  : LLVMConstInt(l->i64, 0, false);
-    v = hed_lower_runtime(l, "hed_rt_device_call", l->i64, all, 2 + HED_DEVICE_WORDS);
-    results[0] = d->call->result == 'w' ? LLVMBuildTrunc(l->b, v, l->i32, "") : v;
-}
-
 /* A dim3 is passed in a variable. */
 static void
-device_argument(struct hed_lower *l, struct device_call *d, const struct hed_ptx_operand *o,
-                char letter, LLVMValueRef *values)
+add_call_argument(struct hed_lower *l, struct outer_call *c, const struct hed_ptx_operand *o,
+                  char letter, LLVMValueRef *values)
 {
     struct hed_ptx_operand part = *o;
 
     if (letter != 'd') {
-        values[d->words++] = hed_lower_argument(l, o, letter == 'w' ? l->i32 : l->i64);
+        values[c->words++] = hed_lower_argument(l, o, letter == 'w' ? l->i32 : l->i64);
         return;
     }
     for (unsigned i = 0; i < 3; i++) {
         part.offset = o->offset + 4 * (int)i;
-        values[d->words++] = hed_lower_argument(l, &part, l->i32);
+        values[c->words++] = hed_lower_argument(l, &part, l->i32);
     }
 }
 
 static void
-call_device(struct hed_lower *l, int number)
+call_outside(struct hed_lower *l, const struct hed_ptx_callee *m)
 {
     const struct hed_ptx_operand *rets = &l->inst->operands[0];
     const struct hed_ptx_operand *args = &l->inst->operands[2];
-    struct device_call d = {.call = &hed_device_calls[number], .number = (unsigned)number};
-    const unsigned n = (unsigned)strlen(d.call->args);
-    LLVMTypeRef type = d.call->result == 'w' ? l->i32 : l->i64;
+    const bool is_builtin = m->kind == HED_PTX_CALLS_BUILTIN;
+    struct outer_call c = {.callee = m};
+    LLVMTypeRef type = m->result == 'w' ? l->i32 : l->i64;
     LLVMValueRef values[HED_DEVICE_WORDS], result;
-    bool fits = args->count == n && rets->count <= 1;
 
-    for (unsigned i = 0; i < n && fits; i++)
-        fits = d.call->args[i] != 'd' || args->elems[i].kind == HED_PTX_OPERAND_VAR;
-    if (!fits) {
-        hed_lower_refuse(l, "cuda%s of the device does not take these arguments", d.call->name);
-        return;
-    }
-    for (unsigned i = 0; i < n; i++)
-        device_argument(l, &d, &args->elems[i], d.call->args[i], values);
-    l->shape->each(l, call_device_for_lane, &d, values, d.words, &type, &result, 1);
+    for (uint32_t i = 0; i < args->count; i++)
+        add_call_argument(l, &c, &args->elems[i], m->args[i], values);
+    l->shape->each(l, is_builtin ? call_builtin_for_lane : call_device_for_lane, &c, values,
+                   c.words, &type, &result, m->result ? 1 : 0);
+    if (is_builtin && m->number == HED_PTX_ASSERTFAIL)
+        l->shape->trap(l, NULL, HED_PTX_TRAP);
     if (rets->count)
-        put_call_result(l, &rets->elems[0], d.call->result, result);
+        put_call_result(l, &rets->elems[0], m->result, result);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -174,39 +125,15 @@ call_device(struct hed_lower *l, int number)
 void
 hed_op_call(struct hed_lower *l)
 {
+    const struct hed_ptx_callee *m = &l->meaning->callee;
     const struct hed_ptx_operand *o = l->inst->operands;
-    const struct hed_ptx_func *callee;
-    const struct builtin *builtin;
-    int device;
 
-    if (o[1].kind != HED_PTX_OPERAND_FUNC) {
-        const struct hed_ptx_table *table =
-            l->inst->noperands > 3 && o[3].kind == HED_PTX_OPERAND_TABLE ? o[3].table : NULL;
-        const struct hed_ptx_sig *sig = NULL;
-
-        if (table && table->kind == HED_PTX_TABLE_PROTO)
-            sig = &table->sig;
-        else if (table && table->count && table->targets[0].kind == HED_PTX_OPERAND_FUNC)
-            sig = &table->targets[0].func->sig;
-        if (!sig)
-            hed_lower_refuse(l, "an indirect call needs a prototype");
-        else
-            l->shape->call(l, NULL, hed_lower_get(l, &o[1], HED_PTX_TYPE_U64), sig, &o[0], &o[2]);
-        return;
-    }
-    callee = hed_ptx_func_real(o[1].func);
-    if (callee->has_body) {
-        l->shape->call(l, callee, NULL, &callee->sig, &o[0], &o[2]);
-        return;
-    }
-    builtin = find_builtin(callee->name);
-    device = hed_device_call_find(callee->name, strlen(callee->name), false);
-    if (builtin)
-        call_builtin(l, builtin);
-    else if (device >= 0)
-        call_device(l, device);
+    if (m->kind == HED_PTX_CALLS_FUNCTION)
+        l->shape->call(l, m->func, NULL, m->sig, &o[0], &o[2]);
+    else if (m->kind == HED_PTX_CALLS_POINTER)
+        l->shape->call(l, NULL, hed_lower_get(l, &o[1], HED_PTX_TYPE_U64), m->sig, &o[0], &o[2]);
     else
-        hed_lower_refuse(l, "function %s is declared but not defined", callee->name);
+        call_outside(l, m);
 }
 
 /* ---- one line each --------------------------------------------------------------------------- */

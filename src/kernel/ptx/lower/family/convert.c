@@ -422,12 +422,6 @@ hed_op_cvt_pack(struct hed_lower *l)
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type to = f->types[0];
     const unsigned each = type_bits(to);
-
-    if (!hed_is_int(to) || each > 16 || type_bits(f->types[1]) != 32 || !hed_is_int(f->types[1])) {
-        hed_lower_refuse(l, "only integers of 32 bits can be packed, into 8 or 16 bits");
-        return;
-    }
-
     LLVMValueRef a = clamp_int(l, hed_operand(l, 1, f->types[1]), f->types[1], to);
     LLVMValueRef b = clamp_int(l, hed_operand(l, 2, f->types[1]), f->types[1], to);
     LLVMValueRef mask = hed_like(l, a, (UINT64_C(1) << each) - 1);
@@ -445,57 +439,31 @@ hed_op_cvt_pack(struct hed_lower *l)
 
 /* ---- cvt ----------------------------------------------------------------------------- */
 
-static bool
-is_real_pair(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_F16X2:
-    case HED_PTX_TYPE_BF16X2:
-    case HED_PTX_TYPE_E4M3X2:
-    case HED_PTX_TYPE_E5M2X2:
-    case HED_PTX_TYPE_E2M3X2:
-    case HED_PTX_TYPE_E3M2X2:
-    case HED_PTX_TYPE_E2M1X2:
-    case HED_PTX_TYPE_UE8M0X2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool
-is_single_real(enum hed_ptx_type t)
-{
-    return t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_F32 ||
-           t == HED_PTX_TYPE_F64 || t == HED_PTX_TYPE_TF32;
-}
-
 void
 hed_op_cvt(struct hed_lower *l)
 {
-    const struct hed_ptx_form *f = l->inst->form;
-    const enum hed_ptx_type to = f->types[0];
-    const enum hed_ptx_type from = f->types[1];
-    const bool from_half = from == HED_PTX_TYPE_F16X2 || from == HED_PTX_TYPE_BF16X2;
-    const bool takes_two = is_real_pair(to) && from == HED_PTX_TYPE_F32;
-    const enum hed_ptx_type wide =
-        from == HED_PTX_TYPE_UE8M0X2 ? HED_PTX_TYPE_BF16X2 : HED_PTX_TYPE_F16X2;
+    const enum hed_ptx_type to = l->inst->form->types[0];
+    const enum hed_ptx_type from = l->inst->form->types[1];
 
-    if (f->round == HED_PTX_ROUND_RS || f->ntypes > 2 || HED_SAID(l, SCALED_N2) ||
-        l->inst->noperands != 2u + takes_two)
-        hed_lower_refuse(l, "this conversion is not supported");
-    else if (hed_is_int(to) && hed_is_int(from))
+    switch (l->meaning->conversion) {
+    case HED_PTX_INT_TO_INT:
         int_to_int(l, to, from);
-    else if (hed_is_int(from) && is_single_real(to))
+        break;
+    case HED_PTX_INT_TO_REAL:
         int_to_real(l, to, from);
-    else if (hed_is_int(to) && is_single_real(from))
+        break;
+    case HED_PTX_REAL_TO_INT:
         real_to_int(l, to, from);
-    else if (is_single_real(to) && is_single_real(from))
+        break;
+    case HED_PTX_REAL_TO_REAL:
         real_to_real(l, to, from);
-    else if (is_real_pair(from) && !from_half && to == wide)
+        break;
+    case HED_PTX_PAIR_TO_HALVES:
         pair_to_half_pair(l, to, from);
-    else if (takes_two || (is_real_pair(to) && from_half))
+        break;
+    case HED_PTX_FLOATS_TO_PAIR:
+    case HED_PTX_HALVES_TO_PAIR:
         real_to_pair(l, to, from);
-    else
-        hed_lower_refuse(l, "this conversion is not supported");
+        break;
+    }
 }

@@ -139,13 +139,6 @@ hed_is_signed(enum hed_ptx_type t)
     return hed_ptx_types[t].kind == HED_PTX_KIND_S;
 }
 
-static inline bool
-hed_is_int(enum hed_ptx_type t)
-{
-    return hed_ptx_types[t].kind == HED_PTX_KIND_S || hed_ptx_types[t].kind == HED_PTX_KIND_U ||
-           hed_ptx_types[t].kind == HED_PTX_KIND_B;
-}
-
 /* Shifts by an amount that is a value with lanes. If the amount is the width or more, the result is
  * 0, or copies of the sign. */
 LLVMValueRef hed_shift_left(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by);

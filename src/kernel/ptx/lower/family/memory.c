@@ -3,18 +3,6 @@
 
 #include "kernel/ptx/lower/family/family.h"
 
-struct hed_ptx_operand
-hed_lower_vector_element(const struct hed_ptx_operand *o, unsigned i)
-{
-    struct hed_ptx_operand e = *o;
-
-    if (o->kind == HED_PTX_OPERAND_VEC)
-        return i < o->count ? o->elems[i] : (struct hed_ptx_operand){.kind = HED_PTX_OPERAND_SINK};
-    if (o->kind == HED_PTX_OPERAND_REG && o->reg->vec && !o->sel)
-        e.sel = (uint16_t)(i + 1);
-    return e;
-}
-
 /* .cv means "don't cache and fetch again": programs wait for the host with it. */
 static bool
 is_volatile_form(const struct hed_ptx_form *f)
@@ -198,7 +186,7 @@ set_elements(struct hed_lower *l, const struct words *w, LLVMValueRef *words)
     const enum hed_ptx_type t = l->inst->form->types[0];
 
     for (unsigned i = 0; i < w->count * w->each; i++) {
-        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[0], i);
+        const struct hed_ptx_operand e = hed_ptx_nth_element(&l->inst->operands[0], i);
         const unsigned nth = i / w->each;
         LLVMValueRef v = w->paired ? take_half(l, words[nth / 2], nth % 2) : words[nth];
 
@@ -219,7 +207,7 @@ get_words(struct hed_lower *l, const struct words *w, LLVMValueRef *words)
 
         for (unsigned i = 0; i < w->each; i++) {
             const struct hed_ptx_operand e =
-                hed_lower_vector_element(&l->inst->operands[1], nth * w->each + i);
+                hed_ptx_nth_element(&l->inst->operands[1], nth * w->each + i);
             LLVMValueRef part = hed_lower_resize(l, hed_lower_get(l, &e, t), w->half, false);
 
             part =
@@ -257,7 +245,7 @@ hed_op_load(struct hed_lower *l)
     if (joined)
         set_elements(l, &words, out);
     for (unsigned i = 0; !joined && i < how.count; i++) {
-        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[0], i);
+        const struct hed_ptx_operand e = hed_ptx_nth_element(&l->inst->operands[0], i);
 
         hed_lower_set(l, &e, f->types[0], out[i]);
     }
@@ -279,7 +267,7 @@ hed_op_store(struct hed_lower *l)
     if (joined)
         get_words(l, &words, in);
     for (unsigned i = 0; !joined && i < how.count; i++) {
-        const struct hed_ptx_operand e = hed_lower_vector_element(&l->inst->operands[1], i);
+        const struct hed_ptx_operand e = hed_ptx_nth_element(&l->inst->operands[1], i);
 
         in[i] = hed_lower_get(l, &e, f->types[0]);
     }
@@ -303,16 +291,10 @@ hed_op_alloca(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const enum hed_ptx_type t = i->form->types[0];
-    unsigned align = 8;
+    unsigned align = l->meaning->align;
     LLVMValueRef size = hed_lower_get(l, &i->operands[1], t);
     LLVMValueRef at;
 
-    if (i->noperands > 2 && i->operands[2].kind == HED_PTX_OPERAND_INT)
-        align = (unsigned)i->operands[2].bits;
-    if (align == 0 || (align & (align - 1)) != 0 || align > 4096) {
-        hed_lower_refuse(l, "an alignment of %u bytes is not supported", align);
-        return;
-    }
     if (l->options->confined) {
         hed_lower_refuse(l, "memory on the stack of a confined kernel");
         return;

@@ -7,13 +7,6 @@
 #include "kernel/ptx/lower/lower.h"
 #include "kernel/ptx/run/layout.h"
 
-static bool
-is_shared_space(unsigned space)
-{
-    return space == HED_PTX_SPACE_SHARED || space == HED_PTX_SPACE_SHARED_CTA ||
-           space == HED_PTX_SPACE_SHARED_CLUSTER;
-}
-
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 static LLVMValueRef
@@ -37,19 +30,15 @@ place_of_var(struct hed_lower *l, const struct hed_ptx_var *v, int64_t offset)
             hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, vars));
 
         at.base = hed_lower_field(l, l->ptr, vars, place * sizeof(uint64_t));
-    } else if (is_shared_space(v->space)) {
+    } else if (hed_ptx_is_shared_space(v->space)) {
         at.base = f->shared;
         at.offset += (int64_t)place;
     } else if (v->space == HED_PTX_SPACE_PARAM && f->ptx->is_entry && v->owner == f->ptx &&
                !hed_lower_map_get(f->vars, v)) {
         at.base = f->params;
         at.offset += (int64_t)v->offset;
-    } else if (v->space == HED_PTX_SPACE_PARAM || v->space == HED_PTX_SPACE_LOCAL) {
+    } else { /* in local memory, or a parameter of a function */
         at.var = v;
-    } else {
-        hed_lower_refuse(l, "variable %s lies in the space .%s, which is not supported", v->name,
-                         hed_ptx_space_text(v->space));
-        at.base = LLVMGetPoison(l->ptr);
     }
     return at;
 }
@@ -59,7 +48,7 @@ hed_lower_address_of(struct hed_lower *l, const struct hed_ptx_operand *o)
 {
     if (o->kind == HED_PTX_OPERAND_FUNC)
         return hed_lower_int(l, l->i64, hed_ptx_func_address(l->ptx, o->func));
-    if (is_shared_space(o->var->space))
+    if (hed_ptx_is_shared_space(o->var->space))
         return hed_lower_int(l, l->i64,
                              (uintptr_t)hed_lower_map_get(l->places, o->var) + (uint64_t)o->offset);
 
@@ -124,12 +113,12 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
     } else if (o->base == HED_PTX_OPERAND_REG) {
         at.reg = o->reg;
         at.reg_offset = o->offset;
-        at.is_shared = is_shared_space(space);
+        at.is_shared = hed_ptx_is_shared_space(space);
         if (l->lanes == 1)
             at.address = hed_lower_place_address(l, &at);
     } else {
         at.address = hed_lower_int(l, l->i64, o->bits + (uint64_t)o->offset);
-        if (is_shared_space(space))
+        if (hed_ptx_is_shared_space(space))
             at.address = LLVMBuildAdd(l->b, at.address, shared_base(l), "");
     }
     check_alignment(l, &at, align);
@@ -202,10 +191,6 @@ hed_op_mov(struct hed_lower *l)
     const enum hed_ptx_type t = l->inst->form->types[0];
     LLVMValueRef v;
 
-    if (from->kind == HED_PTX_OPERAND_LABEL) {
-        hed_lower_refuse(l, "the address of a label is not supported");
-        return;
-    }
     v = from->kind == HED_PTX_OPERAND_VEC ? pack_elements(l, from, t) : hed_lower_get(l, from, t);
     if (to->kind == HED_PTX_OPERAND_VEC)
         unpack_elements(l, to, t, v);
@@ -223,7 +208,7 @@ hed_op_cvta(struct hed_lower *l)
     LLVMValueRef v = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
 
     /* Only shared memory has addresses that differ from the generic ones. */
-    if (is_shared_space(f->spaces[0])) {
+    if (hed_ptx_is_shared_space(f->spaces[0])) {
         if (f->flags & HED_PTX_FLAG(TO)) {
             v = LLVMBuildSub(l->b, v, shared_base(l), "");
         } else {
@@ -256,7 +241,7 @@ hed_op_isspacep(struct hed_lower *l)
                                          offsetof(struct hed_ptx_grid, local_last));
     LLVMValueRef is = NULL;
 
-    if (is_shared_space(space))
+    if (hed_ptx_is_shared_space(space))
         is = shared;
     else if (space == HED_PTX_SPACE_LOCAL)
         is = local;

@@ -71,24 +71,10 @@ hed_op_barrier_red(struct hed_lower *l)
     const bool counted = i->noperands == 4;
     LLVMValueRef threads = counted ? word32_operand(l, 2) : hed_lower_int(l, l->i32, 0);
     LLVMValueRef p = hed_lower_get(l, &i->operands[counted ? 3 : 2], HED_PTX_TYPE_PRED);
-    enum hed_rt_reduce op;
     LLVMValueRef v;
 
-    switch (i->form->oper) {
-    case HED_PTX_OPER_AND:
-        op = HED_RT_AND;
-        break;
-    case HED_PTX_OPER_OR:
-        op = HED_RT_OR;
-        break;
-    case HED_PTX_OPER_POPC:
-        op = HED_RT_POPC;
-        break;
-    default:
-        hed_lower_refuse(l, "this reduction is not supported");
-        return;
-    }
-    v = l->shape->barrier_reduce(l, word32_operand(l, 1), threads, p, op);
+    v = l->shape->barrier_reduce(l, word32_operand(l, 1), threads, p,
+                                 (enum hed_rt_reduce)l->meaning->operation);
     if (i->form->types[0] == HED_PTX_TYPE_PRED)
         v = LLVMBuildICmp(l->b, LLVMIntNE, v, hed_lower_int(l, l->i32, 0), "");
     hed_lower_set(l, &i->operands[0], i->form->types[0], v);
@@ -99,22 +85,11 @@ hed_op_barrier_red(struct hed_lower *l)
 void
 hed_op_shfl(struct hed_lower *l)
 {
-    static const uint8_t modes[] = {
-        [HED_PTX_MODE_UP] = HED_RT_SHFL_UP,
-        [HED_PTX_MODE_DOWN] = HED_RT_SHFL_DOWN,
-        [HED_PTX_MODE_BFLY] = HED_RT_SHFL_BFLY,
-        [HED_PTX_MODE_IDX] = HED_RT_SHFL_IDX,
-    };
-    const unsigned mode = l->inst->form->mode;
     LLVMValueRef mask = l->inst->noperands > 4 ? word32_operand(l, 4) : NULL;
     LLVMValueRef v, inside;
 
-    if (mode < HED_PTX_MODE_UP || mode > HED_PTX_MODE_IDX) {
-        hed_lower_refuse(l, "this mode is not supported");
-        return;
-    }
-    v = l->shape->shfl(l, modes[mode], word32_operand(l, 1), word32_operand(l, 2),
-                       word32_operand(l, 3), mask, &inside);
+    v = l->shape->shfl(l, (enum hed_rt_shfl)l->meaning->operation, word32_operand(l, 1),
+                       word32_operand(l, 2), word32_operand(l, 3), mask, &inside);
     set_with_predicate(l, HED_PTX_TYPE_B32, v, inside);
 }
 
@@ -124,27 +99,9 @@ hed_op_vote(struct hed_lower *l)
     const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef p = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_PRED);
     LLVMValueRef mask = l->inst->noperands > 2 ? word32_operand(l, 2) : NULL;
-    enum hed_rt_vote mode;
     LLVMValueRef v;
 
-    switch (f->mode) {
-    case HED_PTX_MODE_ALL:
-        mode = HED_RT_VOTE_ALL;
-        break;
-    case HED_PTX_MODE_ANY:
-        mode = HED_RT_VOTE_ANY;
-        break;
-    case HED_PTX_MODE_UNI:
-        mode = HED_RT_VOTE_UNI;
-        break;
-    case HED_PTX_MODE_BALLOT:
-        mode = HED_RT_VOTE_BALLOT;
-        break;
-    default:
-        hed_lower_refuse(l, "this mode is not supported");
-        return;
-    }
-    v = l->shape->vote(l, mode, p, mask);
+    v = l->shape->vote(l, (enum hed_rt_vote)l->meaning->operation, p, mask);
     if (f->types[0] == HED_PTX_TYPE_PRED)
         v = LLVMBuildICmp(l->b, LLVMIntNE, v, hed_lower_int(l, l->i32, 0), "");
     hed_lower_set(l, &l->inst->operands[0], f->types[0], v);
@@ -162,49 +119,12 @@ hed_op_match(struct hed_lower *l)
     set_with_predicate(l, HED_PTX_TYPE_B32, v, same);
 }
 
-static int
-redux_operation(const struct hed_ptx_form *f)
-{
-    const enum hed_ptx_type t = f->types[0];
-    const bool is_min = f->oper == HED_PTX_OPER_MIN;
-    int base;
-
-    switch (f->oper) {
-    case HED_PTX_OPER_ADD:
-        return HED_RT_REDUX_ADD;
-    case HED_PTX_OPER_AND:
-        return HED_RT_REDUX_AND;
-    case HED_PTX_OPER_OR:
-        return HED_RT_REDUX_OR;
-    case HED_PTX_OPER_XOR:
-        return HED_RT_REDUX_XOR;
-    case HED_PTX_OPER_MIN:
-    case HED_PTX_OPER_MAX:
-        break;
-    default:
-        return -1;
-    }
-    if (t == HED_PTX_TYPE_S32)
-        return is_min ? HED_RT_REDUX_MIN_S : HED_RT_REDUX_MAX_S;
-    if (t != HED_PTX_TYPE_F32)
-        return is_min ? HED_RT_REDUX_MIN_U : HED_RT_REDUX_MAX_U;
-    base = f->flags & HED_PTX_FLAG(ABS) ? HED_RT_REDUX_MIN_F_ABS : HED_RT_REDUX_MIN_F;
-    base += f->flags & HED_PTX_FLAG(NAN) ? 2 : 0;
-    return base + !is_min;
-}
-
 void
 hed_op_redux(struct hed_lower *l)
 {
-    const int op = redux_operation(l->inst->form);
-
-    if (op < 0) {
-        hed_lower_refuse(l, "this reduction is not supported");
-        return;
-    }
-    hed_lower_set(
-        l, &l->inst->operands[0], HED_PTX_TYPE_B32,
-        l->shape->redux(l, (enum hed_rt_redux)op, word32_operand(l, 1), word32_operand(l, 2)));
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32,
+                  l->shape->redux(l, (enum hed_rt_redux)l->meaning->operation, word32_operand(l, 1),
+                                  word32_operand(l, 2)));
 }
 
 void

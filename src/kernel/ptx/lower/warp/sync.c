@@ -345,7 +345,7 @@ copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t siz
     struct warp_loop loop;
 
     if (!base) {
-        hed_lower_refuse(l, "argument %s is not a variable of this function", o->var->name);
+        hed_lower_refuse(l, "variable %s does not belong to this function", o->var->name);
         return;
     }
     if (!hed_lower_reaches(l, o->offset))
@@ -396,7 +396,7 @@ move_call_values(struct hed_lower *l, const struct hed_ptx_var *formal,
         if (!is_in)
             hed_lower_warp_load(l, &place, &how, v);
         for (unsigned k = 0; k < how.count; k++) {
-            const struct hed_ptx_operand e = hed_lower_vector_element(o, k);
+            const struct hed_ptx_operand e = hed_ptx_nth_element(o, k);
 
             if (is_in)
                 v[k] = hed_lower_resize(l, hed_lower_get(l, &e, formal->type), how.type, false);
