@@ -13,8 +13,11 @@ import os
 import re
 import sys
 
+# The rooms of kernel/ptx that others use. The compiler is a library of its own.
+PTX = "kernel/ptx kernel/ptx/text kernel/ptx/pass kernel/ptx/run kernel/ptx/interp"
+
 # room: the rooms it may include, besides itself. A room is a folder of src/, and in the storeys of
-# STOREYS a folder of the storey; each program of the server is a room of its own. The longest
+# STOREYS a folder of the storey; the folders of those in INNER are rooms of their own. The longest
 # matching pattern counts. A storey's public header (kernel/kernel.h) belongs to the storey itself.
 TABLE = {
     "base": "",
@@ -24,14 +27,23 @@ TABLE = {
     "core": "base gen",
     "front": "core base gen",
     # GPU code in, results on a CPU out. No driver and no chain.
-    "kernel": "base gen kernel/fatbin kernel/sass kernel/ptx kernel/engine kernel/forkserver"
-              " kernel/cache",
+    "kernel": f"base gen kernel/fatbin kernel/sass {PTX} kernel/ptx/lower kernel/engine"
+              " kernel/forkserver kernel/cache",
     "kernel/cache": "base",
     "kernel/forkserver": "base kernel/cache",
     "kernel/fatbin": "base",
     "kernel/sass": "base gen kernel/fatbin",
-    "kernel/ptx": "base kernel/forkserver",
-    "kernel/engine": "base gen kernel/ptx",
+    # The two tiers, interp and lower, know nothing of each other.
+    "kernel/ptx": "base",
+    "kernel/ptx/text": "base kernel/ptx",
+    "kernel/ptx/run": "base kernel/ptx kernel/ptx/text",
+    "kernel/ptx/pass": "base kernel/ptx kernel/ptx/text kernel/ptx/run",
+    "kernel/ptx/meaning": "base kernel/ptx kernel/ptx/text kernel/ptx/run",
+    "kernel/ptx/interp": "base kernel/ptx kernel/ptx/text kernel/ptx/run kernel/ptx/pass"
+                         " kernel/ptx/meaning",
+    "kernel/ptx/lower": "base kernel/ptx kernel/ptx/text kernel/ptx/run kernel/ptx/pass"
+                        " kernel/ptx/meaning kernel/forkserver",
+    "kernel/engine": f"base gen {PTX}",
     # The soft driver.
     "driver": "core base gen kernel/fatbin kernel/engine",
     # Several programs on one GPU.
@@ -79,9 +91,9 @@ TABLE = {
     "backends/gpu": "core base gen locate",
     "backends/null": "core base gen driver",
     "backends/remote": "core base gen remote/client move/session driver",
-    "backends/cpu": "core base gen kernel/forkserver kernel/cache kernel/ptx kernel/fatbin"
+    "backends/cpu": f"core base gen kernel/forkserver kernel/cache {PTX} kernel/fatbin"
                     " kernel/sass driver kernel/engine",
-    "cli": "base core gen locate kernel/cache kernel/fatbin kernel/ptx kernel/sass remote/wire"
+    "cli": f"base core gen locate kernel/cache kernel/fatbin {PTX} kernel/sass remote/wire"
            " see/trace"
            " share/sched share/meet move/file move/talk move/command",
 }
@@ -112,6 +124,9 @@ OPEN = ("base", "core", "locate", "gen")
 # Storeys whose folders are rooms.
 STOREYS = ("kernel", "share", "remote", "move", "see", "layers", "backends")
 
+# Rooms whose folders are rooms too.
+INNER = ("kernel/ptx/", "remote/server/")
+
 # The only file outside the rooms. It may include everything.
 REGISTRY = "src/registry.c"
 
@@ -137,7 +152,7 @@ EXTENSIONS = (".c", ".h", ".inc", ".S")
 def room_of(path):
     """The room of a path below src/, or None for a file right in src/."""
     parts = path.split("/")
-    if path.startswith("remote/server/") and len(parts) > 3:
+    if path.startswith(INNER) and len(parts) > 3:
         return "/".join(parts[:3])
     if parts[0] in STOREYS and len(parts) > 2:
         return "/".join(parts[:2])

@@ -44,6 +44,14 @@ class IncludeTable(unittest.TestCase):
         self.assertEqual(complaints("src/driver/a.c", '#include "kernel/fatbin.h"',
                                     '#include "kernel/ptx.h"'), [2])
 
+    def test_the_two_tiers_meet_only_in_the_rooms_below_them(self):
+        self.assertEqual(complaints("src/kernel/ptx/interp/family/a.c",
+                                    '#include "kernel/ptx/meaning/meaning.h"',
+                                    '#include "kernel/ptx/lower/lower.h"'), [2])
+        self.assertEqual(complaints("src/kernel/ptx/meaning/a.c", '#include "kernel/ptx/ptx.h"',
+                                    '#include "kernel/ptx/interp/inside.h"',
+                                    '#include "kernel/ptx/lower/lower.h"'), [2, 3])
+
     def test_the_registry_knows_all_storeys(self):
         self.assertEqual(complaints("src/registry.c", '#include "layers/layers.h"',
                                     '#include "layers/quota/quota.h"'), [2])
