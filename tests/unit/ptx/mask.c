@@ -126,6 +126,19 @@ static const struct kernel kernels[] = {
      "st.global.u32 [%rd3], %r7; ld.global.u32 %r6, [%rd1+4]; setp.eq.u32 %p2, %r6, %r2;\n"
      "@%p2 bra O; ld.global.u32 %r8, [%rd1+8]; setp.eq.u32 %p3, %r8, %r2; @%p3 bra O;\n"
      "add.u32 %r7, %r7, %r6; st.global.u32 [%rd3], %r7; ret; }\n"},
+    {"scattered vectors of four and of two words", false,
+     "xor.b32 %r3, %r16, 5; shl.b32 %r4, %r3, 4; cvt.u64.u32 %rd6, %r4; add.u64 %rd7, %rd1, %rd6;\n"
+     "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd7]; xor.b32 %r20, %r16, 3;\n"
+     "shl.b32 %r21, %r20, 4;\n"
+     "mov.u32 %r22, sh; add.u32 %r22, %r22, %r21; st.shared.v4.u32 [%r22], {%r8, %r5, %r6, %r7};\n"
+     "ld.shared.v2.u32 {%r23, %r24}, [%r22+8]; ld.shared.v4.u32 {%r25, %r26, %r27, %r28}, [%r22];\n"
+     "st.shared.v2.u32 [%r22+8], {%r28, %r23}; ld.shared.v4.u32 {%r29, %r30, %r31, %r32}, [%r22];\n"
+     "mad.lo.u32 %r33, %r24, 3, %r25; mad.lo.u32 %r33, %r33, 5, %r26;\n"
+     "mad.lo.u32 %r33, %r33, 7, %r27;\n"
+     "mad.lo.u32 %r33, %r33, 3, %r31; mad.lo.u32 %r33, %r33, 5, %r32; add.u32 %r34, %r29, %r30;\n"
+     "mul.wide.u32 %rd8, %r1, 4; xor.b64 %rd8, %rd8, 4; shl.b64 %rd8, %rd8, 2;\n"
+     "add.u64 %rd9, %rd2, %rd8; st.global.v4.u32 [%rd9], {%r33, %r34, %r5, %r8};\n"
+     "ld.global.v2.u32 {%r35, %r36}, [%rd9+8]; st.global.v2.u32 [%rd9+8], {%r36, %r35}; ret; }\n"},
     {"lanes take a lock and give it back in a loop", false,
      "mov.u32 %r5, 0;\n"
      "O: atom.global.cas.b32 %r3, [%rd2+16380], 0xcccccccc, %r1;\n"

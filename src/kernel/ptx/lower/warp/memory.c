@@ -1,4 +1,4 @@
-/* Loads and stores of the warp shape, and code that runs lane by lane.
+/* Loads and stores of the warp shape.
  *
  * Addresses differ between lanes but are mostly consecutive. So loads and stores call functions in
  * the module, one for each kind of access, which are made on first use. Such a function tests
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "kernel/ptx/lower/warp/rows.h"
 #include "kernel/ptx/lower/warp/warp.h"
 
 unsigned
@@ -192,6 +193,39 @@ move_lane_by_lane(struct hed_lower *l, const struct mover *m)
     hed_lower_warp_loop_end(l, &loop);
 }
 
+/* Are the elements of a lane moved by one access each? See rows.c. */
+static bool
+moves_whole_rows(const struct mover *m)
+{
+    const struct hed_lower_access *how = m->how;
+
+    return hed_lower_has_rows(how->type, how->count) && !how->is_volatile &&
+           how->order == LLVMAtomicOrderingNotAtomic;
+}
+
+/* The addresses are known to be aligned. */
+static void
+move_rows(struct hed_lower *l, const struct mover *m, unsigned first)
+{
+    LLVMTypeRef some = LLVMVectorType(m->how->type, HED_LOWER_ROWS);
+    LLVMValueRef at[HED_LOWER_ROWS], v[HED_LOWER_ROWS_ELEMENTS];
+    LLVMValueRef lane = hed_lower_word(l, first);
+    const unsigned align = HED_LOWER_ROWS * hed_lower_warp_bytes(m->how->type);
+
+    for (unsigned i = 0; i < HED_LOWER_ROWS; i++)
+        at[i] = hed_lower_pointer(l, lane_address(l, m, hed_lower_word(l, first + i)));
+    for (unsigned e = 0; m->is_store && e < m->how->count; e++) {
+        v[e] = LLVMBuildLoad2(l->b, some, mover_data(l, m, e, lane), "");
+        LLVMSetAlignment(v[e], hed_min(align, 16));
+    }
+    if (m->is_store)
+        hed_lower_store_rows(l, at, m->how, v);
+    else
+        hed_lower_load_rows(l, at, m->how, v);
+    for (unsigned e = 0; !m->is_store && e < m->how->count; e++)
+        LLVMSetAlignment(LLVMBuildStore(l->b, v[e], mover_data(l, m, e, lane)), hed_min(align, 16));
+}
+
 /* All lanes run, but their addresses are not consecutive: no need to search for the next lane. */
 static void
 move_all_lanes(struct hed_lower *l, const struct mover *m)
@@ -216,6 +250,11 @@ move_all_lanes(struct hed_lower *l, const struct mover *m)
         LLVMPositionBuilderAtEnd(l->b, good);
     }
     unchecked.checked = true;
+    if (moves_whole_rows(m)) {
+        for (unsigned i = 0; i < HED_PTX_LANES; i += HED_LOWER_ROWS)
+            move_rows(l, &unchecked, i);
+        return;
+    }
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         move_lane(l, &unchecked, hed_lower_word(l, i));
 }
@@ -528,73 +567,4 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
                                                          hed_lower_warp_bytes(how->type))),
                          16);
     hed_lower_warp_move(l, at, how, true, data);
-}
-
-/* ---- lane by lane ---------------------------------------------------------------------------- */
-
-#define EACH_MAX 32
-
-/* A vector of predicates is stored as bits; an array must have bytes, so that it can be indexed. */
-static LLVMTypeRef
-array_element_type(struct hed_lower *l, LLVMTypeRef t)
-{
-    return t == l->i1 ? l->i8 : t;
-}
-
-static LLVMTypeRef
-lane_type(LLVMValueRef v)
-{
-    return LLVMGetElementType(LLVMTypeOf(v));
-}
-
-static LLVMValueRef
-resize_predicate(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t)
-{
-    return t == l->i1 || t == l->i8 ? hed_lower_resize(l, v, t, false) : v;
-}
-
-void
-hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
-                    unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
-                    unsigned nresults)
-{
-    LLVMValueRef in[EACH_MAX], out[EACH_MAX], got[EACH_MAX] = {NULL}, one[EACH_MAX] = {NULL};
-    struct warp_loop loop;
-
-    if (nargs > EACH_MAX || nresults > EACH_MAX) {
-        hed_lower_refuse(l, "warp shape: too many operands");
-        return;
-    }
-    for (unsigned i = 0; i < nargs; i++) {
-        LLVMTypeRef t = array_element_type(l, lane_type(args[i]));
-
-        in[i] = hed_lower_warp_array(l, t, resize_predicate(l, args[i], t));
-    }
-    for (unsigned i = 0; i < nresults; i++)
-        out[i] = hed_lower_warp_array(l, array_element_type(l, types[i]), NULL);
-    hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
-    LLVMBuildStore(l->b, loop.lane,
-                   hed_lower_at(l, l->function->warp, offsetof(struct hed_ptx_warp, lane)));
-    for (unsigned i = 0; i < nargs; i++) {
-        LLVMTypeRef t = array_element_type(l, lane_type(args[i]));
-        LLVMValueRef at = hed_lower_warp_element(l, t, in[i], loop.lane);
-
-        one[i] = resize_predicate(l, LLVMBuildLoad2(l->b, t, at, ""), lane_type(args[i]));
-    }
-    fn(l, arg, one, got);
-    for (unsigned i = 0; i < nresults; i++) {
-        LLVMTypeRef t = array_element_type(l, types[i]);
-
-        got[i] = got[i] ? got[i] : LLVMGetPoison(types[i]); /* NULL: it refused the kernel */
-        LLVMBuildStore(l->b, resize_predicate(l, got[i], t),
-                       hed_lower_warp_element(l, t, out[i], loop.lane));
-    }
-    hed_lower_warp_loop_end(l, &loop);
-    for (unsigned i = 0; i < nresults; i++) {
-        LLVMTypeRef t = array_element_type(l, types[i]);
-
-        results[i] = LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), out[i], "");
-        LLVMSetAlignment(results[i], 16);
-        results[i] = resize_predicate(l, results[i], types[i]);
-    }
 }
