@@ -25,6 +25,7 @@
 struct lane_view {
     uint32_t *first[HED_PTX_LANES];
     unsigned step;
+    bool is_dense; /* the words of a number lie side by side, in the order of the lanes */
 };
 
 static inline uint32_t *
@@ -57,14 +58,109 @@ factor_as_float(bool is_bf16, uint32_t bits)
     return is_bf16 ? hed_from_bits32(bits << 16) : half_as_float((uint16_t)bits);
 }
 
-/* ---- floats ---------------------------------------------------------------------------------- */
+/* ---- dense words of floats ------------------------------------------------------------------- */
+
+/* Four lanes that follow each other have a piece of a row of a or c, and of a column of b. */
+typedef uint32_t four_words __attribute__((vector_size(16)));
+
+/* Part of its caller, which is compiled for several kinds of processors. */
+#define PART static inline __attribute__((always_inline))
+#define PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+
+PART four_words
+dense_words(const struct lane_view *v, unsigned n, unsigned group)
+{
+    four_words w;
+
+    memcpy(&w, v->first[group * 4] + (size_t)n * HED_PTX_LANES, sizeof(w));
+    return w;
+}
+
+/* Rows of four become columns. */
+PART void
+transpose_fours(four_words *w)
+{
+    const four_words a = PICK(w[0], w[1], 0, 4, 1, 5), b = PICK(w[2], w[3], 0, 4, 1, 5);
+    const four_words c = PICK(w[0], w[1], 2, 6, 3, 7), d = PICK(w[2], w[3], 2, 6, 3, 7);
+
+    w[0] = PICK(a, b, 0, 1, 4, 5);
+    w[1] = PICK(a, b, 2, 3, 6, 7);
+    w[2] = PICK(c, d, 0, 1, 4, 5);
+    w[3] = PICK(c, d, 2, 3, 6, 7);
+}
 
 struct float_matrices {
     float a[ROWS][16], b[16][COLUMNS], c[ROWS][COLUMNS];
 };
 
+/* As take_tf32_factors(). */
+PART void
+take_dense_tf32(struct float_matrices *x, const struct lane_view *v, unsigned k)
+{
+    for (unsigned r = 0; r < k / 2; r++) {
+        for (unsigned group = 0; group < COLUMNS; group++) {
+            const four_words w = dense_words(v, r, group) & TF32_BITS;
+
+            memcpy(&x->a[group + 8 * (r & 1)][4 * (r >> 1)], &w, sizeof(w));
+        }
+    }
+    for (unsigned r = 0; r < k / 4; r++) {
+        for (unsigned group = 0; group < COLUMNS; group += 4) {
+            four_words w[4];
+
+            for (unsigned i = 0; i < 4; i++)
+                w[i] = dense_words(v, k / 2 + r, group + i) & TF32_BITS;
+            transpose_fours(w);
+            for (unsigned i = 0; i < 4; i++)
+                memcpy(&x->b[i + 4 * r][group], &w[i], sizeof(w[i]));
+        }
+    }
+}
+
+/* As take_float_sums() and give_float_sums(), of 32 bits. */
+PART void
+take_dense_sums(struct float_matrices *x, const struct lane_view *v, unsigned skip)
+{
+    for (unsigned row = 0; row < ROWS; row++) {
+        const four_words even = dense_words(v, skip + row / 8 * 2, row % 8);
+        const four_words odd = dense_words(v, skip + row / 8 * 2 + 1, row % 8);
+        const four_words low = PICK(even, odd, 0, 4, 1, 5), high = PICK(even, odd, 2, 6, 3, 7);
+
+        memcpy(&x->c[row][0], &low, sizeof(low));
+        memcpy(&x->c[row][4], &high, sizeof(high));
+    }
+}
+
+/* The NaN that hardware gives, for any. */
+PART four_words
+usual_nan(four_words w)
+{
+    const four_words is_nan = (four_words)((w & 0x7fffffffu) > 0x7f800000u);
+
+    return (w & ~is_nan) | (is_nan & NAN_F32);
+}
+
+PART void
+give_dense_sums(const struct float_matrices *x, const struct lane_view *v, unsigned skip)
+{
+    for (unsigned row = 0; row < ROWS; row++) {
+        const size_t at = (size_t)(skip + row / 8 * 2) * HED_PTX_LANES;
+        uint32_t *to = v->first[row % 8 * 4] + at;
+        four_words low, high, w;
+
+        memcpy(&low, &x->c[row][0], sizeof(low));
+        memcpy(&high, &x->c[row][4], sizeof(high));
+        w = usual_nan(PICK(low, high, 0, 2, 4, 6));
+        memcpy(to, &w, sizeof(w));
+        w = usual_nan(PICK(low, high, 1, 3, 5, 7));
+        memcpy(to + HED_PTX_LANES, &w, sizeof(w));
+    }
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
 /* Two factors in a register, of which a has k / 4 and b has k / 8. */
-static void
+PART void
 take_float_factors(struct float_matrices *x, const struct lane_view *v, unsigned k, bool is_bf16)
 {
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
@@ -87,7 +183,7 @@ take_float_factors(struct float_matrices *x, const struct lane_view *v, unsigned
 }
 
 /* One factor in a register, of which a has k / 2 and b has k / 4. */
-static void
+PART void
 take_tf32_factors(struct float_matrices *x, const struct lane_view *v, unsigned k)
 {
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
@@ -101,7 +197,7 @@ take_tf32_factors(struct float_matrices *x, const struct lane_view *v, unsigned 
     }
 }
 
-static void
+PART void
 take_float_sums(struct float_matrices *x, const struct lane_view *v, unsigned skip, bool is_half)
 {
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
@@ -115,7 +211,7 @@ take_float_sums(struct float_matrices *x, const struct lane_view *v, unsigned sk
     }
 }
 
-static void
+PART void
 multiply_floats(struct float_matrices *x, unsigned k)
 {
     for (unsigned row = 0; row < ROWS; row++) {
@@ -129,7 +225,7 @@ multiply_floats(struct float_matrices *x, unsigned k)
     }
 }
 
-static void
+PART void
 give_float_sums(const struct float_matrices *x, const struct lane_view *v, unsigned skip,
                 bool is_half)
 {
@@ -157,6 +253,13 @@ product_of_floats(const struct hed_ptx_mma *m, const struct lane_view *v)
     const unsigned factors = is_tf32 ? k / 2 + k / 4 : k / 4 + k / 8; /* words of a lane */
     struct float_matrices x;
 
+    if (is_tf32 && v->is_dense) {
+        take_dense_tf32(&x, v, k);
+        take_dense_sums(&x, v, factors);
+        multiply_floats(&x, k);
+        give_dense_sums(&x, v, factors + c_words);
+        return;
+    }
     if (is_tf32)
         take_tf32_factors(&x, v, k);
     else
@@ -182,7 +285,7 @@ byte_number(bool is_signed, uint32_t word, unsigned n)
 }
 
 /* Four factors in a register, of which a has k / 8 and b has k / 16. */
-static void
+PART void
 take_byte_factors(struct byte_matrices *x, const struct hed_ptx_mma *m, const struct lane_view *v)
 {
     const bool a_signed = m->a == HED_PTX_TYPE_S8, b_signed = m->b == HED_PTX_TYPE_S8;
@@ -202,7 +305,7 @@ take_byte_factors(struct byte_matrices *x, const struct hed_ptx_mma *m, const st
 }
 
 /* Sums wrap around. */
-static void
+PART void
 multiply_bytes(struct byte_matrices *x, unsigned k)
 {
     for (unsigned row = 0; row < ROWS; row++) {
@@ -246,7 +349,7 @@ hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m, 
     const bool bytes = (m->a == HED_PTX_TYPE_S8 || m->a == HED_PTX_TYPE_U8) &&
                        (m->b == HED_PTX_TYPE_S8 || m->b == HED_PTX_TYPE_U8) &&
                        (m->k == 16 || m->k == 32);
-    struct lane_view v = {.step = is_strided ? HED_PTX_LANES : 1};
+    struct lane_view v = {.step = is_strided ? HED_PTX_LANES : 1, .is_dense = is_strided};
 
     if (m->m != ROWS || m->n != COLUMNS || !(halves || tf32 || bytes))
         return false;
@@ -254,6 +357,7 @@ hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m, 
         v.first[lane] = data[lane];
         if (!v.first[lane])
             return false;
+        v.is_dense = v.is_dense && v.first[lane] == v.first[0] + lane;
     }
     if (halves || tf32)
         product_of_floats(m, &v);
