@@ -339,6 +339,8 @@ exchange_packets(struct hed_compiler_slot *slot, const struct hed_compiler_job *
     for (;;) {
         const int err = send_request(j, slot->socket, number, flags, with_text);
 
+        if (err == -EMSGSIZE)
+            return HED_ELIMIT;
         if (err)
             return err == -EPIPE || err == -ECONNRESET ? HED_EIO : HED_ENOMEM;
         if (receive_answer(slot, number, a, fd) != 0)
@@ -376,6 +378,8 @@ hed_compilers_compile(struct hed_compilers *c, const struct hed_compiler_job *jo
         *died = true;
         hed_why_set(why, "the process that compiles kernels has died");
         err = HED_ENOTSUP;
+    } else if (err == HED_ELIMIT) {
+        hed_why_set(why, "the kernel's PTX or its name is too long for the compiler");
     } else if (err) {
         hed_why_set(why, "not enough memory to ask the compiler");
     } else {

@@ -17,7 +17,7 @@ static const char usage[] =
     "Prints the machine code (SASS) of the kernels in each file, one instruction per\n"
     "line, in the syntax of nvdisasm. The encoding is that of " EXACT_ARCHS ".\n"
     "Code of other architectures is read the same way, with a warning: memory\n"
-    "accesses and branches of sm_90 and later are wrong.\n"
+    "accesses and branches of later ones are wrong.\n"
     "Unknown instructions are printed as numbers.\n"
     "\n"
     "  --kernel K     only the kernel or function K, by its mangled name\n"
