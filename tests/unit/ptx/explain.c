@@ -173,6 +173,24 @@ static const struct waiting waiting[] = {
      "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
      "bar.warp.sync 0xffffffff; st.global.u32 [%rd3+4], %r3; ret; }\n",
      false},
+    {"a round that only looks, in a loop that does more",
+     "mov.u32 %r5, 0; L: ld.shared.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, %r5; @%p1 bra L;\n"
+     "st.global.u32 [%rd3], %r5; add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 9; @%p2 bra L;\n"
+     "st.global.u32 [%rd1], %r5; ret; }\n",
+     true},
+    {"the same with an if instead of another branch back",
+     "mov.u32 %r5, 0; L: ld.shared.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, %r5; @%p1 bra J;\n"
+     "st.global.u32 [%rd3], %r5; mov.u32 %r5, %r3; J: setp.lt.u32 %p2, %r5, 9; @%p2 bra L;\n"
+     "st.global.u32 [%rd1], %r5; ret; }\n",
+     true},
+    {"a loop that reads two words at once again and again",
+     "L: ld.shared.v2.u32 {%r3, %r4}, [%rd3]; setp.eq.u32 %p1, %r4, 0; @%p1 bra L;\n"
+     "st.global.u32 [%rd3], %r3; ret; }\n",
+     true},
+    {"a loop that reads another word each time",
+     "mov.u32 %r5, 0; L: ld.global.u32 %r3, [%rd3]; add.u64 %rd3, %rd3, 4; add.u32 %r5, %r5, 1;\n"
+     "setp.ne.u32 %p1, %r3, %r5; @%p1 bra L; st.global.u32 [%rd3], %r5; ret; }\n",
+     false},
     {"a lane that has the lock gives it back without waiting",
      "L: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra L;\n"
      "st.global.u32 [%rd1], 0; bar.sync 0; ret; }\n",

@@ -5,7 +5,9 @@
 
 #include "base/err.h"
 #include "kernel/ptx/pass/apart.h"
+#include "kernel/ptx/pass/pass.h"
 #include "kernel/ptx/pass/spin.h"
+#include "kernel/ptx/run/layout.h"
 
 #define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
 
@@ -171,6 +173,27 @@ look_at_waiting_loops(struct hed_masks *m, const struct hed_uniforms *u)
     return err;
 }
 
+/* Lanes that have come back from a function wait behind the call for those that are still in it. */
+static int
+look_at_waiting_functions(struct hed_masks *m, const struct hed_ptx_unit *unit)
+{
+    for (uint32_t i = 1; i < unit->nfuncs; i++) {
+        const struct hed_ptx_func *f = unit->funcs[i];
+        bool *waits = calloc((size_t)f->nlabels + 1, sizeof(bool));
+        bool any = false;
+        const int err = waits ? hed_ptx_find_waits(unit, f, waits, &any) : HED_ENOMEM;
+
+        free(waits);
+        if (err)
+            return err;
+        if (any) {
+            m->why = "a function in which a lane may wait for another";
+            m->is_apart = true;
+        }
+    }
+    return 0;
+}
+
 /* ---- instructions ---------------------------------------------------------------------------- */
 
 bool
@@ -226,6 +249,8 @@ hed_masks_init(struct hed_masks *m, struct hed_flow *f, const struct hed_uniform
     err = look_at_waiting_loops(m, u);
     if (m->is_apart)
         m->why = "an operation that lanes may come to at different places";
+    if (err == 0)
+        err = look_at_waiting_functions(m, unit);
     if (err == 0 && !m->why)
         m->why = why_not_blocks(u);
     return err;

@@ -13,7 +13,7 @@ struct hed_ptx_unit;
 
 struct hed_masks {
     const char *why; /* why it cannot; NULL if it can */
-    bool is_apart;   /* the reason is apart.h's, for which no other shape is better */
+    bool is_apart;   /* no other shape can either: apart.h, and functions that wait */
     bool *waits;     /* by loop: it may wait for other threads */
     bool any_waits;  /* there is such a loop */
 };

@@ -1,7 +1,7 @@
 /* Follows what other threads have done from value to value. See spin.h, and wait.c for the rules.
  *
- *   sources   atomics, ordered and volatile loads, barrier objects; what a loop that writes nothing
- *             loads from the same place in each round
+ *   sources   atomics, ordered and volatile loads, barrier objects; what is loaded from the same
+ *             place in each of a loop's rounds that write nothing
  *   spread    along operands, guards and phis, and through the thread's own memory, which is one
  *             location
  *   loops     wait if a branch in them depends on such a value and they get one
@@ -14,14 +14,17 @@
 #include "kernel/ptx/pass/pass.h"
 #include "kernel/ptx/pass/wait.h"
 
-#define LOOK_MOST 64 /* instructions of a loop that only looks */
+#define LOOK_MOST 128 /* instructions of a round that only looks */
 
 struct spin {
     struct hed_flow *f;
     const struct hed_ssa *ssa;
     bool *tainted;  /* by value id */
     uint32_t *same; /* by value id: a value that it is copied from or to, towards the lowest */
-    bool *steady;   /* by value id: the same in each round of the loop that is looked at */
+    bool *steady;   /* by value id: the same in each round that only looks */
+    bool *moves;    /* by value id: a header's phi that is not */
+    uint32_t *root; /* by value id: the value that it is, if only such rounds were made */
+    uint8_t *round; /* by block: REACHED and RETURNS, of such rounds */
     bool calls_wait;
     bool own_memory; /* a tainted value was stored to the thread's own memory */
     bool changed;
@@ -124,22 +127,56 @@ inst_only_looks(const struct hed_ptx_inst *i)
     }
 }
 
+/* Blocks of a loop that only look: reached from its header, and leading back to it, by such blocks
+ * alone. */
+enum { REACHED = 1, RETURNS = 2, IN_ROUND = 3 };
+
 static bool
-loop_only_looks(const struct spin *s, const struct hed_flow_loop *loop)
+block_only_looks(const struct spin *s, uint32_t b)
+{
+    const struct hed_flow_block *block = &s->f->blocks[b];
+
+    for (uint32_t i = 0; i < block->ninsts; i++)
+        if (!inst_only_looks(block->insts[i]))
+            return false;
+    return true;
+}
+
+static bool
+is_in_round(const struct spin *s, uint32_t b)
+{
+    return s->round[b] == IN_ROUND;
+}
+
+/* Finds the rounds of a loop that only look: whatever else it does in others, it may go round so
+ * until another thread has written. False if there are none, or they are long. */
+static bool
+find_rounds(struct spin *s, const struct hed_flow_loop *loop)
 {
     uint32_t count = 0;
 
+    memset(s->round, 0, s->f->nblocks);
     for (uint32_t b = loop->header; b <= loop->last; b++) {
-        const struct hed_flow_block *block = &s->f->blocks[b];
+        bool comes = b == loop->header;
 
-        count += block->ninsts + 1;
-        for (uint32_t i = 0; count <= LOOK_MOST && i < block->ninsts; i++)
-            if (!inst_only_looks(block->insts[i]))
-                return false;
-        if (count > LOOK_MOST)
-            return false;
+        for (uint32_t k = 0; k < s->f->blocks[b].nbefore; k++)
+            comes |= s->f->blocks[b].before[k] < b && s->round[s->f->blocks[b].before[k]];
+        if (comes && block_only_looks(s, b))
+            s->round[b] = REACHED;
     }
-    return true;
+    for (uint32_t b = loop->last + 1; b-- > loop->header;) {
+        const struct hed_flow_block *block = &s->f->blocks[b];
+        bool returns = false;
+
+        for (uint32_t k = 0; k < block->nnext; k++)
+            returns |= block->next[k] == loop->header ||
+                       (block->next[k] > b && (s->round[block->next[k]] & RETURNS));
+        if (s->round[b] && returns) {
+            s->round[b] = IN_ROUND;
+            count += block->ninsts + 1;
+        }
+    }
+    return is_in_round(s, loop->header) && count <= LOOK_MOST;
 }
 
 struct reads {
@@ -165,15 +202,83 @@ look_at_reads(const bool *set, struct hed_ptx_inst *i)
     return r;
 }
 
+/* The value that a phi has if only rounds that look were made: that of the edges of such rounds. */
+static uint32_t
+root_of_phi(const struct spin *s, const struct hed_flow_block *block, const struct hed_flow_phi *p)
+{
+    uint32_t root = HED_FLOW_NONE;
+
+    for (uint32_t k = 0; k < block->nbefore; k++) {
+        uint32_t from;
+
+        if (!is_in_round(s, block->before[k]))
+            continue;
+        from = p->from[k] ? s->root[p->from[k]->id] : p->to->id;
+        if (root != HED_FLOW_NONE && root != from)
+            return p->to->id;
+        root = from;
+    }
+    return root == HED_FLOW_NONE ? p->to->id : root;
+}
+
 /* Addresses are often computed in the loop, but from what stays the same. */
 static void
 note_steady(struct spin *s, struct hed_ptx_inst *i)
 {
-    if (i->guard || !look_at_reads(s->steady, i).all)
-        return;
-    if (i->form->op != HED_PTX_OP_LD)
+    if (!i->guard && i->form->op != HED_PTX_OP_LD && look_at_reads(s->steady, i).all)
         hed_flow_each_write(i, hed_flow_note_value, s->steady);
-    else if (hed_wait_others_write(i->form))
+}
+
+/* What stays the same from round to round. */
+static void
+find_steady(struct spin *s, uint32_t l)
+{
+    const struct hed_flow_loop *loop = &s->f->loops[l];
+
+    for (uint32_t v = 0; v < s->f->nvalues; v++) {
+        s->steady[v] = !hed_ssa_is_made_in(s->ssa, s->f, v, l);
+        s->root[v] = v;
+    }
+    for (uint32_t b = loop->header; b <= loop->last; b++) {
+        const struct hed_flow_block *block = &s->f->blocks[b];
+
+        if (!is_in_round(s, b))
+            continue;
+        for (const struct hed_flow_phi *p = block->phis; p; p = p->next) {
+            const uint32_t v = p->to->id;
+
+            if (b == loop->header) {
+                s->steady[v] = !s->moves[v];
+            } else {
+                s->root[v] = root_of_phi(s, block, p);
+                s->steady[v] = s->root[v] != v && s->steady[s->root[v]];
+            }
+        }
+        each_inst(s, b, b, note_steady);
+    }
+}
+
+/* Header's phis that another round changes are not steady. True if there was a new one. */
+static bool
+find_moving(struct spin *s, const struct hed_flow_loop *loop)
+{
+    const struct hed_flow_block *header = &s->f->blocks[loop->header];
+    bool any = false;
+
+    for (const struct hed_flow_phi *p = header->phis; p; p = p->next) {
+        const uint32_t v = p->to->id, next = root_of_phi(s, header, p);
+
+        if (next != v && !s->moves[v])
+            s->moves[v] = any = true;
+    }
+    return any;
+}
+
+static void
+taint_steady_load(struct spin *s, struct hed_ptx_inst *i)
+{
+    if (i->form->op == HED_PTX_OP_LD && hed_wait_others_write(i->form) && !i->guard &&
+        look_at_reads(s->steady, i).all)
         hed_flow_each_write(i, hed_flow_note_value, s->tainted);
 }
 
@@ -181,11 +286,16 @@ static void
 taint_repeated_loads(struct spin *s)
 {
     for (uint32_t l = 0; l < s->f->nloops; l++) {
-        if (!loop_only_looks(s, &s->f->loops[l]))
+        const struct hed_flow_loop *loop = &s->f->loops[l];
+
+        if (!find_rounds(s, loop))
             continue;
-        for (uint32_t v = 0; v < s->f->nvalues; v++)
-            s->steady[v] = !hed_ssa_is_made_in(s->ssa, s->f, v, l);
-        each_inst(s, s->f->loops[l].header, s->f->loops[l].last, note_steady);
+        do
+            find_steady(s, l);
+        while (find_moving(s, loop));
+        for (uint32_t b = loop->header; b <= loop->last; b++)
+            if (is_in_round(s, b))
+                each_inst(s, b, b, taint_steady_load);
     }
 }
 
@@ -274,6 +384,23 @@ turns_on_taint(const struct spin *s, const struct hed_ptx_inst *i)
     }
 }
 
+static void
+note_written(void *arg, const struct hed_ptx_reg **reg)
+{
+    struct reads *r = arg;
+
+    r->any |= r->set[(*reg)->id];
+}
+
+static bool
+writes_taint(const struct spin *s, struct hed_ptx_inst *i)
+{
+    struct reads r = {.set = s->tainted};
+
+    hed_flow_each_write(i, note_written, &r);
+    return r.any;
+}
+
 /* Does it learn what other threads do at this moment, or wait for them? */
 static bool
 inst_learns(const struct spin *s, struct hed_ptx_inst *i)
@@ -286,8 +413,7 @@ inst_learns(const struct spin *s, struct hed_ptx_inst *i)
         return true;
     if (hed_wait_is_source(i))
         return !swap_is_tried_again(s, i);
-    return op == HED_PTX_OP_LD && hed_wait_others_write(i->form) &&
-           i->operands[0].kind == HED_PTX_OPERAND_REG && s->tainted[i->operands[0].reg->id];
+    return op == HED_PTX_OP_LD && hed_wait_others_write(i->form) && writes_taint(s, i);
 }
 
 static bool
@@ -316,12 +442,15 @@ hed_spin_init(struct hed_flow *f, const struct hed_ssa *ssa, const struct hed_pt
         .ssa = ssa,
         .tainted = hed_flow_alloc(f, n, sizeof(bool)),
         .steady = hed_flow_alloc(f, n, sizeof(bool)),
+        .moves = hed_flow_alloc(f, n, sizeof(bool)),
+        .root = hed_flow_alloc(f, n, sizeof(uint32_t)),
+        .round = hed_flow_alloc(f, f->nblocks, sizeof(uint8_t)),
         .same = hed_flow_alloc(f, n, sizeof(uint32_t)),
         .calls_wait = hed_wait_calls(u),
     };
     bool *waits = hed_flow_alloc(f, f->nloops, sizeof(bool));
 
-    if (!s.tainted || !s.steady || !s.same || !waits)
+    if (!s.tainted || !s.steady || !s.same || !s.moves || !s.root || !s.round || !waits)
         return NULL;
     join_copied_values(&s);
     taint_repeated_loads(&s);
