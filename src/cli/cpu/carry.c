@@ -1,7 +1,9 @@
 /* heddle cpu cache export, import: carries the cache to other machines. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,25 +41,44 @@ say_left_out(const struct carrying *x)
                     x->left_out, x->left_out == 1 ? " was" : "s were", x->reason);
 }
 
+/* Puts the finished archive in its place. A device or a pipe is not replaced. */
+static int
+put_in_place(int fd, const char *temporary, const char *file, struct hed_why *why)
+{
+    struct stat st;
+
+    if (lstat(file, &st) == 0 && !S_ISREG(st.st_mode)) {
+        hed_why_set(why, "it is no ordinary file");
+        return HED_EINVAL;
+    }
+    if (fchmod(fd, 0644) == 0 && fsync(fd) == 0 && rename(temporary, file) == 0)
+        return 0;
+    hed_why_set(why, "%s", strerror(errno));
+    return HED_EIO;
+}
+
+/* The archive appears when it is whole; what was there before stays until then. */
 int
 hed_cli_cache_export(const struct hed_cli_cache *c)
 {
     struct carrying x = {.asked = c};
-    const int fd = open(c->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    char temporary[PATH_MAX];
     struct hed_why why;
-    int err;
+    int err, fd = -1;
 
+    errno = ENAMETOOLONG;
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.XXXXXX", c->file) < sizeof temporary)
+        fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) {
         hed_cli_say("cpu cache export: %s: %s", c->file, strerror(errno));
         return HED_EXIT_FAILED;
     }
     err = hed_archive_write(c->cache, fd, wants_entry, &x, &x.taken, &why);
-    if (close(fd) != 0 && !err) {
-        hed_why_set(&why, "%s", strerror(errno));
-        err = HED_EIO;
-    }
+    if (!err)
+        err = put_in_place(fd, temporary, c->file, &why);
+    (void)close(fd);
     if (err) {
-        (void)unlink(c->file);
+        (void)unlink(temporary);
         hed_cli_say("cpu cache export: %s: %s", c->file, why.text);
         return HED_EXIT_FAILED;
     }
@@ -112,6 +133,7 @@ hed_cli_cache_import(const struct hed_cli_cache *c)
     }
     err = import_file(&x, fd, &why);
     (void)close(fd);
+    hed_cache_trim(c->cache);
     if (err) {
         hed_cli_say("cpu cache import: %s: %s", c->file, why.text);
         return HED_EXIT_FAILED;

@@ -125,7 +125,8 @@ hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_b
         return false;
     hed_cache_entry_path(c, key, path);
 
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* What others put there may be a pipe, and opening that would wait. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0)
         return false;

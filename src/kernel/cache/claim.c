@@ -19,6 +19,22 @@
 #define TRIES 16         /* to lock a file that others remove */
 #define TURN_POLL_MS 200 /* between two looks whether it is our turn */
 
+/* Opens a file that is there to be locked. It must be ours alone: others may have put a pipe there,
+ * on which opening waits, or a second name of another file. */
+static int
+open_lock(const char *path, int flags, mode_t mode)
+{
+    const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink <= 1)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
 static void
 claim_path(const struct hed_cache *c, const struct hed_cache_key *key, char *out)
 {
@@ -48,8 +64,7 @@ hed_cache_claim(struct hed_cache *c, const struct hed_cache_key *key, int *fd)
         return 0;
     claim_path(c, key, path);
     for (int i = 0; i < TRIES; i++) {
-        const int made = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                              c->group ? S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP : S_IRUSR | S_IWUSR);
+        const int made = open_lock(path, O_RDWR | O_CREAT, S_IRUSR | S_IWUSR);
 
         if (made < 0)
             return 0;
@@ -89,7 +104,7 @@ hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key)
     int fd;
 
     claim_path(c, key, path);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    fd = open_lock(path, O_RDONLY, 0);
     if (fd < 0)
         return false;
     is_taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -110,7 +125,7 @@ lock_file(const struct hed_cache *c, const char *name)
     int fd;
 
     snprintf(path, sizeof path, "%s/%s", c->folder, name);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    fd = open_lock(path, O_RDWR | O_CREAT, S_IRUSR | S_IWUSR);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
         (void)close(fd);
         fd = -1;
@@ -158,7 +173,7 @@ hed_cache_see_turn(const struct hed_cache *c, char text[HED_CACHE_TURN_TEXT])
     int fd;
 
     snprintf(path, sizeof path, "%s/after.lock", c->folder);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    fd = open_lock(path, O_RDONLY, 0);
     if (fd < 0)
         return false;
     is_held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

@@ -26,6 +26,16 @@ compare_ages(const void *x, const void *y)
     return a->time.tv_nsec > b->time.tv_nsec ? -1 : a->time.tv_nsec < b->time.tv_nsec;
 }
 
+/* Does a name begin as those of our files do: a key, and the suffix? */
+static bool
+is_our_name(const char *name)
+{
+    const size_t digits = HED_HASH_TEXT - 1;
+
+    return strspn(name, "0123456789abcdef") == digits &&
+           strncmp(name + digits, HED_CACHE_SUFFIX, sizeof HED_CACHE_SUFFIX - 1) == 0;
+}
+
 /* Is it a finished file? Temporary files that writers left behind do not end in our suffix; old
  * ones are removed. */
 static bool
@@ -34,7 +44,7 @@ is_cache_entry(DIR *d, const struct dirent *e, struct hed_cache_file *out)
     const size_t n = strlen(e->d_name), suffix = sizeof HED_CACHE_SUFFIX - 1;
     struct stat st;
 
-    if (n < suffix || n >= sizeof out->name || !strstr(e->d_name, HED_CACHE_SUFFIX) ||
+    if (n >= sizeof out->name || !is_our_name(e->d_name) ||
         fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return false;
     if (strcmp(e->d_name + n - suffix, HED_CACHE_SUFFIX) != 0) {
@@ -155,7 +165,7 @@ hed_cache_look(const struct hed_cache *c, const char *name, bool whole, struct h
 
     file_path(c, name, path);
 
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0)
         return hed_err_from_errno(errno);

@@ -112,6 +112,30 @@ class Cache(Case):
         os.truncate(self.entries()[0], 1000)
         self.assertIn("exported 2 kernels", self.cache_command("export", archive))
 
+    def test_an_archive_replaces_only_a_file(self):
+        pipe, none = os.path.join(self.dir, "pipe"), os.path.join(self.dir, "none")
+        kept = os.path.join(self.dir, "kernels.archive")
+        self.fill()
+        os.mkfifo(pipe)
+        self.cache_command("export", pipe, code=1, says="no ordinary file")
+        self.assertTrue(os.path.exists(pipe))
+        self.cache_command("export", os.path.join(none, "x"), code=1, says="No such file")
+        Path(kept).write_bytes(b"an older one")
+        self.cache_command("export", kept)
+        self.assertGreater(os.path.getsize(kept), 100)
+        self.assertEqual([n for n in os.listdir(self.dir) if n.startswith("kernels.archive.")], [])
+
+    def test_files_of_others_are_left_alone(self):
+        self.fill()
+        cache = os.path.dirname(self.entries()[0])
+        for name in ("linux.kernel.config", "my.kernel"):
+            Path(cache, name).write_bytes(b"x")
+            os.utime(Path(cache, name), (0, 0))
+        self.assertEqual(len(self.rows()), 3)
+        self.cache_command("prune", "--all")
+        self.assertEqual(sorted(n for n in os.listdir(cache) if "kernel" in n),
+                         ["linux.kernel.config", "my.kernel"])
+
     def test_damaged_archives_are_refused(self):
         archive = os.path.join(self.dir, "kernels.archive")
         self.fill()

@@ -1,9 +1,11 @@
 /* Who makes which object, and who compiles for programs that have ended. */
 #include <signal.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/err.h"
+#include "kernel/cache/room.h"
 #include "unit/cache/store.h"
 
 static void
@@ -26,6 +28,38 @@ an_object_is_claimed_once(void **state)
     assert_true(second >= 0);
     hed_cache_release(c, &a, second);
     hed_cache_release(c, &b, other);
+    hed_cache_free(c);
+}
+
+/* Others may put pipes in the place of our files: opening one must not wait. */
+static void
+pipes_in_the_folder_stop_nobody(void **state)
+{
+    struct hed_cache *c = make_cache(1000);
+    const struct hed_cache_key a = key_of("a");
+    char path[HED_CACHE_PATH_ROOM], text[HED_CACHE_TURN_TEXT];
+    struct hed_buf out;
+    uint32_t us;
+    int fd = -1;
+
+    hed_buf_init(&out, 1000);
+    assert_int_equal(hed_cache_claim(c, &a, &fd), 0);
+    hed_cache_release(c, &a, fd);
+    hed_cache_entry_path(c, &a, path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(hed_cache_get(c, &a, &out, &us));
+    assert_int_equal(unlink(path), 0);
+    snprintf(path + strlen(path), sizeof path - strlen(path), ".making");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(hed_cache_is_claimed(c, &a));
+    assert_int_equal(hed_cache_claim(c, &a, &fd), 0);
+    assert_int_equal(fd, -1);
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/after.lock", hed_cache_path(c));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(hed_cache_see_turn(c, text));
+    assert_int_equal(unlink(path), 0);
+    hed_buf_fini(&out);
     hed_cache_free(c);
 }
 
@@ -111,6 +145,7 @@ one_has_the_turn(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_object_is_claimed_once),
+    cmocka_unit_test(pipes_in_the_folder_stop_nobody),
     cmocka_unit_test(a_dead_process_claims_nothing),
     cmocka_unit_test(a_folder_without_locks_stops_nobody),
     cmocka_unit_test(one_has_the_turn),
