@@ -50,13 +50,15 @@ set_object(struct hed_ptx_texture *t, const struct hed_ptx_operand *tuple, struc
 }
 
 static int
-set_coordinates(struct hed_ptx_operand *in, const struct hed_ptx_operand *from, unsigned skip,
-                unsigned count, struct hed_why *why)
+set_coordinates(struct hed_ptx_texture *t, unsigned at, const struct hed_ptx_operand *from,
+                unsigned skip, unsigned count, struct hed_why *why)
 {
+    const unsigned room = sizeof t->in / sizeof t->in[0];
+
     for (unsigned i = 0; i < count; i++) {
-        if (!has_element(from, i + skip))
+        if (at + i >= room || !has_element(from, i + skip))
             return hed_meaning_refuse(why, "too few coordinates");
-        in[i] = hed_ptx_nth_element(from, i + skip);
+        t->in[at + i] = hed_ptx_nth_element(from, i + skip);
     }
     return 0;
 }
@@ -87,8 +89,8 @@ set_place(struct hed_ptx_texture *t, unsigned geom, const struct hed_ptx_operand
 
     const struct hed_ptx_operand *from = &tuple->elems[tuple->count - 1];
 
-    err = set_coordinates(&t->in[0], from, 0, is_layered, why);
-    return err ? err : set_coordinates(&t->in[1], from, is_layered, count, why);
+    err = set_coordinates(t, 0, from, 0, is_layered, why);
+    return err ? err : set_coordinates(t, 1, from, is_layered, count, why);
 }
 
 /* The registers of a vector, with a sink for each that is not there. */
@@ -138,14 +140,14 @@ set_more(struct hed_ptx_texture *t, const struct hed_ptx_inst *i, unsigned extra
     int err = 0;
 
     if (i->form->fetch == HED_PTX_FETCH_LEVEL)
-        err = set_coordinates(&t->in[4], &o[0], 0, 1, why);
+        err = set_coordinates(t, 4, &o[0], 0, 1, why);
     for (unsigned k = 0; i->form->fetch == HED_PTX_FETCH_GRAD && k < 2 && !err; k++)
-        err = set_coordinates(&t->in[5 + 3 * k], &o[k], 0, dimensions, why);
+        err = set_coordinates(t, 5 + 3 * k, &o[k], 0, dimensions, why);
     if (err || more == 0)
         return err;
     if (more > 1 || !is_offset(&o[extra], dimensions))
         return hed_meaning_refuse(why, "comparisons of textures are not supported");
-    return set_coordinates(&t->in[11], &o[extra], 0, dimensions, why);
+    return set_coordinates(t, 11, &o[extra], 0, dimensions, why);
 }
 
 HED_MEANING(sample)
