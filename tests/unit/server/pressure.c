@@ -14,6 +14,15 @@
 #include "remote/server/listener/listener.h"
 #include "remote/server/listener/offers.h"
 
+/* A sanitizer's shadow is private memory, too. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_OWN_MEMORY_ONLY 0
+#elif defined(__has_feature)
+#define HAS_OWN_MEMORY_ONLY !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define HAS_OWN_MEMORY_ONLY 1
+#endif
+
 #define MIB (UINT64_C(1) << 20)
 #define SHARED (128 * MIB)
 #define WORKERS 3
@@ -135,6 +144,8 @@ shared_memory_counts_for_who_has_made_it(void **state)
 {
     struct bench *b = *state;
 
+    if (!HAS_OWN_MEMORY_ONLY)
+        skip();
     share_memory(b, SHARED);
     assert_in_range(pressure_of(b, 0), SHARED - 4 * MIB, SHARED + ABOUT);
     for (int i = 1; i < WORKERS; i++)
@@ -153,6 +164,8 @@ the_maker_pays_for_what_others_fill(void **state)
 {
     struct bench *b = *state;
 
+    if (!HAS_OWN_MEMORY_ONLY)
+        skip();
     share_memory(b, 0);
     assert_in_range(pressure_of(b, 0), SHARED - 4 * MIB, SHARED + ABOUT);
     assert_in_range(pressure_of(b, 1), 1, ABOUT);
@@ -164,6 +177,8 @@ own_memory_counts_beside_what_is_opened(void **state)
 {
     struct bench *b = *state;
 
+    if (!HAS_OWN_MEMORY_ONLY)
+        skip();
     share_memory(b, SHARED);
     assert_int_equal(hed_ledger_take(&b->server.ledger, 1, 0, SHARED, SHARED, 0), SHARED);
     assert_in_range(pressure_of(b, 1), SHARED - 4 * MIB, SHARED + ABOUT);
@@ -176,6 +191,8 @@ orphaned_memory_counts_once(void **state)
     struct bench *b = *state;
     uint64_t sum = 0;
 
+    if (!HAS_OWN_MEMORY_ONLY)
+        skip();
     share_memory(b, SHARED);
     end_worker(b, 0);
     for (int i = 1; i < WORKERS; i++)
