@@ -10,16 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HED_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HED_TEST_SANITIZED 1
-#endif
-#endif
-#ifndef HED_TEST_SANITIZED
-#define HED_TEST_SANITIZED 0
-#endif
+#include "base/sanitize.h"
+
+#define HED_TEST_SANITIZED (HED_ASAN || HED_TSAN)
 
 /* Is there a thread of this name? */
 static inline bool

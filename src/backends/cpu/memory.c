@@ -9,18 +9,13 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "base/reserve.h"
+#include "base/sanitize.h"
 #include "base/whole.h"
 #include "kernel/engine.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */
-#if defined(__SANITIZE_THREAD__)
-#define PLACES_CAN_BE_CHOSEN false
-#elif defined(__has_feature)
-#define PLACES_CAN_BE_CHOSEN !__has_feature(thread_sanitizer)
-#else
-#define PLACES_CAN_BE_CHOSEN true
-#endif
+#define PLACES_CAN_BE_CHOSEN (!HED_TSAN)
 
 #define HUGE_LEAST ((uint64_t)8 << 20) /* bytes */
 

@@ -39,7 +39,7 @@ hed_fiber_make(void *top, void (*fn)(void *arg), void *arg)
 
 #endif
 
-#if HED_FIBER_ASAN
+#if HED_ASAN
 
 void __sanitizer_start_switch_fiber(void **fake, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *fake, const void **bottom, size_t *size);

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "base/sanitize.h"
+
 /* Suspends the running stack, stores its stack pointer in *save, and continues with `to`, another
  * that was suspended or made. Returns when *save is resumed. To the caller it is an ordinary call:
  * saved registers and the floating-point mode are kept. */
@@ -20,17 +22,6 @@ _Noreturn void hed_fiber_jump(void *to);
  * floating-point mode. fn must not return. */
 void *hed_fiber_make(void *top, void (*fn)(void *arg), void *arg);
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HED_FIBER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HED_FIBER_ASAN 1
-#endif
-#endif
-#ifndef HED_FIBER_ASAN
-#define HED_FIBER_ASAN 0
-#endif
-
 /* A stack, with what AddressSanitizer has to know about it. ThreadSanitizer is not told: it has
  * room for only some hundred fibers, so the code that runs on them is compiled without it
  * (CMakeLists.txt). */
@@ -41,7 +32,7 @@ struct hed_side {
     void *fake;
 };
 
-#if HED_FIBER_ASAN
+#if HED_ASAN
 void hed_side_switch(struct hed_side *from, struct hed_side *to);
 _Noreturn void hed_side_leave(struct hed_side *from, struct hed_side *to);
 /* The first call on a new stack; control came from `other`. */

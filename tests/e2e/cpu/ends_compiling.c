@@ -59,11 +59,7 @@ is_compiling(void)
 }
 
 /* Lines of a kernel that LLVM takes seconds for. */
-#if defined(__SANITIZE_THREAD__)
-#define LINES 400
-#else
 #define LINES 4000
-#endif
 
 /* Launches that kernel again and again. */
 static void *

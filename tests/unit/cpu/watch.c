@@ -5,18 +5,13 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/sanitize.h"
 #include "unit/cpu/compiled.h"
 
 #define HEAD ".version 7.1\n.target sm_80\n.address_size 64\n"
 
 /* ThreadSanitizer delivers signals only when the thread calls a function of libc. */
-#if defined(__SANITIZE_THREAD__)
-#define HOLDS_SIGNALS_BACK true
-#elif defined(__has_feature)
-#define HOLDS_SIGNALS_BACK __has_feature(thread_sanitizer)
-#else
-#define HOLDS_SIGNALS_BACK false
-#endif
+#define HOLDS_SIGNALS_BACK HED_TSAN
 
 /* Each loops for ever in its own way: does nothing; computes; waits for memory that nobody writes;
  * sleeps; prints; waits at barriers; jumps by a table. The first ones are nearly always in a

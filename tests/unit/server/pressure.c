@@ -10,18 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitize.h"
 #include "base/str.h"
 #include "remote/server/listener/listener.h"
 #include "remote/server/listener/offers.h"
 
 /* A sanitizer's shadow is private memory, too. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_OWN_MEMORY_ONLY 0
-#elif defined(__has_feature)
-#define HAS_OWN_MEMORY_ONLY !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define HAS_OWN_MEMORY_ONLY 1
-#endif
+#define HAS_OWN_MEMORY_ONLY (!HED_ASAN && !HED_TSAN)
 
 #define MIB (UINT64_C(1) << 20)
 #define SHARED (128 * MIB)

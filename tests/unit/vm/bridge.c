@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/sanitize.h"
 #include "unit/vm/guest.h"
 
 #define MEGABYTE (1u << 20)
@@ -88,13 +89,7 @@ bytes_go_through_indirect_tables(void **state)
 }
 
 /* ThreadSanitizer has a thread of its own, with which no process enters the sandbox. */
-#if defined(__SANITIZE_THREAD__)
-#define HAS_ONE_THREAD false
-#elif defined(__has_feature)
-#define HAS_ONE_THREAD !__has_feature(thread_sanitizer)
-#else
-#define HAS_ONE_THREAD true
-#endif
+#define HAS_ONE_THREAD (!HED_TSAN)
 
 static void
 bytes_go_in_the_sandbox(void **state)

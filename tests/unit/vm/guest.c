@@ -13,19 +13,14 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/sanitize.h"
 #include "harness/patience.h"
 #include "remote/server/sandbox/sandbox.h"
 #include "remote/wire/conn.h"
 #include "unit/vm/must.h"
 
 /* A sanitizer's shadow is private memory, too. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_MEMORY_LIMIT 0
-#elif defined(__has_feature)
-#define HAS_MEMORY_LIMIT !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define HAS_MEMORY_LIMIT 1
-#endif
+#define HAS_MEMORY_LIMIT (!HED_ASAN && !HED_TSAN)
 
 #define HEADER sizeof(struct virtio_vsock_hdr)
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/sanitize.h"
 #include "remote/wire/channel/channel.h"
 #include "remote/wire/channel/shm.h"
 #include "remote/wire/window.h"
@@ -206,13 +207,4 @@ is_right(const struct hed_msg *m, uint64_t number, uint32_t size)
 }
 
 /* Sanitizers make everything ten times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOWER 20
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define SLOWER 20
-#endif
-#endif
-#ifndef SLOWER
-#define SLOWER 1
-#endif
+#define SLOWER (HED_ASAN || HED_TSAN ? 20 : 1)

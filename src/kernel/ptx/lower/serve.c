@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/sanitize.h"
 #include "base/thread.h"
 #include "kernel/forkserver/forkserver.h"
 #include "kernel/forkserver/message.h"
@@ -69,9 +70,8 @@ begin_limits(const struct hed_forkserver_request *r)
     const uint64_t used = hed_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / HED_NS_PER_S;
 
     /* A sanitizer takes more addresses than any limit allows. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit_resource(RLIMIT_DATA, r->memory ? (rlim_t)r->memory : RLIM_INFINITY);
-#endif
+    if (!HED_ASAN && !HED_TSAN)
+        limit_resource(RLIMIT_DATA, r->memory ? (rlim_t)r->memory : RLIM_INFINITY);
     limit_resource(RLIMIT_CPU, r->seconds ? (rlim_t)(used + r->seconds + 1) : RLIM_INFINITY);
     wall.it_value.tv_sec = (time_t)r->seconds * CLOCK_PER_PROCESSOR;
     (void)setitimer(ITIMER_REAL, &wall, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/number.h"
+#include "base/sanitize.h"
 #include "remote/server/listener/listener.h"
 
 /* The rest is for the system, for the listener, and for private memory of workers. */
@@ -16,13 +17,7 @@
 /* Private memory counts when it is reserved, and each thread reserves 8 MiB for its stack. */
 #define PRIVATE_LEAST (UINT64_C(16) << 30)
 /* Sanitizers reserve far more than there is. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define IS_SANITIZED false
-#endif
+#define IS_SANITIZED (HED_ASAN || HED_TSAN)
 
 /* The least of the limits of a group and those above it. `path` is changed. */
 static uint64_t

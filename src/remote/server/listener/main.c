@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sanitize.h"
 #include "remote/server/listener/listener.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -32,11 +33,7 @@ fail_with(const char *text, int code)
 static bool
 confine_kernels(const struct hed_server_options *o)
 {
-#ifdef __SANITIZE_THREAD__
-    const bool confine = false;
-#else
-    const bool confine = !o->lets_kernels_roam;
-#endif
+    const bool confine = !HED_TSAN && !o->lets_kernels_roam;
 
     if (!confine && strncmp(o->gpu, "cpu", 3) == 0)
         hed_warn(SERVER, "kernels are not confined: clients can do what their workers can");

@@ -18,17 +18,12 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/sanitize.h"
 #include "remote/server/worker/worker.h"
 
 #define PIECE ((size_t)32768) /* bytes of text per message */
 /* ThreadSanitizer leaves little of the address space on some machines. */
-#if defined(__SANITIZE_THREAD__)
-#define IS_CROWDED true
-#elif defined(__has_feature)
-#define IS_CROWDED __has_feature(thread_sanitizer)
-#else
-#define IS_CROWDED false
-#endif
+#define IS_CROWDED HED_TSAN
 
 /* Bytes of text per session; only written pages take memory. */
 #define MOST ((uint64_t)1 << (IS_CROWDED ? 30 : 40))
