@@ -6,6 +6,9 @@
  * A process made by fork() alone would be seen by a program that waits for any child, and it would
  * copy the page tables of a large program. What shares the program's memory until execve() may call
  * almost nothing, as after vfork().
+ *
+ * ThreadSanitizer keeps what it knows of a process in that memory, and one process only can write
+ * it: with it, the new processes have a copy, and share only struct start.
  */
 #include "backends/cpu/start.h"
 
@@ -21,18 +24,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitize.h"
+
 #define STACK ((size_t)64 << 10) /* bytes, for each of the two */
 #define VARIABLES_MAX 16
 #define FIRST 3 /* the first descriptor that is not a standard one */
+#define SHARE_MEMORY ((HED_TSAN ? 0 : CLONE_VM) | CLONE_VFORK)
 
 struct start {
+    char stacks[2][STACK]; /* first, so that they overflow into nothing else here */
     const char *path;
     char *const *arguments;
     char *variables[VARIABLES_MAX + 1];
     int descriptors[HED_START_DESCRIPTORS];
     unsigned count;
-    char *stack;
-    int error; /* errno of what failed; written by the new processes, whose memory is ours */
+    int error; /* errno of what failed; the new processes write it */
 };
 
 /* Where libraries are searched, and what they are told, is the program's affair. */
@@ -105,7 +111,7 @@ be_between(void *arg)
 {
     struct start *s = arg;
 
-    if (clone(be_new_process, s->stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, s) < 0)
+    if (clone(be_new_process, s->stacks[0] + STACK, SHARE_MEMORY | SIGCHLD, s) < 0)
         s->error = errno;
     _exit(0);
 }
@@ -133,7 +139,7 @@ clone_and_wait(struct start *s)
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     /* Signal 0: nobody is told when it ends. */
-    pid = clone(be_between, s->stack + 2 * STACK, CLONE_VM | CLONE_VFORK, s);
+    pid = clone(be_between, s->stacks[1] + STACK, SHARE_MEMORY, s);
     if (pid < 0)
         s->error = errno;
     while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
@@ -144,23 +150,25 @@ clone_and_wait(struct start *s)
 int
 hed_start_process(const char *path, char *const *arguments, const int *descriptors, unsigned count)
 {
-    struct start s = {.path = path, .arguments = arguments};
+    struct start *s;
     int err;
 
     if (count > HED_START_DESCRIPTORS)
         return -EINVAL;
-    choose_variables(&s);
-    s.stack = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-                   -1, 0);
-    if (s.stack == MAP_FAILED)
+    s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+             (HED_TSAN ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (s == MAP_FAILED)
         return -errno;
-    err = copy_descriptors(&s, descriptors, count);
+    s->path = path;
+    s->arguments = arguments;
+    choose_variables(s);
+    err = copy_descriptors(s, descriptors, count);
     if (!err) {
-        clone_and_wait(&s);
-        err = -s.error;
+        clone_and_wait(s);
+        err = -s->error;
     }
-    for (unsigned i = 0; i < s.count; i++)
-        (void)close(s.descriptors[i]);
-    (void)munmap(s.stack, 2 * STACK);
+    for (unsigned i = 0; i < s->count; i++)
+        (void)close(s->descriptors[i]);
+    (void)munmap(s, sizeof *s);
     return err;
 }
