@@ -28,6 +28,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/sanitize.h"
+
 #define HED_WHOLE_MAX 16u
 
 static inline bool
@@ -278,7 +280,8 @@ hed_store_whole(void *to, const void *from, size_t size, bool plain)
 
 /* memmove(), but whoever looks meanwhile sees every word of 8 bytes at a multiple of 8 in `to`
  * either old or new. A C library's memmove() does so if both sides lie alike. If not, its accesses
- * may be aligned to those of `from`. */
+ * may be aligned to those of `from`. ThreadSanitizer does not know that and reports a race with
+ * whoever looks; with it, words are always copied here. */
 static inline void
 hed_copy_whole(void *to, const void *from, size_t size)
 {
@@ -287,7 +290,7 @@ hed_copy_whole(void *to, const void *from, size_t size)
     char *t = to;
     size_t at = head;
 
-    if ((((uintptr_t)to ^ (uintptr_t)from) & 7) == 0 || size < head + 8 ||
+    if ((!HED_TSAN && (((uintptr_t)to ^ (uintptr_t)from) & 7) == 0) || size < head + 8 ||
         (uintptr_t)to - (uintptr_t)from < size) {
         memmove(to, from, size);
         return;
