@@ -217,6 +217,9 @@ lie(void *arg)
 {
     struct liar *l = arg;
     static unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
+    /* A copy: the test goes on as soon as it has arrived, and ThreadSanitizer takes what is sent as
+     * read a little after that. */
+    struct hed_forkserver_answer answer;
     int fd;
 
     while (hed_forkserver_receive(l->socket, packet, sizeof packet, 0, &fd) > 0) {
@@ -224,8 +227,9 @@ lie(void *arg)
 
         if (fd >= 0)
             (void)close(fd);
-        l->answer.number = ((const struct hed_forkserver_request *)packet)->number;
-        (void)hed_forkserver_send(l->socket, &l->answer, l->size, NULL, 0, object);
+        answer = l->answer;
+        answer.number = ((const struct hed_forkserver_request *)packet)->number;
+        (void)hed_forkserver_send(l->socket, &answer, l->size, NULL, 0, object);
         if (object >= 0)
             (void)close(object);
     }
