@@ -22,10 +22,11 @@ const struct hed_layer_type *const hed_layer_types[] = {
 #endif
     &hed_fault_layer,
 #if HED_HAVE_SHARE
-    &hed_quota_layer,  &hed_record_layer,
+    &hed_quota_layer,
+    &hed_record_layer,
     &hed_sched_layer,
 #endif
-    &hed_sticky_layer, NULL,
+    NULL,
 };
 
 const struct hed_layer_type *const hed_backend_types[] = {

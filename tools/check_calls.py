@@ -39,7 +39,6 @@ MOST = {
     "layers/lift": (14, 44),
     "share/quota": (33, 0),
     "layers/sched": (9, 1),
-    "layers/sticky": (1, 1),
     "share/record": (11, 13),
     "move/session": (24, 1),
     "remote/server/worker": (134, 6),

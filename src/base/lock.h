@@ -53,7 +53,6 @@ enum hed_rank {
     HED_RANK_OUTPUT,       /* what kernels print */
     HED_RANK_HEAP,         /* memory that kernels allocate */
     HED_RANK_QUOTA,        /* what a process has of a device's memory */
-    HED_RANK_STICKY,       /* contexts with a refused launch */
     HED_RANK_LOGS,         /* callbacks for messages */
     HED_RANK_SCHED,        /* a process's estimates of its GPU time */
     HED_RANK_RECORDS,      /* which memory that is */

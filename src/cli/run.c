@@ -61,7 +61,6 @@ static const char usage[] =
     "  --mem SIZE         limit the memory that the program can use on each device\n"
     "  --lift             translate machine code of " HED_SASS_ARCHS " that the GPU does\n"
     "                     not run to PTX, which the driver compiles\n"
-    "  --sticky-launch    if a launch is refused, let later calls in its context fail\n"
     "                     with the same error\n"
     "  --fail-on-refusal  exit with 123 if the program exits with 0 although heddle\n"
     "                     refused a launch or a call that it cannot do\n"
@@ -99,7 +98,6 @@ enum {
     OPT_CONFIG,
     OPT_SET,
     OPT_LIFT,
-    OPT_STICKY_LAUNCH,
     OPT_FAIL_ON_REFUSAL,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
@@ -124,7 +122,6 @@ static const struct hed_cli_opt options[] = {
     [OPT_CONFIG] = {"config", true},
     [OPT_SET] = {"set", true},
     [OPT_LIFT] = {"lift", false},
-    [OPT_STICKY_LAUNCH] = {"sticky-launch", false},
     [OPT_FAIL_ON_REFUSAL] = {"fail-on-refusal", false},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
@@ -239,8 +236,6 @@ take_run_option(struct request *r, int option, const char *value)
         return set_key_value(r, value);
     case OPT_LIFT:
         return set_setting(r, options[option].name, "lift", "yes");
-    case OPT_STICKY_LAUNCH:
-        return set_setting(r, options[option].name, "sticky_launch", "yes");
     case OPT_FAIL_ON_REFUSAL:
         r->fails_on_refusal = true;
         return set_setting(r, options[option].name, "fail_on_refusal", "yes");
@@ -278,8 +273,6 @@ check_inject_options(const struct request *r)
         wrong = "cannot make calls fail; leave out --fault or --inject";
     else if (strcmp(c->lift, "yes") == 0)
         wrong = "cannot change calls; leave out --lift or --inject";
-    else if (strcmp(c->sticky_launch, "yes") == 0)
-        wrong = "cannot make calls fail; leave out --sticky-launch or --inject";
     else if (strcmp(c->cudart, "own") == 0)
         wrong = "leaves the program its own runtime; leave out --cudart own or --inject";
     else if (*c->layers)

@@ -67,10 +67,8 @@ static const struct {
 } choices[] = {
     {"trace_full", {"block", "drop"}},
     {"trace_repeats", {"count", "all"}},
-    {"export_tables", {"pass", "count"}},
     {"insecure", {"no", "yes"}},
     {"fail_on_refusal", {"no", "yes"}},
-    {"sticky_launch", {"no", "yes"}},
     {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_after", {"on", "off"}},
     {"cpu_code", {"auto", "ptx", "sass"}},
@@ -82,8 +80,8 @@ static const struct {
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault", "quota",  "record",
-                                         "sched", "lift",  "sticky", NULL};
+const char *const hed_config_layers[] = {"trace", "fault", "quota", "record",
+                                         "sched", "lift",  NULL};
 
 /* no_counter: the trace reads CLOCK_MONOTONIC instead of the processor's counter. */
 const char *const hed_config_perfs[] = {"no_counter", NULL};

@@ -28,53 +28,51 @@
 #define HED_CONFIG_FILE_MAX 1048576 /* bytes of a settings file */
 
 /* X(kind, key, default, help). Kinds: TEXT; SIZE (bytes: 64k, 1M); NUMBER; WORD (one of a few). */
-#define HED_SETTINGS(X)                                                                           \
-    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:DEVICES], null or an address")         \
-    X(TEXT, layers, "", "layers, top first, instead of those that settings turn on")              \
-    X(TEXT, plugins, "", "layers of others: /path/layer.so[:OPTIONS],...")                        \
-    X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
-    X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
-    X(TEXT, cupti, "", "full path of libcupti.so, for heddle run --inject")                       \
-    X(TEXT, log, "", "what to log on standard error: level[,component=level...]")                 \
-    X(TEXT, trace, "", "file to write a trace to; turns the trace layer on")                      \
-    X(SIZE, trace_buffer, "1M", "memory for the trace of each thread: 64k to 16M")                \
-    X(WORD, trace_full, "block", "if the disk is too slow for the trace: block or drop")          \
-    X(WORD, trace_repeats, "count", "questions asked again: count them, or record all")           \
-    X(SIZE, trace_data, "0", "bytes of copied data to keep in each trace record")                 \
-    X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")   \
-    X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")           \
-    X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                 \
-    X(NUMBER, sched_family, "0", "programs of one family have one share (set by heddled)")        \
-    X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                    \
-    X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                     \
-    X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                   \
-    X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")          \
-    X(WORD, cudart, "auto", "CUDA runtime of programs: auto (heddle's if none), own, nvidia")     \
-    X(WORD, sticky_launch, "no", "a refused launch makes later calls fail too: yes or no")        \
-    X(WORD, fail_on_refusal, "no", "heddle run fails if heddle refused something: yes or no")     \
-    X(TEXT, refusals, "", "file for what heddle refuses (set by heddle run)")                     \
-    X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
-    X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
-    X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")      \
-    X(WORD, cpu_after, "off", "hot kernels are compiled after the program's end: on or off")      \
-    X(NUMBER, cpu_after_time, "600", "seconds that this may take")                                \
-    X(NUMBER, cpu_after_most, "200", "kernels that are compiled then, at most")                   \
-    X(TEXT, cpu_after_lock, "", "file that is locked until then (set by heddle cpu warm)")        \
-    X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")   \
-    X(NUMBER, kernel_time, "0", "seconds that a kernel may run on the CPU GPU; 0: no limit")      \
-    X(NUMBER, compile_time, "0", "seconds of processor time to compile one kernel; 0: no limit")  \
-    X(WORD, cpu_confine, "no", "kernels on the CPU GPU reach the GPU's memory only: yes or no")   \
-    X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
-    X(WORD, cache_trust, "user", "whose compiled kernels are run: the user's, or the group's")    \
-    X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \
-    X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                   \
-    X(TEXT, tls_cert, "", "tcp: file with the client's certificate")                              \
-    X(TEXT, tls_key, "", "tcp: file with the key of that certificate")                            \
-    X(TEXT, tls_token, "", "tcp: token for a server that accepts tokens, sent over TLS")          \
-    X(WORD, insecure, "no", "tcp without TLS, so that others can read it: yes or no")             \
-    X(NUMBER, connect_timeout, "5000", "milliseconds to wait for a server: 1 to 600000")          \
-    X(NUMBER, server_timeout, "10000", "milliseconds without a sign of life from a server")       \
-    X(WORD, orders, "trusted", "move when a server says so: trusted (security.md), on or off")    \
+#define HED_SETTINGS(X)                                                                          \
+    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:DEVICES], null or an address")        \
+    X(TEXT, layers, "", "layers, top first, instead of those that settings turn on")             \
+    X(TEXT, plugins, "", "layers of others: /path/layer.so[:OPTIONS],...")                       \
+    X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                    \
+    X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                 \
+    X(TEXT, cupti, "", "full path of libcupti.so, for heddle run --inject")                      \
+    X(TEXT, log, "", "what to log on standard error: level[,component=level...]")                \
+    X(TEXT, trace, "", "file to write a trace to; turns the trace layer on")                     \
+    X(SIZE, trace_buffer, "1M", "memory for the trace of each thread: 64k to 16M")               \
+    X(WORD, trace_full, "block", "if the disk is too slow for the trace: block or drop")         \
+    X(WORD, trace_repeats, "count", "questions asked again: count them, or record all")          \
+    X(SIZE, trace_data, "0", "bytes of copied data to keep in each trace record")                \
+    X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")  \
+    X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")          \
+    X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                \
+    X(NUMBER, sched_family, "0", "programs of one family have one share (set by heddled)")       \
+    X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                   \
+    X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                    \
+    X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                  \
+    X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")         \
+    X(WORD, cudart, "auto", "CUDA runtime of programs: auto (heddle's if none), own, nvidia")    \
+    X(WORD, fail_on_refusal, "no", "heddle run fails if heddle refused something: yes or no")    \
+    X(TEXT, refusals, "", "file for what heddle refuses (set by heddle run)")                    \
+    X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")      \
+    X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")     \
+    X(WORD, cpu_after, "off", "hot kernels are compiled after the program's end: on or off")     \
+    X(NUMBER, cpu_after_time, "600", "seconds that this may take")                               \
+    X(NUMBER, cpu_after_most, "200", "kernels that are compiled then, at most")                  \
+    X(TEXT, cpu_after_lock, "", "file that is locked until then (set by heddle cpu warm)")       \
+    X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")  \
+    X(NUMBER, kernel_time, "0", "seconds that a kernel may run on the CPU GPU; 0: no limit")     \
+    X(NUMBER, compile_time, "0", "seconds of processor time to compile one kernel; 0: no limit") \
+    X(WORD, cpu_confine, "no", "kernels on the CPU GPU reach the GPU's memory only: yes or no")  \
+    X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")               \
+    X(WORD, cache_trust, "user", "whose compiled kernels are run: the user's, or the group's")   \
+    X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                  \
+    X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                  \
+    X(TEXT, tls_cert, "", "tcp: file with the client's certificate")                             \
+    X(TEXT, tls_key, "", "tcp: file with the key of that certificate")                           \
+    X(TEXT, tls_token, "", "tcp: token for a server that accepts tokens, sent over TLS")         \
+    X(WORD, insecure, "no", "tcp without TLS, so that others can read it: yes or no")            \
+    X(NUMBER, connect_timeout, "5000", "milliseconds to wait for a server: 1 to 600000")         \
+    X(NUMBER, server_timeout, "10000", "milliseconds without a sign of life from a server")      \
+    X(WORD, orders, "trusted", "move when a server says so: trusted (security.md), on or off")   \
     X(TEXT, perf, "", "optimisations to turn off, separated by commas: no_counter")
 
 struct hed_config {

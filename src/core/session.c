@@ -143,13 +143,8 @@ hed_session_layers(const struct hed_config *c, char *out, size_t size)
         bool wanted;
         const char *name;
     } layers[] = {
-        {*c->trace, "trace"},
-        {*c->fault, "fault"},
-        {c->mem || *c->mem_group, "quota"},
-        {asks_for_record(c), "record"},
-        {*c->sched, "sched"},
-        {strcmp(c->lift, "yes") == 0, "lift"},
-        {strcmp(c->sticky_launch, "yes") == 0, "sticky"},
+        {*c->trace, "trace"},           {*c->fault, "fault"}, {c->mem || *c->mem_group, "quota"},
+        {asks_for_record(c), "record"}, {*c->sched, "sched"}, {strcmp(c->lift, "yes") == 0, "lift"},
     };
     size_t n = 0;
 

@@ -10,4 +10,3 @@ extern const struct hed_layer_type hed_fault_layer;  /* fails chosen calls, for 
 extern const struct hed_layer_type hed_quota_layer;  /* limits what there is of memory */
 extern const struct hed_layer_type hed_record_layer; /* calls wait in queues, not in threads */
 extern const struct hed_layer_type hed_sched_layer;  /* programs share a GPU by turns */
-extern const struct hed_layer_type hed_sticky_layer; /* refused launches stick to their context */

@@ -201,7 +201,7 @@ def parse_arguments():
     parser.add_argument("--gpu", default="cpu:a100",
                         help="as for heddle run; none: without heddle (default: cpu:a100)")
     parser.add_argument("--option", action="append", default=[], metavar="OPTION",
-                        help="another option of heddle run, such as --option=--sticky-launch")
+                        help="another option of heddle run, such as --option=--cudart=own")
     parser.add_argument("--ptx", action="store_true",
                         help="let CuPy and Triton hand over PTX instead of machine code")
     parser.add_argument("--log", default="info", help="what heddle logs (default: info)")

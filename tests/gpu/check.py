@@ -148,9 +148,6 @@ def tools():
     want = run(["nvidia-smi", "-L"])
     expect("nvidia-smi", heddle() + ["nvidia-smi", "-L"],
            lambda o, e, s: (o, s) == (want[0], want[2]))
-    expect("export tables counted",
-           heddle("--set", "export_tables=count") + [work / "array_static"],
-           lambda o, e, s: s == 0 and o.startswith("1 2 3 4"))
     expect("heddle devices", [options.build / "bin" / "heddle", "devices", "--gpu", "gpu"],
            lambda o, e, s: s == 0 and "NVIDIA" in o)
     doctor = run([options.build / "bin" / "heddle", "doctor"])

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/tables.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -23,7 +22,6 @@
 
 struct gpu {
     char nvml_path[HED_CONFIG_TEXT_MAX]; /* the setting; "" for none */
-    bool count_tables;                   /* calls through NVIDIA's private tables are counted */
 };
 
 static void *cuda_library; /* set while the chain is built, constant afterwards */
@@ -73,7 +71,6 @@ gpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
         return err;
     }
     memcpy(g->nvml_path, config->nvml, sizeof g->nvml_path);
-    g->count_tables = strcmp(config->export_tables, "count") == 0;
     self->state = g;
     return 0;
 }
@@ -114,14 +111,10 @@ gpu_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
 static CUresult
 gpu_cuGetExportTable(struct hed_layer *self, struct hed_cuGetExportTable *a)
 {
-    const struct gpu *g = self->state;
     const CUresult r = hed_cuda_real_ops.cuGetExportTable(self, a);
 
-    if (r == CUDA_SUCCESS && a->ppExportTable && *a->ppExportTable) {
+    if (r == CUDA_SUCCESS && a->ppExportTable && *a->ppExportTable)
         hed_stats_add(&hed_stats.export_tables, 1);
-        if (g->count_tables)
-            hed_gpu_count_table(*a->ppExportTable, a->pExportTableId);
-    }
     return r;
 }
 
@@ -133,7 +126,6 @@ static void
 gpu_forked(struct hed_layer *self)
 {
     hed_lock_init(&nvml_lock, HED_RANK_DRIVER);
-    hed_gpu_tables_forked();
 }
 
 static void *

@@ -39,11 +39,9 @@ load_settings(struct hed_config *c, struct hed_why *why)
                     c->gpu);
         return HED_EINVAL;
     }
-    if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->lift, "yes") == 0 ||
-        strcmp(c->sticky_launch, "yes") == 0)
-        hed_warn(INJECT,
-                 "mem, fault, lift, sticky_launch and layers have no effect with --inject, which "
-                 "only observes calls");
+    if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->lift, "yes") == 0)
+        hed_warn(INJECT, "mem, fault, lift and layers have no effect with --inject, which only "
+                         "observes calls");
     hed_meeting_choose(c->meet_dir);
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';

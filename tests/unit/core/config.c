@@ -78,7 +78,6 @@ defaults_are_as_described(void **state)
     assert_string_equal(config.trace_full, "block");
     assert_true(config.trace_data == 0);
     assert_true(config.trace_owner == 0);
-    assert_string_equal(config.export_tables, "pass");
     assert_true(config.cpu_threads == 0);
     assert_string_equal(config.cpu_codegen, "tiered");
     assert_string_equal(config.cpu_code, "auto");
@@ -286,7 +285,7 @@ too_large_a_file_is_refused(void **state)
     "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
     "unix:PATH, tcp://HOST:PORT and vm:"
 
-#define LAYERS "choose from trace, fault, quota, record, sched, lift, sticky"
+#define LAYERS "choose from trace, fault, quota, record, sched, lift"
 
 static void
 bad_lines_are_refused_by_number(void **state)
@@ -327,8 +326,6 @@ bad_lines_are_refused_by_number(void **state)
         {"trace_full = maybe", HED_EINVAL,
          "f.conf:1: trace_full: 'maybe' is neither block nor drop"},
         {"trace_full =", HED_EINVAL, "f.conf:1: trace_full: '' is neither block nor drop"},
-        {"export_tables=copy", HED_EINVAL,
-         "f.conf:1: export_tables: 'copy' is neither pass nor count"},
         {"trace_buffer = big", HED_EINVAL,
          "f.conf:1: trace_buffer: 'big' is not a size such as 64k or 1M"},
         {"trace_buffer = -1", HED_EINVAL,
