@@ -7,6 +7,8 @@ DESTDIR ?=
 # late, because bootstrap may have installed Ninja a moment ago.
 GENERATOR = $(if $(shell command -v ninja),,-G "Unix Makefiles")
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Many tests mostly wait for other processes.
+TEST_JOBS ?= $(shell expr 2 \* $(JOBS))
 
 define need_cmake
 	@command -v cmake >/dev/null || { echo "cmake is missing: run tools/bootstrap"; exit 1; }
@@ -38,14 +40,14 @@ demo: bootstrap
 	$(call product,dev)
 	tools/demo
 
-# The lint cases are among the CTest cases. Cases that take more than a minute of processor time are
-# left to test-all, which CI runs.
+# The lint cases are among the CTest cases. Cases that take more than 20 seconds of processor time
+# are left to test-all, which CI runs.
 test: bootstrap
 	$(call workflow,dev)
-	ctest --preset dev -LE '^long$$'
+	ctest --preset dev -j $(TEST_JOBS) -LE '^long$$'
 
 test-all: test
-	ctest --preset dev -L '^long$$'
+	ctest --preset dev -j $(TEST_JOBS) -L '^long$$'
 
 # What .ci/run does after `make test`.
 ci: bootstrap
@@ -117,7 +119,7 @@ help:
 	@echo "make            configure and build into build/dev, without tests"
 	@echo "make demo       build, then show what heddle does"
 	@echo "make test       install packages, build, run the tests and lint checks"
-	@echo "make test-all   the same, with the tests that take longer than a minute"
+	@echo "make test-all   the same, with the tests that take a core longer than 20 seconds"
 	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
 	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
 	@echo "make faults     let every operation of client and server fail once"

@@ -199,7 +199,7 @@ class Gate(Case):
         p = self.start("policy=fair")
         until(lambda: self.clients().get(p.pid, {}).get("calls", 0) > 10)
         self.sched("pause", "--pid", str(p.pid))
-        until(lambda: self.clients()[p.pid]["waiting"] == 1)
+        until(lambda: self.clients()[p.pid]["waiting"] == 1, self.clients)
         before = self.clients()[p.pid]["calls"]
         until(lambda: self.is_asleep(p))
         self.assertEqual(self.clients()[p.pid]["calls"], before)
