@@ -94,6 +94,15 @@ hed_buf_addf(struct hed_buf *b, const char *fmt, ...)
 }
 
 void
+hed_buf_cut(struct hed_buf *b, size_t size)
+{
+    if (size >= b->size)
+        return;
+    b->size = size;
+    b->data[size] = 0;
+}
+
+void
 hed_buf_reset(struct hed_buf *b)
 {
     b->size = 0;

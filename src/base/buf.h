@@ -28,6 +28,9 @@ void hed_buf_add(struct hed_buf *b, const void *p, size_t n);
 /* Appends formatted text. No argument may point into the buffer. */
 void hed_buf_addf(struct hed_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Takes the end off: keeps the first `size` bytes, or all if there are fewer. */
+void hed_buf_cut(struct hed_buf *b, size_t size);
+
 /* Empties the buffer and clears the error; the memory is kept. */
 void hed_buf_reset(struct hed_buf *b);
 

@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "kernel/ptx/lower/lower.h"
 #include "kernel/ptx/lower/passes.h"
+#include "kernel/ptx/lower/ternary.h"
 #include "kernel/ptx/run/layout.h"
 
 #define STRING_(x) #x
@@ -291,7 +292,7 @@ is_worth_another_shape(int err)
 }
 
 static int
-compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
+compile_in_some_shape(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
              const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
              struct hed_buf *object, struct hed_why *why)
 {
@@ -301,6 +302,26 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
     return is_worth_another_shape(err) && !is_hopeless
                ? compile_as(&hed_lower_warp, unit, m, kernel, o, object, why, &is_hopeless)
                : err;
+}
+
+/* The same, and again without AVX-512 if LLVM may have got it wrong: ternary.c. */
+static int
+compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
+             const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
+             struct hed_buf *object, struct hed_why *why)
+{
+    const size_t before = object->size;
+    char features[512];
+    struct hed_ptx_options less = *o;
+    int err = compile_in_some_shape(unit, m, kernel, o, object, why);
+
+    less.features = features;
+    if (err != 0 || !o->features ||
+        !hed_lower_without_avx512(o->features, features, sizeof(features)) ||
+        !hed_lower_may_be_wrong_ternary(object->data + before, object->size - before))
+        return err;
+    hed_buf_cut(object, before);
+    return compile_in_some_shape(unit, m, kernel, &less, object, why);
 }
 
 int

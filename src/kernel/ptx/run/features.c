@@ -17,6 +17,8 @@ struct feature {
     enum hed_ptx_needs needs; /* of the system */
 };
 
+#define AVX512 (1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31)
+
 static const struct feature x86_features[] = {
     {"sse3", HED_PTX_CPUID_1_C, 1u << 0, HED_PTX_NEEDS_NOTHING},
     {"ssse3", HED_PTX_CPUID_1_C, 1u << 9, HED_PTX_NEEDS_NOTHING},
@@ -31,9 +33,13 @@ static const struct feature x86_features[] = {
     {"bmi", HED_PTX_CPUID_7_B, 1u << 3, HED_PTX_NEEDS_NOTHING},
     {"bmi2", HED_PTX_CPUID_7_B, 1u << 8, HED_PTX_NEEDS_NOTHING},
     {"lzcnt", HED_PTX_CPUID_EXTENDED_C, 1u << 5, HED_PTX_NEEDS_NOTHING},
-    /* Not avx512*: LLVM 19 merges and, or and select into one instruction there and gets a sign
-     * wrong (test cu.warp.floating, fmodf). A list of what is used, and not of what is not, keeps
-     * it and its successors out. */
+    /* LLVM gets one instruction of AVX-512 wrong now and then; lower/ternary.c finds it. The first
+     * five are there together or not at all, as in every processor but the first two kinds. */
+    {"avx512f", HED_PTX_CPUID_7_B, AVX512, HED_PTX_NEEDS_ZMM},
+    {"avx512dq", HED_PTX_CPUID_7_B, AVX512, HED_PTX_NEEDS_ZMM},
+    {"avx512cd", HED_PTX_CPUID_7_B, AVX512, HED_PTX_NEEDS_ZMM},
+    {"avx512bw", HED_PTX_CPUID_7_B, AVX512, HED_PTX_NEEDS_ZMM},
+    {"avx512vl", HED_PTX_CPUID_7_B, AVX512, HED_PTX_NEEDS_ZMM},
 };
 
 static const struct feature arm_features[] = {
@@ -55,7 +61,8 @@ name_features(const struct feature *features, size_t count, const struct hed_ptx
     text[0] = 0;
     for (const struct feature *f = features; f < features + count; f++) {
         if ((p->words[f->word] & f->bits) != f->bits ||
-            (f->needs == HED_PTX_NEEDS_YMM && !p->saves_ymm))
+            (f->needs == HED_PTX_NEEDS_YMM && !p->saves_ymm) ||
+            (f->needs == HED_PTX_NEEDS_ZMM && !(p->saves_ymm && p->saves_zmm)))
             continue;
 
         const int added = snprintf(text + n, size - n, "%s+%s", n ? "," : "", f->name);
@@ -107,7 +114,9 @@ find_features(char *text, size_t size)
         p.words[HED_PTX_CPUID_7_B] = b;
     if (__get_cpuid(0x80000001, &a, &b, &c, &d))
         p.words[HED_PTX_CPUID_EXTENDED_C] = c;
-    p.saves_ymm = __builtin_cpu_supports("avx"); /* which asks the system too */
+    /* These ask the system too. */
+    p.saves_ymm = __builtin_cpu_supports("avx");
+    p.saves_zmm = __builtin_cpu_supports("avx512f");
     hed_ptx_features_x86(&p, text, size);
 }
 

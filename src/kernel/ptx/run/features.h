@@ -14,11 +14,12 @@ enum hed_ptx_word {
     HED_PTX_WORDS
 };
 
-enum hed_ptx_needs { HED_PTX_NEEDS_NOTHING, HED_PTX_NEEDS_YMM };
+enum hed_ptx_needs { HED_PTX_NEEDS_NOTHING, HED_PTX_NEEDS_YMM, HED_PTX_NEEDS_ZMM };
 
 struct hed_ptx_processor {
     uint32_t words[HED_PTX_WORDS];
     bool saves_ymm; /* the system saves the registers of AVX */
+    bool saves_zmm; /* and those of AVX-512 */
 };
 
 /* The features that the processor reports and that the compiler may use, by LLVM's names
