@@ -71,6 +71,7 @@ static const struct {
     {"fail_on_refusal", {"no", "yes"}},
     {"cpu_codegen", {"tiered", "warp", "baseline"}},
     {"cpu_after", {"on", "off"}},
+    {"cpu_perf_map", {"no", "yes"}},
     {"cpu_code", {"auto", "ptx", "sass"}},
     {"lift", {"no", "yes"}},
     {"cache_trust", {"user", "group"}},

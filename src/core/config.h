@@ -58,6 +58,7 @@
     X(NUMBER, cpu_after_time, "600", "seconds that this may take")                               \
     X(NUMBER, cpu_after_most, "200", "kernels that are compiled then, at most")                  \
     X(TEXT, cpu_after_lock, "", "file that is locked until then (set by heddle cpu warm)")       \
+    X(WORD, cpu_perf_map, "no", "tell perf the names of compiled kernels: yes or no")            \
     X(WORD, cpu_code, "auto", "code that the CPU GPU runs if there is both: auto, ptx or sass")  \
     X(NUMBER, kernel_time, "0", "seconds that a kernel may run on the CPU GPU; 0: no limit")     \
     X(NUMBER, compile_time, "0", "seconds of processor time to compile one kernel; 0: no limit") \

@@ -138,10 +138,15 @@ kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, cons
 }
 
 static int
-load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
+load_object(struct hed_cpu *c, const char *name, const struct hed_buf *object,
+            struct hed_ptx_loaded *out, struct hed_why *why)
 {
-    return hed_ptx_load(object->data, object->size, hed_engine_symbols, HED_ENGINE_TABLES, out,
-                        why);
+    const int err =
+        hed_ptx_load(object->data, object->size, hed_engine_symbols, HED_ENGINE_TABLES, out, why);
+
+    if (!err)
+        hed_perf_map_add(&c->perf_map, name, out->base, out->size);
+    return err;
 }
 
 /* Tells once what becomes of a program whose compiler fails. */
@@ -204,7 +209,7 @@ hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cach
 
     hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
     if (hed_cache_get(c->cache, &key, &object, &out->compile_us) &&
-        load_object(&object, &out->loaded, NULL) == 0) {
+        load_object(c, name, &object, &out->loaded, NULL) == 0) {
         out->is_cached = true;
         hed_debug(CPU, "kernel %s found in the cache", name);
         err = 0;
@@ -261,7 +266,7 @@ compile_and_store(struct hed_cpu *c, const struct hed_compiler_job *job, const c
     hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
     err = compile_elsewhere(c, job, name, &object, &about.compile_us, why);
     if (!err)
-        err = load_object(&object, &out->loaded, why);
+        err = load_object(c, name, &object, &out->loaded, why);
     if (!err) {
         out->compile_us = about.compile_us;
         hed_cache_put(c->cache, &job->key, &about, object.data, object.size);

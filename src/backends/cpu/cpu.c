@@ -89,6 +89,7 @@ cpu_free(struct hed_cpu *c)
     hed_address_sandbox_free(c->sandbox);
     hed_cache_free(c->cache);
     hed_board_free(c->board);
+    hed_perf_map_fini(&c->perf_map);
     free(c);
 }
 
@@ -126,6 +127,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     if (strcmp(config->cache_trust, "group") == 0)
         hed_cache_trust_group(c->cache);
     c->board = hed_board_create();
+    if (strcmp(config->cpu_perf_map, "yes") == 0)
+        hed_perf_map_init(&c->perf_map);
     hed_cpu_compile_init(c);
     /* A server's workers can lock nothing, and leave nothing behind. */
     c->claims = !c->sandbox && strcmp(config->cache_trust, "user") == 0;

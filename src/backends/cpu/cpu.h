@@ -51,6 +51,14 @@ struct hed_tiers {
     struct hed_cpu_kernel *first; /* the queue */
 };
 
+/* perf_map.c */
+struct hed_perf_map {
+    bool is_wanted;       /* constant; if not, the rest is not used */
+    struct hed_lock lock; /* guards the rest */
+    pid_t pid;            /* whose file it is; 0: none yet */
+    int fd;               /* or -1 */
+};
+
 struct hed_cpu {
     struct hed_near near;                /* first */
     struct hed_address_sandbox *sandbox; /* kernels are confined; or NULL */
@@ -62,6 +70,7 @@ struct hed_cpu {
     bool tiered;             /* and are compiled when they are hot */
     struct hed_tiers tiers;
     struct hed_board *board; /* what the process shows of its kernels; NULL: nothing */
+    struct hed_perf_map perf_map;
     int device_count;
     char features[512];                               /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX];   /* by device */
@@ -169,6 +178,13 @@ void hed_cpu_want(struct hed_cpu *c, const struct hed_cpu_source *from, const ch
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
 int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,
                           enum hed_rows rows, struct hed_cpu_compiled *out);
+
+/* ---- perf_map.c ------------------------------------------------------------------------------ */
+
+void hed_perf_map_init(struct hed_perf_map *m);
+void hed_perf_map_fini(struct hed_perf_map *m);
+/* Names the code at `base`, if the setting asks for it. */
+void hed_perf_map_add(struct hed_perf_map *m, const char *name, const void *base, size_t size);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 
