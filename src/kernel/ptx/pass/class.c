@@ -3,7 +3,8 @@
 
 #include "base/number.h"
 
-#define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
+#define STEP_MAX (INT64_C(1) << 24)   /* 31 steps stay far from 2^31 */
+#define OFFSET_MAX (INT64_C(1) << 29) /* so do sums of offsets */
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
@@ -20,8 +21,78 @@ hed_class_constant(uint64_t value)
     return (struct hed_uniform){.kind = HED_UNIFORM,
                                 .is_constant = true,
                                 .constant = value,
+                                .below = (uint8_t)(value ? 64 - __builtin_clzll(value) : 1),
                                 .align = hed_class_align(value),
                                 .wraps = HED_FLOW_NONE};
+}
+
+bool
+hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b)
+{
+    return a->kind == b->kind && a->is_constant == b->is_constant && a->below == b->below &&
+           a->align == b->align && a->step == b->step && a->offsets == b->offsets &&
+           a->constant == b->constant && a->wraps == b->wraps && a->wrap == b->wrap;
+}
+
+struct hed_uniform
+hed_class_below(struct hed_uniform c, unsigned below, unsigned bits)
+{
+    c.below = below <= bits ? (uint8_t)below : 0;
+    return c;
+}
+
+/* ---- offsets --------------------------------------------------------------------------------- */
+
+bool
+hed_class_get_offsets(struct hed_uniform c, int64_t lanes[HED_PTX_LANES])
+{
+    if (c.kind == HED_UNKNOWN || c.kind == HED_VARIES || c.wraps != HED_FLOW_NONE)
+        return false;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        lanes[i] = c.kind == HED_OFFSETS ? c.offsets->lanes[i] : c.step * (int64_t)i;
+    return true;
+}
+
+/* The only copy of these offsets; NULL if there is no memory. */
+static const struct hed_offsets *
+keep_offsets(const struct hed_uniforms *u, const int64_t lanes[HED_PTX_LANES])
+{
+    struct hed_offsets *o;
+    unsigned same;
+
+    for (o = *u->known; o; o = o->next) {
+        for (same = 0; same < HED_PTX_LANES && o->lanes[same] == lanes[same]; same++)
+            continue;
+        if (same == HED_PTX_LANES)
+            return o;
+    }
+    o = hed_flow_alloc(u->memory, 1, sizeof(*o));
+    if (!o)
+        return NULL;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        o->lanes[i] = (int32_t)lanes[i];
+    o->next = *u->known;
+    *u->known = o;
+    return o;
+}
+
+struct hed_uniform
+hed_class_offsets(const struct hed_uniforms *u, const int64_t lanes[HED_PTX_LANES], unsigned align)
+{
+    struct hed_uniform r = {.kind = HED_OFFSETS, .align = (uint8_t)align, .wraps = HED_FLOW_NONE};
+    bool is_row = true;
+
+    if (u->width != HED_PTX_LANES)
+        return varies;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        if (lanes[i] > OFFSET_MAX || lanes[i] < -OFFSET_MAX)
+            return varies;
+        is_row = is_row && lanes[i] == (int64_t)i * lanes[1];
+    }
+    if (is_row)
+        return hed_class_rows(u, lanes[1], align);
+    r.offsets = keep_offsets(u, lanes);
+    return r.offsets ? r : varies;
 }
 
 struct hed_uniform
@@ -45,16 +116,29 @@ hed_class_join(struct hed_uniform a, struct hed_uniform b)
         return b;
     if (b.kind == HED_UNKNOWN)
         return a;
-    if (a.kind == HED_VARIES || b.kind == HED_VARIES || a.step != b.step || a.wraps != b.wraps ||
-        a.wrap != b.wrap)
+    if (a.kind == HED_VARIES || b.kind == HED_VARIES || a.step != b.step ||
+        a.offsets != b.offsets || a.wraps != b.wraps || a.wrap != b.wrap)
         return varies;
     r = a;
     r.kind = (uint8_t)hed_max(a.kind, b.kind);
     r.align = (uint8_t)hed_min(a.align, b.align);
     r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;
     r.constant = r.is_constant ? a.constant : 0;
-    r.is_small = a.is_small && b.is_small;
+    r.below = (uint8_t)(a.below && b.below ? hed_max(a.below, b.below) : 0);
     return r;
+}
+
+/* The same where one of them has offsets. */
+static struct hed_uniform
+add_offsets(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b, int sign)
+{
+    int64_t x[HED_PTX_LANES], y[HED_PTX_LANES];
+
+    if (!hed_class_get_offsets(a, x) || !hed_class_get_offsets(b, y))
+        return varies;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        x[i] += sign * y[i];
+    return hed_class_offsets(u, x, (unsigned)hed_min(a.align, b.align));
 }
 
 struct hed_uniform
@@ -66,6 +150,8 @@ hed_class_add(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uni
         return unknown;
     if (a.kind == HED_VARIES || b.kind == HED_VARIES)
         return varies;
+    if (a.kind == HED_OFFSETS || b.kind == HED_OFFSETS)
+        return add_offsets(u, a, b, sign);
     if (a.kind == HED_UNIFORM && b.kind == HED_UNIFORM)
         return (struct hed_uniform){.kind = HED_UNIFORM,
                                     .align = (uint8_t)hed_min(a.align, b.align),
@@ -88,8 +174,15 @@ struct hed_uniform
 hed_class_scale(const struct hed_uniforms *u, struct hed_uniform a, int64_t by)
 {
     struct hed_uniform r;
-    int64_t step, wrap;
+    int64_t step, wrap, lanes[HED_PTX_LANES];
 
+    if (a.kind == HED_OFFSETS) {
+        for (unsigned i = 0; i < HED_PTX_LANES; i++)
+            if (__builtin_mul_overflow((int64_t)a.offsets->lanes[i], by, &lanes[i]))
+                return varies;
+        return hed_class_offsets(u, lanes,
+                                 (unsigned)hed_min(a.align + hed_class_align((uint64_t)by), 63));
+    }
     if (a.kind != HED_ROWS)
         return (struct hed_uniform){
             .kind = a.kind,
@@ -123,7 +216,8 @@ hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a, struct he
         return hed_class_scale(u, a, hed_class_number(b.constant, bits));
     if (a.is_constant)
         return hed_class_scale(u, b, hed_class_number(a.constant, bits));
-    if (a.step != 0 || b.step != 0 || a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE)
+    if (a.kind == HED_OFFSETS || b.kind == HED_OFFSETS || a.step != 0 || b.step != 0 ||
+        a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE)
         return varies;
     return (struct hed_uniform){.kind = (uint8_t)hed_max(a.kind, b.kind),
                                 .align = (uint8_t)hed_min(a.align + b.align, 63),
@@ -131,14 +225,21 @@ hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a, struct he
 }
 
 struct hed_uniform
-hed_class_widen(struct hed_uniform a)
+hed_class_widen(struct hed_uniform a, bool is_signed)
 {
-    if (a.kind == HED_ROWS && a.step != 0) {
+    /* All numbers are known to have no sign: they are the same when they are widened. */
+    const bool is_exact = a.below && a.below < 32;
+
+    if (a.kind == HED_OFFSETS && !is_exact)
+        return varies;
+    if (a.kind == HED_ROWS && a.step != 0 && !is_exact) {
         a.wraps = HED_WRAPS_HERE;
         a.wrap = a.step > 0 ? -1 : 1;
     }
-    /* A constant would have to be widened with the right sign. */
-    a.is_constant = false;
-    a.constant = 0;
+    if (!is_exact)
+        a.below = is_signed ? 0 : 32;
+    /* Another constant would have to be widened with the right sign. */
+    a.is_constant = a.is_constant && is_exact;
+    a.constant = a.is_constant ? a.constant : 0;
     return a;
 }

@@ -12,6 +12,15 @@ uint8_t hed_class_align(uint64_t v);
 int64_t hed_class_number(uint64_t v, unsigned bits);
 
 struct hed_uniform hed_class_constant(uint64_t value);
+bool hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b);
+/* The same, with a bound: the numbers of so many bits are below 2^below. */
+struct hed_uniform hed_class_below(struct hed_uniform c, unsigned below, unsigned bits);
+/* Does it differ from lane to lane by what is known? Then sets what each lane has more than the
+ * first. */
+bool hed_class_get_offsets(struct hed_uniform c, int64_t lanes[HED_PTX_LANES]);
+/* A number and these offsets, in warps that are one row: uniform, rows, offsets, or it varies. */
+struct hed_uniform hed_class_offsets(const struct hed_uniforms *u,
+                                     const int64_t lanes[HED_PTX_LANES], unsigned align);
 /* Rows with a step; in rows of 32, a step of 0 is uniform. */
 struct hed_uniform hed_class_rows(const struct hed_uniforms *u, int64_t step, unsigned align);
 /* The class of a value that is one or the other. */
@@ -23,5 +32,5 @@ struct hed_uniform hed_class_scale(const struct hed_uniforms *u, struct hed_unif
 /* A product; a constant factor keeps rows. */
 struct hed_uniform hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a,
                                       struct hed_uniform b, unsigned bits);
-/* A number that is widened. Only steps can wrap around between lanes. */
-struct hed_uniform hed_class_widen(struct hed_uniform a);
+/* A number of 32 bits that is widened. What differs between lanes may wrap around. */
+struct hed_uniform hed_class_widen(struct hed_uniform a, bool is_signed);

@@ -31,7 +31,7 @@ is_value_inside(const struct guessing *g, uint32_t id)
 static bool
 is_same_class(const struct hed_uniform *a, const struct hed_uniform *b)
 {
-    return a->kind == b->kind && a->step == b->step;
+    return a->kind == b->kind && a->step == b->step && a->offsets == b->offsets;
 }
 
 /* Notes a value that must be tested: it comes from outside, and the guess says more of it. */

@@ -12,12 +12,23 @@
 #include "kernel/ptx/text/print.h"
 
 #define COLUMN 64
+#define OFFSETS_SHOWN 9
 
 static void
 show_number(struct hed_buf *out, const char *name, uint32_t n)
 {
     if (n != HED_FLOW_NONE)
         hed_buf_addf(out, "%s%u", name, n);
+}
+
+/* The first lanes' offsets tell most of it. */
+static void
+show_offsets(struct hed_buf *out, const struct hed_offsets *o)
+{
+    hed_buf_addf(out, "offsets");
+    for (unsigned i = 0; i < OFFSETS_SHOWN; i++)
+        hed_buf_addf(out, " %d", o->lanes[i]);
+    hed_buf_addf(out, " ...");
 }
 
 static void
@@ -30,6 +41,8 @@ show_class(struct hed_buf *out, const struct hed_uniform *c)
     else if (c->kind == HED_ROWS)
         hed_buf_addf(out, "rows, step %lld%s", (long long)c->step,
                      c->wraps == HED_FLOW_NONE ? "" : ", may wrap around");
+    else if (c->kind == HED_OFFSETS)
+        show_offsets(out, c->offsets);
     else
         hed_buf_addf(out, "varies");
 }

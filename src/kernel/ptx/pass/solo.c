@@ -118,6 +118,8 @@ may_leave_solo(const struct hed_uniforms *u, const struct hed_flow_block *to)
     for (const struct hed_flow_phi *p = to->phis; p; p = p->next) {
         const struct hed_uniform *c = &u->values[p->to->id];
 
+        if (c->kind == HED_OFFSETS)
+            return false;
         if (c->kind == HED_ROWS && (c->wraps != HED_FLOW_NONE || u->width != HED_PTX_LANES))
             return false;
     }
@@ -158,7 +160,8 @@ access_cost(const struct hed_uniforms *u, const struct hed_ptx_inst *i, bool is_
         return WORDS_COST;
     if (at.kind == HED_ROWS && at.step == (int64_t)hed_uniform_bytes(i))
         return is_partial ? PARTIAL_COST : WORDS_COST * count;
-    return at.kind == HED_ROWS ? 2 * LANE_COST : SCATTERED_COST + (count - 1) * LANE_COST;
+    return at.kind == HED_ROWS || at.kind == HED_OFFSETS ? 2 * LANE_COST
+                                                         : SCATTERED_COST + (count - 1) * LANE_COST;
 }
 
 bool

@@ -10,18 +10,15 @@
 #include "kernel/ptx/pass/class.h"
 #include "kernel/ptx/run/abi.h"
 
-#define SMALL_BITS 16
+/* Positions in a block and in a grid are below 2 to the power of this. */
+#define THREAD_BITS 10 /* a block has at most 1024 threads */
+#define WARP_BITS 5
+#define GRID_X_BITS 31
+#define GRID_BITS 16
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform uniform = {.kind = HED_UNIFORM, .wraps = HED_FLOW_NONE};
-
-static struct hed_uniform
-make_small(struct hed_uniform c)
-{
-    c.is_small = true;
-    return c;
-}
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
@@ -36,12 +33,16 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
             return hed_class_constant(0);
         if (u->rows == HED_ROWS_ANY)
             return varies;
-        return make_small(d == 0 ? hed_class_rows(u, 1, hed_class_align(u->width))
-                                 : hed_class_rows(u, 0, 0));
+        return hed_class_below(d == 0 ? hed_class_rows(u, 1, hed_class_align(u->width))
+                                      : hed_class_rows(u, 0, 0),
+                               THREAD_BITS, 32);
     case HED_PTX_SREG_LANEID:
         if (u->rows == HED_ROWS_ONE)
             return hed_class_constant(0);
-        return make_small(hed_class_rows(u, 1, hed_class_align(u->width)));
+        /* The first lane of a warp that is one row is lane 0. */
+        return hed_class_below(
+            hed_class_rows(u, 1, u->width == HED_PTX_LANES ? 63 : hed_class_align(u->width)),
+            WARP_BITS, 32);
     case HED_PTX_SREG_LANEMASK_EQ:
     case HED_PTX_SREG_LANEMASK_LE:
     case HED_PTX_SREG_LANEMASK_LT:
@@ -52,13 +53,24 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
         if (u->rows == HED_ROWS_ONE)
             return hed_class_constant(1);
         if (d == 0 && u->rows == HED_ROWS_32)
-            return (struct hed_uniform){.kind = HED_UNIFORM, .align = 5, .wraps = HED_FLOW_NONE};
+            return (struct hed_uniform){
+                .kind = HED_UNIFORM, .align = 5, .below = THREAD_BITS + 1, .wraps = HED_FLOW_NONE};
         if (d == 0 && (u->rows == HED_ROWS_16 || u->rows == HED_ROWS_8))
             return hed_class_constant(u->width);
-        return uniform;
+        return hed_class_below(uniform, THREAD_BITS + 1, 32);
+    case HED_PTX_SREG_CTAID:
+    case HED_PTX_SREG_NCTAID:
+        return hed_class_below(uniform, d == 0 ? GRID_X_BITS : GRID_BITS, 32);
     default:
         return uniform;
     }
+}
+
+/* Does it differ within a row? */
+static bool
+has_steps(struct hed_uniform c)
+{
+    return c.kind == HED_VARIES || c.kind == HED_OFFSETS || c.step != 0 || c.wraps != HED_FLOW_NONE;
 }
 
 /* Every lane has its own copy of a variable in local memory, and of the arguments of a call. */
@@ -100,8 +112,7 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
 
             if (e.kind == HED_UNKNOWN)
                 return unknown;
-            all.kind =
-                (uint8_t)hed_max(all.kind, e.kind == HED_ROWS && e.step ? HED_VARIES : e.kind);
+            all.kind = (uint8_t)hed_max(all.kind, has_steps(e) ? HED_VARIES : e.kind);
         }
         return all;
     default:
@@ -134,6 +145,13 @@ has_width(const struct hed_ptx_operand *o, unsigned bits)
     return o->kind != HED_PTX_OPERAND_REG || bits_of_type(o->reg->type) == bits;
 }
 
+static bool
+is_plain_number(const struct hed_ptx_inst *i)
+{
+    return i->operands[0].kind == HED_PTX_OPERAND_REG && !i->operands[0].sel &&
+           has_width(&i->operands[0], bits_of_type(i->form->types[0]));
+}
+
 /* ---- instructions ---------------------------------------------------------------------------- */
 
 /* The result of an instruction that only computes, from the worst of its operands. */
@@ -147,24 +165,38 @@ worst_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 
         if (o.kind == HED_UNKNOWN)
             return unknown;
-        if (o.kind == HED_VARIES || o.step != 0 || o.wraps != HED_FLOW_NONE)
+        if (has_steps(o))
             return varies;
         r.kind = (uint8_t)hed_max(r.kind, o.kind);
     }
     return r;
 }
 
-/* The class of an operand of a linear function; one that would be converted first, or negated,
- * varies unless it has no steps. */
-static struct hed_uniform
-operand_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned k, unsigned bits)
+struct hed_uniform
+hed_transfer_operand(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned k,
+                     unsigned bits)
 {
     const struct hed_uniform c = hed_uniform_operand(u, &i->operands[k]);
 
-    return (has_width(&i->operands[k], bits) && !i->operands[k].negated) || c.kind != HED_ROWS ||
-                   c.step == 0
-               ? c
-               : varies;
+    return (has_width(&i->operands[k], bits) && !i->operands[k].negated) || !has_steps(c) ? c
+                                                                                          : varies;
+}
+
+/* A bound for the result, if there are bounds for the operands. */
+static struct hed_uniform
+bound_result(const struct hed_ptx_inst *i, struct hed_uniform r, const struct hed_uniform *in,
+             unsigned bits)
+{
+    const unsigned a = in[0].below, b = in[1].below, c = in[2].below;
+    unsigned below = 0;
+
+    if (a && b && i->form->op == HED_PTX_OP_ADD)
+        below = (unsigned)hed_max(a, b) + 1;
+    else if (a && b && i->form->op == HED_PTX_OP_MUL)
+        below = a + b;
+    else if (a && b && c && i->form->op == HED_PTX_OP_MAD)
+        below = (unsigned)hed_max(a + b, c) + 1;
+    return hed_class_below(r, below, bits);
 }
 
 /* add, sub, mul and mad of integers. */
@@ -174,39 +206,34 @@ arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_ptx_form *f = i->form;
     const unsigned bits = bits_of_type(f->types[0]);
     const bool wide = f->part == HED_PTX_PART_WIDE;
-    struct hed_uniform a, b, r;
+    const bool is_signed = hed_ptx_types[f->types[0]].kind == HED_PTX_KIND_S;
+    struct hed_uniform in[3] = {unknown, unknown, unknown}, r;
 
     if (f->flags & HED_PTX_FLAG(CC))
         return varies; /* the carry is kept for 32 lanes */
     if (!is_integer(f->types[0]) || (f->flags & HED_PTX_FLAG(SAT)) || f->part == HED_PTX_PART_HI)
         return worst_class(u, i);
-    a = operand_class(u, i, 1, bits);
-    b = operand_class(u, i, 2, bits);
+    in[0] = hed_transfer_operand(u, i, 1, bits);
+    in[1] = hed_transfer_operand(u, i, 2, bits);
     if (f->op == HED_PTX_OP_ADD)
-        return hed_class_add(u, a, b, 1);
+        return bound_result(i, hed_class_add(u, in[0], in[1], 1), in, bits);
     if (f->op == HED_PTX_OP_SUB)
-        return hed_class_add(u, a, b, -1);
-    if (wide && (a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE))
+        return hed_class_add(u, in[0], in[1], -1);
+    if (wide && (in[0].wraps != HED_FLOW_NONE || in[1].wraps != HED_FLOW_NONE))
         return varies;
-    if (wide) {
-        struct hed_uniform wa = hed_class_widen(a), wb = hed_class_widen(b);
-
-        /* Constants are factors; see hed_class_multiply for their signs. */
-        if (b.is_constant)
-            wb = b;
-        if (a.is_constant)
-            wa = a;
-        if (hed_ptx_types[f->types[0]].kind != HED_PTX_KIND_S &&
-            ((a.is_constant && hed_class_number(a.constant, bits) < 0) ||
-             (b.is_constant && hed_class_number(b.constant, bits) < 0)))
+    for (unsigned k = 0; wide && k < 2; k++) {
+        if (!is_signed && in[k].is_constant && hed_class_number(in[k].constant, bits) < 0)
             return worst_class(u, i);
-        r = hed_class_multiply(u, wa, wb, bits);
-    } else {
-        r = hed_class_multiply(u, a, b, bits);
+        /* Constants are factors; see hed_class_multiply for their signs. */
+        if (!in[k].is_constant)
+            in[k] = hed_class_widen(in[k], is_signed);
     }
-    if (f->op == HED_PTX_OP_MAD)
-        r = hed_class_add(u, r, operand_class(u, i, 3, wide ? 2 * bits : bits), 1);
-    return r;
+    r = hed_class_multiply(u, in[0], in[1], bits);
+    if (f->op == HED_PTX_OP_MAD) {
+        in[2] = hed_transfer_operand(u, i, 3, wide ? 2 * bits : bits);
+        r = hed_class_add(u, r, in[2], 1);
+    }
+    return bound_result(i, r, in, wide ? 2 * bits : bits);
 }
 
 /* Do all lanes of a row have the same bits from bit k on, and steps only below? */
@@ -217,16 +244,21 @@ steps_below(const struct hed_uniforms *u, struct hed_uniform a, unsigned k)
            a.align >= k && (uint64_t)a.step * (u->width - 1) < UINT64_C(1) << k;
 }
 
+/* Shifts of rows that are narrower than a warp, too. */
 static struct hed_uniform
 shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
     const unsigned bits = bits_of_type(i->form->types[0]);
-    const struct hed_uniform a = operand_class(u, i, 1, bits);
+    const struct hed_uniform a = hed_transfer_operand(u, i, 1, bits);
     const struct hed_uniform b = hed_uniform_operand(u, &i->operands[2]);
+    const struct hed_uniform r = hed_transfer_bits(u, i);
 
     /* "tid / 32" of signed numbers asks for the sign first. */
-    if (i->form->op == HED_PTX_OP_SHR && a.is_small && b.is_constant && b.constant >= SMALL_BITS)
+    if (i->form->op == HED_PTX_OP_SHR && a.below && a.below < bits && b.is_constant &&
+        b.constant >= a.below)
         return hed_class_constant(0);
+    if (r.kind != HED_VARIES)
+        return r;
     if (b.kind != HED_UNIFORM || !b.is_constant || b.constant >= bits || a.kind != HED_ROWS)
         return worst_class(u, i);
     if (i->form->op == HED_PTX_OP_SHL)
@@ -239,15 +271,18 @@ shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     return varies;
 }
 
-/* and with a mask of low bits, or of high bits. */
+/* and with a mask of low bits, or of high bits, also of rows that are narrower than a warp. */
 static struct hed_uniform
 mask_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
     const unsigned bits = bits_of_type(i->form->types[0]);
-    const struct hed_uniform a = operand_class(u, i, 1, bits);
+    const struct hed_uniform a = hed_transfer_operand(u, i, 1, bits);
     const struct hed_uniform m = hed_uniform_operand(u, &i->operands[2]);
+    const struct hed_uniform r = hed_transfer_bits(u, i);
     const uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 
+    if (r.kind != HED_VARIES)
+        return r;
     if (bits < 16 || !m.is_constant || a.kind != HED_ROWS || a.step == 0)
         return worst_class(u, i);
 
@@ -267,6 +302,37 @@ mask_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     return varies;
 }
 
+/* or, xor, not, lop3, bfe. */
+static struct hed_uniform
+bits_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_uniform r =
+        is_plain_number(i) ? hed_transfer_bits(u, i)
+                           : (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
+
+    return r.kind != HED_VARIES ? r : worst_class(u, i);
+}
+
+/* The lower word of a number of 64 bits: 2^32 is nothing in 32 bits. */
+static struct hed_uniform
+cut_class(const struct hed_uniforms *u, struct hed_uniform a)
+{
+    int64_t lanes[HED_PTX_LANES];
+    struct hed_uniform r;
+
+    a.wraps = HED_FLOW_NONE;
+    a.wrap = 0;
+    if (a.is_constant)
+        return hed_class_constant(a.constant & UINT32_MAX);
+    if (a.kind == HED_UNIFORM)
+        r = a;
+    else if (a.kind == HED_ROWS)
+        r = hed_class_rows(u, a.step, a.align);
+    else
+        r = hed_class_get_offsets(a, lanes) ? hed_class_offsets(u, lanes, a.align) : varies;
+    return hed_class_below(r, a.below, 32);
+}
+
 static struct hed_uniform
 convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
@@ -274,20 +340,18 @@ convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
 
     if (i->noperands != 2 || i->form->ntypes != 2 || !is_integer(to) || !is_integer(from) ||
-        (i->form->flags & HED_PTX_FLAG(SAT)) || a.kind != HED_ROWS || a.step == 0)
+        (i->form->flags & HED_PTX_FLAG(SAT)) || a.kind == HED_VARIES || a.kind == HED_UNKNOWN)
         return worst_class(u, i);
     if (!has_width(&i->operands[1], bits_of_type(from)) ||
         !has_width(&i->operands[0], bits_of_type(to)))
-        return varies;
+        return worst_class(u, i);
+    if (bits_of_type(to) == bits_of_type(from))
+        return a;
     if (bits_of_type(to) > bits_of_type(from))
-        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE ? hed_class_widen(a) : varies;
-    if (bits_of_type(to) < bits_of_type(from)) {
-        /* 2^32 is nothing in 32 bits. */
-        struct hed_uniform r = hed_class_rows(u, a.step, a.align);
-
-        return bits_of_type(to) == 32 ? r : varies;
-    }
-    return a;
+        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE
+                   ? hed_class_widen(a, hed_ptx_types[from].kind == HED_PTX_KIND_S)
+                   : worst_class(u, i);
+    return bits_of_type(to) == 32 ? cut_class(u, a) : worst_class(u, i);
 }
 
 struct hed_uniform
@@ -316,17 +380,71 @@ load_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 
     if (at.kind == HED_UNKNOWN)
         return unknown;
-    if (at.kind == HED_VARIES || at.step != 0 || at.wraps != HED_FLOW_NONE ||
-        (f->nspaces && f->spaces[0] == HED_PTX_SPACE_LOCAL))
+    if (has_steps(at) || (f->nspaces && f->spaces[0] == HED_PTX_SPACE_LOCAL))
         return varies;
     return (struct hed_uniform){.kind = at.kind, .wraps = HED_FLOW_NONE};
 }
 
 static bool
-is_plain_number(const struct hed_ptx_inst *i)
+is_word(const struct hed_ptx_operand *o)
 {
-    return i->operands[0].kind == HED_PTX_OPERAND_REG && !i->operands[0].sel &&
-           has_width(&i->operands[0], bits_of_type(i->form->types[0]));
+    return (o->kind == HED_PTX_OPERAND_REG && !o->sel && bits_of_type(o->reg->type) == 32) ||
+           o->kind == HED_PTX_OPERAND_INT;
+}
+
+/* mov.b64 %d, {%r, %r}: the lower word may differ from lane to lane, if it does not wrap around. */
+static struct hed_uniform
+packed_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *o = &i->operands[1];
+    struct hed_uniform low, high;
+
+    if (bits_of_type(i->form->types[0]) != 64 || o->count != 2 || !is_word(&o->elems[0]) ||
+        !is_word(&o->elems[1]))
+        return worst_class(u, i);
+    low = hed_uniform_operand(u, &o->elems[0]);
+    high = hed_uniform_operand(u, &o->elems[1]);
+    if (low.kind == HED_UNKNOWN || high.kind == HED_UNKNOWN)
+        return unknown;
+    if (high.kind != HED_UNIFORM || !has_steps(low) || !low.below || low.below >= 32 ||
+        low.wraps != HED_FLOW_NONE)
+        return worst_class(u, i);
+    if (!high.is_constant || high.constant) {
+        low.below = 0;
+        low.align = (uint8_t)hed_min(low.align, 32);
+    }
+    return low;
+}
+
+bool
+hed_uniform_is_split(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *o = &i->operands[0];
+
+    return u->width == HED_PTX_LANES && !i->is_refused && i->form->op == HED_PTX_OP_MOV &&
+           bits_of_type(i->form->types[0]) == 64 && o->kind == HED_PTX_OPERAND_VEC &&
+           o->count == 2 && i->operands[1].kind == HED_PTX_OPERAND_REG && !i->operands[1].sel &&
+           bits_of_type(i->operands[1].reg->type) == 64 &&
+           (is_word(&o->elems[0]) || o->elems[0].kind == HED_PTX_OPERAND_SINK) &&
+           (is_word(&o->elems[1]) || o->elems[1].kind == HED_PTX_OPERAND_SINK);
+}
+
+struct hed_uniform
+hed_uniform_half(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned half)
+{
+    const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
+    const struct hed_ptx_reg *to = i->operands[0].elems[half].reg;
+
+    if (a.kind == HED_UNKNOWN || a.kind == HED_VARIES)
+        return a;
+    if (half == 0)
+        return cut_class(u, a);
+    if (a.is_constant)
+        return hed_class_constant(a.constant >> 32);
+    if (a.below && a.below <= 32)
+        return hed_class_constant(0);
+    /* Lanes may carry into the upper word; nobody minds if nobody reads it. */
+    return a.kind == HED_UNIFORM || !u->ssa->is_read[to->id] ? uniform : varies;
 }
 
 static struct hed_uniform
@@ -342,9 +460,24 @@ move_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
             space != HED_PTX_SPACE_LOCAL)
             return worst_class(u, i);
     }
-    return is_plain_number(i) && has_width(&i->operands[1], bits_of_type(i->form->types[0]))
-               ? a
-               : worst_class(u, i);
+    if (!is_plain_number(i))
+        return worst_class(u, i);
+    if (i->operands[1].kind == HED_PTX_OPERAND_VEC)
+        return packed_class(u, i);
+    return has_width(&i->operands[1], bits_of_type(i->form->types[0])) ? a : worst_class(u, i);
+}
+
+/* selp where all lanes choose alike. */
+static struct hed_uniform
+choice_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const unsigned bits = bits_of_type(i->form->types[0]);
+    struct hed_uniform r;
+
+    if (!is_plain_number(i) || hed_uniform_operand(u, &i->operands[3]).kind != HED_UNIFORM)
+        return worst_class(u, i);
+    r = hed_class_join(hed_transfer_operand(u, i, 1, bits), hed_transfer_operand(u, i, 2, bits));
+    return r.kind == HED_VARIES ? worst_class(u, i) : r;
 }
 
 /* Is a number that steps from lane to lane on the same side of c in all lanes? Its first one is a
@@ -355,7 +488,7 @@ is_on_one_side(const struct hed_uniforms *u, struct hed_uniform a, uint64_t c)
     const uint64_t unit = UINT64_C(1) << a.align;
     const uint64_t span = (u->width - 1) * (uint64_t)a.step;
 
-    return a.is_small && a.step > 0 && c <= INT32_MAX && span < unit &&
+    return a.below && a.below < 32 && a.step > 0 && c <= INT32_MAX && span < unit &&
            (c % unit == 0 || c % unit > span);
 }
 
@@ -445,6 +578,14 @@ hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         return shift_class(u, i);
     case HED_PTX_OP_AND:
         return i->form->types[0] == HED_PTX_TYPE_PRED ? worst_class(u, i) : mask_class(u, i);
+    case HED_PTX_OP_OR:
+    case HED_PTX_OP_XOR:
+    case HED_PTX_OP_NOT:
+    case HED_PTX_OP_LOP3:
+    case HED_PTX_OP_BFE:
+        return bits_class(u, i);
+    case HED_PTX_OP_SELP:
+        return choice_class(u, i);
     case HED_PTX_OP_CVT:
         return convert_class(u, i);
     case HED_PTX_OP_LD:

@@ -1,4 +1,5 @@
-/* What instructions make of the classes of their operands: what uniform.c asks transfer.c for. */
+/* What instructions make of the classes of their operands: what uniform.c asks transfer.c for, and
+ * what that asks bits.c for. */
 #pragma once
 
 #include "kernel/ptx/pass/uniform.h"
@@ -9,3 +10,16 @@ struct hed_uniform hed_uniform_transfer(const struct hed_uniforms *u, const stru
 bool hed_uniform_is_together(const struct hed_ptx_inst *i);
 /* The class of the address that ld, st, atom or red accesses. */
 struct hed_uniform hed_uniform_memory(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
+/* Does an instruction write the two words of a number of 64 bits, and nothing else? Then each has a
+ * class of its own: that of the lower one, half 0, and of the upper one. */
+bool hed_uniform_is_split(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
+struct hed_uniform hed_uniform_half(const struct hed_uniforms *u, const struct hed_ptx_inst *i,
+                                    unsigned half);
+
+/* The class of operand k of a function of so many bits; one that would be converted first, or
+ * negated, varies unless it has no steps. */
+struct hed_uniform hed_transfer_operand(const struct hed_uniforms *u, const struct hed_ptx_inst *i,
+                                        unsigned k, unsigned bits);
+/* bits.c: shifts, and operations on bits, of numbers whose lanes differ by what is known. VARIES
+ * says no more than that this does not tell. */
+struct hed_uniform hed_transfer_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i);

@@ -134,7 +134,10 @@ lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform 
     struct hed_uniform *was = &a->u->values[v->id];
 
     now = hed_class_join(*was, now);
-    if (memcmp(was, &now, sizeof(now)) != 0) {
+    /* A bound that grows would grow many times before it is given up. */
+    if (was->kind != HED_UNKNOWN && now.below != was->below)
+        now.below = 0;
+    if (!hed_class_is_same(was, &now)) {
         *was = now;
         a->changed = true;
     }
@@ -226,18 +229,38 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
     lower_value(v->a, *reg, now);
 }
 
+/* Two words of a number: each has a class of its own. */
+static void
+visit_halves(struct analysis *a, struct hed_ptx_inst *i)
+{
+    struct hed_ptx_operand *words = i->operands[0].elems;
+    struct visit v = {.a = a, .inst = i};
+
+    for (unsigned half = 0; half < 2; half++) {
+        if (words[half].kind != HED_PTX_OPERAND_REG)
+            continue;
+        v.result = hed_uniform_half(a->u, i, half);
+        visit_write(&v, &words[half].reg);
+    }
+}
+
 static void
 visit_inst(struct analysis *a, struct hed_ptx_inst *i)
 {
     struct visit v = {.a = a, .inst = i};
     struct kinds k = {.u = a->u, .best = HED_VARIES};
 
-    v.result = hed_uniform_transfer(a->u, i);
-    hed_flow_each_write(i, visit_write, &v);
+    if (hed_uniform_is_split(a->u, i)) {
+        visit_halves(a, i);
+    } else {
+        v.result = hed_uniform_transfer(a->u, i);
+        hed_flow_each_write(i, visit_write, &v);
+    }
     /* Under a guard, what an instruction writes may be of several classes, because old values are.
      * But it is carried out in one way. */
     hed_flow_each_write(i, note_kind, &k);
-    if (k.best < k.worst && k.best != HED_UNKNOWN) {
+    if (k.best < k.worst && k.best != HED_UNKNOWN &&
+        (a->u->width != HED_PTX_LANES || k.worst == HED_VARIES)) {
         v.result = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
         hed_flow_each_write(i, visit_write, &v);
     }
@@ -281,10 +304,12 @@ hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct he
     u->joins = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->partial = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->leaves_singly = hed_flow_alloc(f, f->nloops, sizeof(bool));
+    u->known = hed_flow_alloc(f, 1, sizeof(*u->known));
+    u->memory = f;
     a.reached = hed_flow_alloc(f, f->nblocks, 1);
     a.stack = hed_flow_alloc(f, f->nblocks, sizeof(uint32_t));
-    if (!u->values || !u->parts || !u->joins || !u->partial || !u->leaves_singly || !a.reached ||
-        !a.stack || hed_locals_init(&u->locals, f, ssa) != 0)
+    if (!u->values || !u->parts || !u->joins || !u->partial || !u->leaves_singly || !u->known ||
+        !a.reached || !a.stack || hed_locals_init(&u->locals, f, ssa) != 0)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < f->nvalues; i++) {
         const struct hed_ssa_value *v = &ssa->values[i];
@@ -330,7 +355,9 @@ hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         return HED_PER_LANE;
     if (k.worst == HED_UNKNOWN)
         return stores_once(u, i) ? HED_ONCE : HED_PER_LANE;
-    return k.worst == HED_UNIFORM ? HED_ONCE : k.worst == HED_ROWS ? HED_PER_ROW : HED_PER_LANE;
+    if (k.worst == HED_ROWS)
+        return HED_PER_ROW;
+    return k.worst == HED_VARIES ? HED_PER_LANE : HED_ONCE;
 }
 
 uint32_t

@@ -1,4 +1,4 @@
-/* Which values are the same in all lanes, or grow by a constant from lane to lane.
+/* Which values are the same in all lanes, or differ from lane to lane by what is known beforehand.
  *
  * The lanes of a warp form rows: 32 threads of one row of the block, or two rows of 16, or four of
  * 8, as the block's width says. Within a row %tid.x grows by 1, and everything else that a thread
@@ -6,15 +6,18 @@
  *
  *      UNIFORM     7 7 7 7 7 7 7 7 ...    one number for the running lanes
  *      ROWS        4 5 6 7 | 9 10 11 12   a number per row, plus lane-in-row * step; step may be 0
+ *      OFFSETS     3 5 3 5 7 9 7 9 ...    a number, plus an offset that is known for each lane
  *      VARIES      anything
  *
  * All of this is said of the lanes that run: where lanes leave a loop one by one, the loop's
  * counter is still uniform among the lanes that stay. What they see behind the loop goes through a
  * phi there (ssa.h), and that varies.
  *
- * ROWS is exact for every lane, running or not, modulo the width of the value. Sums and products
- * with constants keep it so. Where a 32-bit number is widened, it may wrap around between two lanes
- * of a row; `wraps` names the value where that may have happened, and the code asks there.
+ * ROWS and OFFSETS are exact for every lane, running or not, modulo the width of the value. Sums and
+ * products with constants keep them so; operations on bits, too, as long as the lanes differ in the
+ * lowest bits alone (bits.c). Where a 32-bit number is widened, it may wrap around between two lanes
+ * of a row; `wraps` names the value where that may have happened, and the code asks there. OFFSETS
+ * never wrap around, and are for warps that are one row.
  */
 #pragma once
 
@@ -22,15 +25,24 @@
 #include "kernel/ptx/pass/local.h"
 #include "kernel/ptx/pass/rows.h"
 #include "kernel/ptx/pass/ssa.h"
+#include "kernel/ptx/run/abi.h"
 
-enum hed_uniform_kind { HED_UNKNOWN, HED_UNIFORM, HED_ROWS, HED_VARIES };
+/* In the order in which a value gets worse. */
+enum hed_uniform_kind { HED_UNKNOWN, HED_UNIFORM, HED_ROWS, HED_OFFSETS, HED_VARIES };
+
+/* What each lane has more than the first. Equal ones are one. */
+struct hed_offsets {
+    int32_t lanes[HED_PTX_LANES];
+    struct hed_offsets *next;
+};
 
 struct hed_uniform {
     uint8_t kind;     /* enum hed_uniform_kind */
     bool is_constant; /* UNIFORM: `constant` is its value */
-    bool is_small;    /* UNIFORM, ROWS: all lanes' numbers are below 2^16: positions in a block */
+    uint8_t below;    /* the numbers of all lanes, without sign, are below 2^below; 0: not known */
     uint8_t align;    /* the first lane's number is a multiple of 2^align */
     int64_t step;     /* of ROWS */
+    const struct hed_offsets *offsets; /* of OFFSETS */
     uint64_t constant;
     uint32_t wraps; /* of ROWS: id of the value whose making may have wrapped around, or NONE */
     int64_t wrap;   /* what lanes that wrapped around have more than the rest, in units of 2^32 */
@@ -55,6 +67,8 @@ struct hed_uniforms {
     bool *joins;                /* by block: lanes that parted may meet here */
     bool *partial;              /* by block: some lanes may be elsewhere, waiting to join */
     bool *leaves_singly;        /* by loop: lanes may leave it one by one */
+    struct hed_offsets **known; /* all that there are: a list in the flow's memory */
+    struct hed_flow *memory;    /* the same as f */
 };
 
 /* HED_ENOMEM. The memory is the flow's. */

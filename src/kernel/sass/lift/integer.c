@@ -382,17 +382,57 @@ lea_summand(struct lift *l, const char *word, const struct hed_sass_operand *sig
     return widened(l, t);
 }
 
+/* The low word where nobody asks for the carry: 32 bits are enough. */
+static void
+lea_narrow(struct lift *l)
+{
+    const struct hed_sass_operand *in[] = {hed_lift_operand(l, 1), hed_lift_operand(l, 2)};
+    const unsigned by = (unsigned)hed_sass_bits(l->inst, 75, 5);
+    const char *words[2] = {hed_lift_word(l, in[0]), hed_lift_word(l, in[1])}, *sum = NULL, *t;
+
+    if (by) {
+        t = hed_lift_temp(l, 't');
+        hed_lift_calc(l, "shl.b32 %s, %s, %u", t, words[0], by);
+        words[0] = t;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        if (in[i]->invert && !in[i]->negate) {
+            t = hed_lift_temp(l, 't');
+            hed_lift_calc(l, "not.b32 %s, %s", t, words[i]);
+            words[i] = t;
+        }
+    for (unsigned pass = 0; pass < 2; pass++) /* what is subtracted comes last */
+        for (unsigned i = 0; i < 2; i++)
+            if (in[i]->negate == (pass == 1) && (in[i]->negate || strcmp(words[i], "0") != 0))
+                sum = plus(l, sum, words[i], pass == 1);
+    if (hed_lift_has(l, "X")) {
+        const char *n = hed_lift_pred_number(l, 87);
+
+        if (strcmp(n, "0") != 0)
+            sum = plus(l, sum, n, false);
+    }
+    (void)hed_lift_def_pred(l, 81);
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)),
+                 sum ? sum : "0");
+}
+
 void
 hed_lift_lea(struct lift *l)
 {
     const struct hed_sass_operand *a = hed_lift_operand(l, 1), *b = hed_lift_operand(l, 2);
     const bool is_high = hed_lift_has(l, "HI"), sign = hed_lift_has(l, "SX32");
     const unsigned by = (unsigned)hed_sass_bits(l->inst, 75, 5);
-    const char *q = lea_shifted(l, a, is_high && !sign ? hed_lift_operand(l, 3) : NULL, sign, by);
-    const char *low = hed_lift_temp(l, 't'), *high = hed_lift_temp(l, 't');
-    const char *x, *y, *sum = hed_lift_temp(l, 'q');
+    const char *q, *low, *high, *x, *y, *sum;
     unsigned ones = 0;
 
+    if (!is_high && !wants_carry(l, 81)) {
+        lea_narrow(l);
+        return;
+    }
+    q = lea_shifted(l, a, is_high && !sign ? hed_lift_operand(l, 3) : NULL, sign, by);
+    low = hed_lift_temp(l, 't');
+    high = hed_lift_temp(l, 't');
+    sum = hed_lift_temp(l, 'q');
     hed_lift_calc(l, "mov.b64 {%s, %s}, %s", low, high, q);
     x = lea_summand(l, is_high ? high : low, a, &ones);
     y = lea_summand(l, hed_lift_word(l, b), b, &ones);

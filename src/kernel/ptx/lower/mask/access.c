@@ -5,6 +5,7 @@
  *                         also if only some do, but the row lies in one page of memory; a store
  *                         also if it lies in shared memory
  *      steps              lane by lane, but without a vector of addresses
+ *      known offsets      a few vectors, if all lanes run (offsets.c)
  *      anything else      lane by lane (warp/memory.c)
  */
 #include <stddef.h>
@@ -21,8 +22,8 @@ address_class(const struct hed_lower *l, const struct hed_lower_place *at)
 
 /* The address of the first lane of a row: i64. An offset into shared memory may be below 0 in lanes
  * that do not run, so it is signed. */
-static LLVMValueRef
-row_address(struct hed_lower *l, const struct hed_lower_place *at, unsigned row)
+LLVMValueRef
+hed_mask_row_address(struct hed_lower *l, const struct hed_lower_place *at, unsigned row)
 {
     LLVMValueRef v = hed_mask_number(l, at->reg, row);
     LLVMValueRef offset;
@@ -186,7 +187,7 @@ find_rows(struct hed_lower *l, const struct hed_lower_place *at, const struct he
     LLVMValueRef low = LLVMConstInt(l->i64, 0, false);
 
     for (unsigned i = 0; i < n; i++) {
-        rows[i] = row_address(l, at, i);
+        rows[i] = hed_mask_row_address(l, at, i);
         low = LLVMBuildOr(l->b, low, rows[i], "");
     }
     if (how->align < 2 || !l->options->check_alignment)
@@ -358,7 +359,7 @@ has_one_address(struct hed_lower *l, const struct hed_lower_place *at,
 
     if (!c || c->kind != HED_UNIFORM)
         return false;
-    address = row_address(l, at, 0);
+    address = hed_mask_row_address(l, at, 0);
     trap_if_misaligned(l, address, how);
     *one = (struct hed_lower_place){.base = hed_lower_pointer(l, address)};
     return true;
@@ -374,7 +375,8 @@ move_steps(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMBasicBlockRef steps = hed_lower_block(l, ""), lanes = NULL, after = hed_lower_block(l, "");
     LLVMValueRef slots[HED_LOWER_ELEMENTS_MAX] = {NULL}, got[HED_LOWER_ELEMENTS_MAX];
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
-    const struct hed_lower_place by_steps = {.first = row_address(l, at, 0), .step = c->step};
+    const struct hed_lower_place by_steps = {.first = hed_mask_row_address(l, at, 0),
+                                             .step = c->step};
 
     for (unsigned i = 0; !is_store && i < how->count; i++)
         slots[i] = hed_lower_alloca(l, t, 1, 0);
@@ -474,7 +476,7 @@ hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
         hed_lower_warp_load(l, &one, how, out);
     else if (is_step_access(l, at, how))
         move_by_class(l, at, how, false, out);
-    else
+    else if (!hed_mask_move_offsets(l, at, how, false, out))
         hed_lower_warp_load(l, at, how, out);
 }
 
@@ -492,7 +494,7 @@ hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
         hed_lower_warp_store(l, &one, how, in);
     else if (is_step_access(l, at, how))
         move_by_class(l, at, how, true, in);
-    else
+    else if (!hed_mask_move_offsets(l, at, how, true, in))
         hed_lower_warp_store(l, at, how, in);
 }
 

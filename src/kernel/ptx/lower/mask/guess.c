@@ -39,12 +39,12 @@ test_value(struct hed_lower *l, const struct hed_guess *g, uint32_t id, LLVMValu
 {
     LLVMValueRef v = hed_mask_lanes(l, hed_mask_state(l)->flow.values[id]);
     LLVMTypeRef t = LLVMGetElementType(LLVMTypeOf(v));
-    const int64_t step = g->u.values[id].kind == HED_ROWS ? g->u.values[id].step : 0;
-    LLVMValueRef off;
+    const struct hed_uniform *c = &g->u.values[id];
+    LLVMValueRef off, more = c->kind == HED_OFFSETS ? hed_mask_offsets(l, t, c)
+                                                    : hed_lower_warp_iota(l, t, (uint64_t)c->step);
 
     *first = LLVMBuildExtractElement(l->b, v, hed_lower_word(l, 0), "");
-    off = LLVMBuildAdd(l->b, hed_lower_splat(l, *first), hed_lower_warp_iota(l, t, (uint64_t)step),
-                       "");
+    off = LLVMBuildAdd(l->b, hed_lower_splat(l, *first), more, "");
     off = LLVMBuildXor(l->b, v, off, "");
     off = hed_lower_intrinsic(l, "llvm.vector.reduce.or", LLVMTypeOf(off), &off, 1);
     return LLVMBuildIsNull(l->b, off, "");

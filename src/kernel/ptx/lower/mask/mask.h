@@ -7,6 +7,7 @@
  *   compare.c comparisons that are prefixes of the lanes
  *   late.c    the NaNs of f64, chosen late
  *   access.c  loads and stores by the class of their address
+ *   offsets.c those whose lanes differ by what is known
  *   local.c   variables in local memory
  *   each.c    short code for each lane, and for all lanes at once
  *   region.c  kernels that are cut at barriers
@@ -104,6 +105,8 @@ LLVMValueRef hed_mask_number(struct hed_lower *l, const struct hed_ptx_reg *r, u
 /* Stores what another value holds; plain copies of classes that fit. */
 void hed_mask_copy(struct hed_lower *l, const struct hed_ptx_reg *to,
                    const struct hed_ptx_reg *from);
+/* What the lanes of a value of rows or offsets have more than the first of their row: 32 lanes. */
+LLVMValueRef hed_mask_offsets(struct hed_lower *l, LLVMTypeRef t, const struct hed_uniform *c);
 unsigned hed_mask_rows(const struct hed_lower *l, const struct hed_ptx_reg *r);
 LLVMValueRef hed_mask_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned row);
 /* After an instruction that widened a number: notes the lanes that wrapped around. */
@@ -191,6 +194,13 @@ void hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
                    const struct hed_lower_access *how, LLVMValueRef *out);
 void hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
                     const struct hed_lower_access *how, LLVMValueRef *in);
+/* The address of the first lane of a row: i64. */
+LLVMValueRef hed_mask_row_address(struct hed_lower *l, const struct hed_lower_place *at,
+                                  unsigned row);
+/* offsets.c: an access whose address differs from lane to lane by what is known, in a way that
+ * vectors and shuffles can do. Else returns false and makes nothing. */
+bool hed_mask_move_offsets(struct hed_lower *l, const struct hed_lower_place *at,
+                           const struct hed_lower_access *how, bool is_store, LLVMValueRef *values);
 /* Puts n vectors one behind the other; n is a power of 2. Overwrites parts. */
 LLVMValueRef hed_mask_join(struct hed_lower *l, LLVMValueRef *parts, unsigned n);
 void hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);

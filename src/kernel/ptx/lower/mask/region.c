@@ -102,7 +102,7 @@ note_result(void *arg, const struct hed_ptx_reg **reg)
     const struct again *a = arg;
     const unsigned kind = a->m->uniforms.values[(*reg)->id].kind;
 
-    if (a->all && (kind == HED_UNIFORM || kind == HED_ROWS))
+    if (a->all && (kind == HED_UNIFORM || kind == HED_ROWS || kind == HED_OFFSETS))
         a->m->again[(*reg)->id] = true;
 }
 
@@ -147,6 +147,8 @@ can_be_made_again(const struct hed_ptx_inst *i)
     case HED_PTX_OP_AND:
     case HED_PTX_OP_OR:
     case HED_PTX_OP_XOR:
+    case HED_PTX_OP_LOP3:
+    case HED_PTX_OP_BFE:
     case HED_PTX_OP_CVTA:
         return true;
     case HED_PTX_OP_LD:

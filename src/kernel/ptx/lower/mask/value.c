@@ -55,15 +55,17 @@ hed_mask_number(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned row)
 
 /* ---- as 32 lanes ----------------------------------------------------------------------------- */
 
-/* step * (lane in its row), as a constant. */
-static LLVMValueRef
-steps_vector(struct hed_lower *l, LLVMTypeRef t, int64_t step)
+LLVMValueRef
+hed_mask_offsets(struct hed_lower *l, LLVMTypeRef t, const struct hed_uniform *c)
 {
     const unsigned width = hed_mask_state(l)->uniforms.width;
     LLVMValueRef each[HED_PTX_LANES];
 
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        each[i] = LLVMConstInt(t, (uint64_t)(step * (int64_t)(i % width)), false);
+        each[i] = LLVMConstInt(t,
+                               (uint64_t)(c->kind == HED_OFFSETS ? c->offsets->lanes[i]
+                                                                 : c->step * (int64_t)(i % width)),
+                               false);
     return LLVMConstVector(each, HED_PTX_LANES);
 }
 
@@ -134,8 +136,8 @@ hed_mask_lanes(struct hed_lower *l, const struct hed_ptx_reg *r)
     if (c->kind == HED_UNIFORM)
         return hed_lower_splat(l, hed_mask_number(l, r, 0));
     v = splat_rows(l, r);
-    if (c->step)
-        v = LLVMBuildAdd(l->b, v, steps_vector(l, t, c->step), "");
+    if (c->step || c->kind == HED_OFFSETS)
+        v = LLVMBuildAdd(l->b, v, hed_mask_offsets(l, t, c), "");
     return c->wraps == HED_FLOW_NONE ? v : add_wraps(l, c, v);
 }
 
@@ -457,8 +459,7 @@ lanes_that_wrap(struct hed_lower *l, const struct hed_ptx_reg *r, bool is_signed
         is_signed ? LLVMBuildSExt(l->b, own, wide, "") : LLVMBuildZExt(l->b, own, wide, "");
     LLVMValueRef base =
         is_signed ? LLVMBuildSExt(l->b, first, wide, "") : LLVMBuildZExt(l->b, first, wide, "");
-    LLVMValueRef sum =
-        LLVMBuildAdd(l->b, base, steps_vector(l, l->i64, value_class(l, r)->step), "");
+    LLVMValueRef sum = LLVMBuildAdd(l->b, base, hed_mask_offsets(l, l->i64, value_class(l, r)), "");
 
     return hed_lower_warp_pack(l, LLVMBuildICmp(l->b, LLVMIntNE, exact, sum, ""));
 }
