@@ -58,7 +58,8 @@ struct hed_lower {
 
     int err; /* sticky: the first failure; `why` has the reason */
     struct hed_why *why;
-    bool is_hopeless; /* no other shape can do what this one refuses */
+    bool is_hopeless;   /* no other shape can do what this one refuses */
+    bool reads_any_nan; /* registers are read as they are, even if they may hold any NaN */
 
     /* compile.c, passes.c */
     LLVMTargetMachineRef machine;
@@ -218,6 +219,8 @@ struct hed_lower_shape {
     LLVMValueRef (*activemask)(struct hed_lower *l);
     LLVMValueRef (*elect)(struct hed_lower *l, LLVMValueRef mask, LLVMValueRef *elected);
     void (*warp_sync)(struct hed_lower *l, LLVMValueRef mask);
+    /* i1: do all 32 lanes run? NULL: the shape makes no code for that case alone. */
+    LLVMValueRef (*all_run)(struct hed_lower *l);
     /* Calls `helper`, of type hed_rt_together. Each lane's data are nin words, taken from `in`, and
      * after them nout words, which become `out`. */
     void (*together)(struct hed_lower *l, const char *helper, LLVMValueRef mask, uint64_t arg,

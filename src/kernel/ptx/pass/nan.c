@@ -22,6 +22,14 @@ is_plain_arithmetic(const struct hed_ptx_inst *i)
     }
 }
 
+/* Products of matrices with sums of f32. That a sum is any NaN makes the result one. */
+static bool
+is_product(const struct hed_ptx_inst *i)
+{
+    return i->form->op == HED_PTX_OP_MMA && i->form->types[0] == HED_PTX_TYPE_F32 &&
+           i->form->types[3] == HED_PTX_TYPE_F32 && !i->is_refused;
+}
+
 /* A constant that is no NaN. */
 static bool
 is_plain_constant(const struct hed_ptx_inst *i)
@@ -114,7 +122,7 @@ hed_nan_init(struct hed_flow *f, const struct hed_ssa *ssa)
     for (uint32_t v = 0; loose && v < f->nvalues; v++) {
         const struct hed_ptx_inst *i = ssa->values[v].made_by;
         const bool is_made = i && !i->guard &&
-                             (moved_register(i, ssa) ||
+                             (moved_register(i, ssa) || is_product(i) ||
                               (is_plain_arithmetic(i) && !(i->form->flags & HED_PTX_FLAG(SAT))));
 
         loose[v] = hed_ptx_types[f->values[v]->type].bits == 32 && (ssa->values[v].phi || is_made);

@@ -295,6 +295,13 @@ mask_ret(struct hed_lower *l)
     hed_mask_leave(l, hed_lower_warp_bits(l));
 }
 
+static LLVMValueRef
+mask_all_run(struct hed_lower *l)
+{
+    return LLVMBuildICmp(l->b, LLVMIntEQ, hed_lower_warp_bits(l), hed_lower_word(l, UINT32_MAX),
+                         "");
+}
+
 /* A slot that is no register's: the carry, operands of calls. */
 static void
 mask_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
@@ -341,6 +348,7 @@ const struct hed_lower_shape hed_lower_mask = {
     .activemask = hed_lower_warp_activemask,
     .elect = hed_lower_warp_elect,
     .warp_sync = hed_lower_warp_sync,
+    .all_run = mask_all_run,
     .together = hed_lower_warp_together,
     .nanosleep = hed_lower_warp_nanosleep,
 };

@@ -349,7 +349,7 @@ hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from, const struc
 static LLVMValueRef
 settle_read(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
 {
-    return l->inst && hed_nan_blind(l->inst, &hed_mask_state(l)->ssa)
+    return l->reads_any_nan || (l->inst && hed_nan_blind(l->inst, &hed_mask_state(l)->ssa))
                ? v
                : hed_mask_settle(l, r, NULL, v);
 }
