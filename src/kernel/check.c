@@ -75,9 +75,10 @@ explain_kernel(const struct hed_explain *e, struct hed_buf *out)
                  e->ways[HED_ONCE], e->ways[HED_PER_ROW], e->ways[HED_PER_LANE]);
     hed_buf_addf(out,
                  "memory       %u of one address, %u of consecutive elements, %u at a fixed "
-                 "distance, %u anywhere\n",
+                 "distance, %u at known distances, %u anywhere\n",
                  e->accesses[HED_ACCESS_ONE], e->accesses[HED_ACCESS_ROW],
-                 e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_ANYWHERE]);
+                 e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_OFFSETS],
+                 e->accesses[HED_ACCESS_ANYWHERE]);
     hed_buf_addf(out, "lanes        part at %u branches\n", e->partings);
     hed_buf_addf(out, "barriers     %u, of which some lanes do not reach %u\n", e->barriers,
                  e->splits);

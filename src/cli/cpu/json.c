@@ -66,9 +66,12 @@ add_counts(struct hed_buf *b, const struct hed_explain *e)
 {
     hed_buf_addf(b, ",\"computes\":{\"once\":%u,\"row\":%u,\"lanes\":%u}", e->ways[HED_ONCE],
                  e->ways[HED_PER_ROW], e->ways[HED_PER_LANE]);
-    hed_buf_addf(b, ",\"accesses\":{\"one\":%u,\"row\":%u,\"steps\":%u,\"anywhere\":%u},",
+    hed_buf_addf(b,
+                 ",\"accesses\":{\"one\":%u,\"row\":%u,\"steps\":%u,"
+                 "\"offsets\":%u,\"anywhere\":%u},",
                  e->accesses[HED_ACCESS_ONE], e->accesses[HED_ACCESS_ROW],
-                 e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_ANYWHERE]);
+                 e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_OFFSETS],
+                 e->accesses[HED_ACCESS_ANYWHERE]);
     add_cost_object(b, &e->cost);
     hed_buf_addf(b, ",\"loops\":[");
     for (uint32_t i = 0; i < e->nloops; i++) {
@@ -134,11 +137,10 @@ add_lines(struct hed_buf *b, const struct hed_explain *e)
 {
     static const char *const ways[] = {
         [HED_ONCE] = "once", [HED_PER_ROW] = "row", [HED_PER_LANE] = "lanes"};
-    static const char *const accesses[] = {[HED_ACCESS_NONE] = "",
-                                           [HED_ACCESS_ONE] = "one",
-                                           [HED_ACCESS_ROW] = "row",
-                                           [HED_ACCESS_STEPS] = "steps",
-                                           [HED_ACCESS_ANYWHERE] = "anywhere"};
+    static const char *const accesses[] = {
+        [HED_ACCESS_NONE] = "",           [HED_ACCESS_ONE] = "one",
+        [HED_ACCESS_ROW] = "row",         [HED_ACCESS_STEPS] = "steps",
+        [HED_ACCESS_OFFSETS] = "offsets", [HED_ACCESS_ANYWHERE] = "anywhere"};
     static const char *const kinds[] = {[HED_UNKNOWN] = "varies",
                                         [HED_UNIFORM] = "uniform",
                                         [HED_ROWS] = "row",

@@ -100,6 +100,8 @@ class_text(const struct hed_uniform *c, char *out, size_t size)
     else if (c->kind == HED_ROWS)
         snprintf(out, size, "+%" PRId64 " per lane%s", c->step,
                  c->wraps == HED_FLOW_NONE ? "" : ", may wrap");
+    else if (c->kind == HED_OFFSETS)
+        snprintf(out, size, "known difference per lane");
     else
         snprintf(out, size, "varies");
     return out;
@@ -117,6 +119,9 @@ access_text(const struct hed_explain_line *l, char *out, size_t size)
         break;
     case HED_ACCESS_STEPS:
         snprintf(out, size, "steps of %" PRId64 " bytes", l->step);
+        break;
+    case HED_ACCESS_OFFSETS:
+        snprintf(out, size, "known distances");
         break;
     case HED_ACCESS_ANYWHERE:
         snprintf(out, size, "%s",
@@ -227,9 +232,11 @@ print_summary(const struct hed_cpu_subject *s)
     snprintf(text, sizeof text, "%u once per warp, %u once per row, %u for 32 lanes",
              e->ways[HED_ONCE], e->ways[HED_PER_ROW], e->ways[HED_PER_LANE]);
     print_field("computes", text);
-    snprintf(text, sizeof text, "%u one address, %u rows, %u steps, %u gathers or scatters",
+    snprintf(text, sizeof text,
+             "%u one address, %u rows, %u steps, %u known distances, %u gathers or scatters",
              e->accesses[HED_ACCESS_ONE], e->accesses[HED_ACCESS_ROW],
-             e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_ANYWHERE]);
+             e->accesses[HED_ACCESS_STEPS], e->accesses[HED_ACCESS_OFFSETS],
+             e->accesses[HED_ACCESS_ANYWHERE]);
     print_field("accesses", text);
     print_partings(e);
 }
@@ -401,7 +408,8 @@ hed_cpu_print_row(const struct hed_cpu_subject *s)
         snprintf(compile, sizeof compile, "%.0f ms", s->made.us / 1e3);
     printf("%6u  %-7s  %-8s  %8s  %7s  %4u  %5u  %7u  %8u  ", s->func->ninsts, shape,
            s->shown ? hed_cpu_tier_text(s->shown) : "-", launches, compile,
-           e->accesses[HED_ACCESS_ROW], e->accesses[HED_ACCESS_STEPS],
+           e->accesses[HED_ACCESS_ROW],
+           e->accesses[HED_ACCESS_STEPS] + e->accesses[HED_ACCESS_OFFSETS],
            e->accesses[HED_ACCESS_ANYWHERE], e->barriers);
     hed_cli_put(stdout, hed_demangle(s->func->name, name, sizeof name));
     putchar('\n');

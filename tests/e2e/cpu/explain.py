@@ -138,7 +138,8 @@ class Files(Case):
         self.assertEqual(gather["line"], LINE_OF_GATHER)
         self.assertEqual(gather["cause"], "loaded from memory")
         self.assertEqual(gather["cause_line"], LINE_OF_INDEX)
-        self.assertEqual(one["accesses"], {"one": 0, "row": 2, "steps": 0, "anywhere": 1})
+        self.assertEqual(one["accesses"], {"one": 0, "row": 2, "steps": 0, "offsets": 0,
+                                           "anywhere": 1})
         self.assertEqual([b["split"] for b in one["barriers"]], [False])
         self.assertNotIn("shape", one)
 
@@ -152,9 +153,9 @@ class Files(Case):
         path = self.write(HEAD + GATHER)
         one, = self.objects(path, "--passes")
         self.assertEqual([(p["name"], p["depth"]) for p in one["passes"]],
-                         [("flow", 1), ("ssa", 1), ("uniform", 1), ("masks", 1), ("nan", 1),
-                          ("solo", 1), ("guess", 1), ("frame", 1), ("blocks", 1), ("code", 0),
-                          ("verify", 0), ("optimise", 0), ("object", 0)])
+                         [("flow", 1), ("ssa", 1), ("tidy", 1), ("uniform", 1), ("masks", 1),
+                          ("nan", 1), ("solo", 1), ("guess", 1), ("frame", 1), ("blocks", 1),
+                          ("code", 0), ("verify", 0), ("optimise", 0), ("object", 0)])
         self.assertFalse(any(p["refused"] for p in one["passes"]))
         self.assertEqual(one["passes"][0]["did"], "1 blocks, 0 loops")
         self.assertEqual({p["shape"] for p in one["passes"]}, {"masks"})

@@ -24,6 +24,7 @@
 #include "kernel/ptx/pass/flow.h"
 #include "kernel/ptx/pass/show.h"
 #include "kernel/ptx/pass/ssa.h"
+#include "kernel/ptx/pass/tidy.h"
 #include "kernel/ptx/pass/uniform.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/features.h"
@@ -76,6 +77,8 @@ static void
 show_after(const struct hed_ptx_func *f, const struct hed_ptx_options *o, const char *pass)
 {
     const bool ssa_too = strcmp(pass, "flow") != 0, all = strcmp(pass, "uniform") == 0;
+    const bool tidied = all || strcmp(pass, "tidy") == 0;
+    struct hed_tidied did;
     const char *why = "no memory";
     struct hed_uniforms u;
     struct hed_flow flow;
@@ -85,6 +88,8 @@ show_after(const struct hed_ptx_func *f, const struct hed_ptx_options *o, const 
 
     if (err == 0 && ssa_too)
         err = hed_ssa_init(&ssa, &flow, &why);
+    if (err == 0 && tidied)
+        err = hed_tidy(&flow, &ssa, &did);
     if (err == 0 && all)
         err = hed_uniforms_init(&u, &flow, &ssa, o->rows);
     hed_buf_init(&text, 256 << 20);

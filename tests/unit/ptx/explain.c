@@ -84,6 +84,32 @@ accesses_are_told_apart(void **state)
         {"mov.u64 %rd4, %rd1; mov.u32 %r3, 0;\nL: add.u64 %rd4, %rd4, 64; add.u32 %r3, %r3, 1;\n"
          "setp.lt.u32 %p1, %r3, %r2; @%p1 bra L; ld.global.f32 %f1, [%rd4]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, "lanes leave a loop one by one"},
+        /* distances that differ, but are known */
+        {"and.b32 %r3, %r2, 3; mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4;\n"
+         "ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_OFFSETS, 0, NULL},
+        {"xor.b32 %r3, %r2, 1; mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4;\n"
+         "ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_OFFSETS, 0, NULL},
+        {"xor.b32 %r3, %r2, 16384; mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4;\n"
+         "ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
+        /* what a sum of 32 bits may be says whether it wraps around before it is widened */
+        {"and.b32 %r4, %r1, 255; and.b32 %r3, %r2, 3; add.u32 %r3, %r3, %r4;\n"
+         "mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_OFFSETS, 0, NULL},
+        {"and.b32 %r3, %r2, 3; add.u32 %r3, %r3, %r1;\n"
+         "mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd1, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
+        /* what a register held before a guarded write, and is read by nobody; halves of a number */
+        {"setp.lt.u32 %p1, %r2, %r1; mul.lo.u64 %rd4, %rd2, %rd2;\n"
+         "@%p1 add.u64 %rd4, %rd1, %rd2; @%p1 ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
+        {"setp.lt.u32 %p1, %r2, %r1; mul.lo.u64 %rd4, %rd2, %rd2;\n"
+         "@%p1 add.u64 %rd4, %rd1, %rd2; @!%p1 ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
+        {"mov.b64 {%r4, %r5}, %rd3; mov.b64 %rd6, {%r4, %r5}; ld.global.f32 %f1, [%rd6]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -293,8 +293,8 @@ is_worth_another_shape(int err)
 
 static int
 compile_in_some_shape(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
-             const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
-             struct hed_buf *object, struct hed_why *why)
+                      const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
+                      struct hed_buf *object, struct hed_why *why)
 {
     bool is_hopeless = false;
     const int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why, &is_hopeless);

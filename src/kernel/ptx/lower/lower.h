@@ -307,6 +307,9 @@ LLVMBasicBlockRef hed_lower_block(struct hed_lower *l, const char *name);
 /* A conditional branch that hardly ever goes to `yes`. */
 void hed_lower_unlikely(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBlockRef yes,
                         LLVMBasicBlockRef no);
+/* The alignment, in bytes, of memory through which vectors pass: one that is written at once and
+ * read in pieces is in the store buffer only if it lies in one line of the cache. */
+#define HED_LOWER_LINE 64
 /* An alloca of `count` elements in the entry block; align 0 leaves the alignment to LLVM. */
 LLVMValueRef hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align);
 /* sandbox.c: the pointer of an address without lanes, i64, or of what it stands for in the address

@@ -37,6 +37,7 @@ int hed_pass_close_ends(struct hed_lower *l);
 /* mask/analyse.c */
 int hed_pass_flow(struct hed_lower *l);
 int hed_pass_ssa(struct hed_lower *l);
+int hed_pass_tidy(struct hed_lower *l);
 int hed_pass_uniform(struct hed_lower *l);
 int hed_pass_masks(struct hed_lower *l);
 int hed_pass_nan(struct hed_lower *l);

@@ -18,97 +18,177 @@ static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLO
 
 /* ---- what is known of bits ------------------------------------------------------------------- */
 
-/* An operand: all lanes have the same bits from bit `most` on, and the lowest `most` bits of the
- * first lane's number are 0, unless all of it is known. */
+/* A bit of an operand, in all lanes. */
+enum bit {
+    BIT_KNOWN,   /* what it is in each lane */
+    BIT_UNIFORM, /* the same in all lanes */
+    BIT_ANY,
+};
+
+/* An operand. Its lanes differ in the lowest `differ` bits at most. If `aligned` bits are enough to
+ * hold the differences, those bits of the first lane's number are 0, so all lanes' are known. */
 struct bits {
     struct hed_uniform class;
     int64_t lanes[HED_PTX_LANES];
-    unsigned least; /* the fewest bits that hold the differences */
-    unsigned most;  /* the most bits that can be told apart from the rest */
+    unsigned aligned, differ;
 };
 
 static bool
-read_bits(struct hed_uniform c, unsigned width, struct bits *out)
+class_bits(struct hed_uniform c, unsigned width, struct bits *out)
 {
     int64_t most = 0;
+    bool is_above = true;
+    unsigned least;
 
     out->class = c;
     if (!hed_class_get_offsets(c, out->lanes))
         return false;
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
-        if (out->lanes[i] < 0)
-            return false;
+        is_above = is_above && out->lanes[i] >= 0;
         most = out->lanes[i] > most ? out->lanes[i] : most;
     }
-    out->least = most ? 64 - (unsigned)__builtin_clzll((uint64_t)most) : 0;
-    out->most = c.is_constant ? width : (unsigned)hed_min(c.align, width);
-    return out->least <= out->most;
+    least = most ? 64 - (unsigned)__builtin_clzll((uint64_t)most) : 0;
+    out->aligned = c.is_constant ? width : (unsigned)hed_min(c.align, width);
+    out->differ = is_above && least <= out->aligned ? least : hed_class_differ(c);
+    if (!is_above || least > out->aligned)
+        out->aligned = 0;
+    return out->differ < width || c.kind == HED_UNIFORM;
 }
 
-/* The lowest bits of one lane. */
-static uint64_t
-low_bits(const struct bits *b, unsigned lane, unsigned count)
+static enum bit
+bit_of(const struct bits *b, unsigned p)
 {
-    const uint64_t mask = count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
-
-    return ((b->class.is_constant ? b->class.constant : 0) + (uint64_t)b->lanes[lane]) & mask;
+    return p < b->aligned ? BIT_KNOWN : p >= b->differ ? BIT_UNIFORM : BIT_ANY;
 }
 
-/* The table of a function of up to three bits, as lop3 has it: a is bit 2 of the index. */
-static uint64_t
-combine(unsigned table, uint64_t a, uint64_t b, uint64_t c)
+/* A known bit of one lane. */
+static unsigned
+value_of_bit(const struct bits *b, unsigned lane, unsigned p)
 {
-    uint64_t r = 0;
+    const uint64_t first = b->class.is_constant ? b->class.constant : 0;
 
-    for (unsigned i = 0; i < 8; i++)
-        if (table >> i & 1)
-            r |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    return (unsigned)((first + (uint64_t)b->lanes[lane]) >> p & 1);
+}
+
+/* ---- functions of bits ----------------------------------------------------------------------- */
+
+/* Operands whose bits go through a function, whose table is that of lop3: operand 0 is bit 2 of the
+ * index. */
+struct function {
+    const struct hed_uniforms *u;
+    struct bits in[OPERANDS_MAX];
+    unsigned n, table, width;
+};
+
+static unsigned
+bit_of_index(unsigned operand)
+{
+    return 4u >> operand;
+}
+
+/* The table at bit p: what constants decide is decided. */
+static unsigned
+table_at(const struct function *f, unsigned p)
+{
+    unsigned r = 0;
+
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned index = i;
+
+        for (unsigned k = 0; k < f->n; k++)
+            if (f->in[k].class.is_constant)
+                index = (index & ~bit_of_index(k)) |
+                        (value_of_bit(&f->in[k], 0, p) ? bit_of_index(k) : 0);
+        r |= (f->table >> index & 1) << i;
+    }
     return r;
 }
 
-/* An and with a constant has no bits above that one's. */
-static unsigned
-below_of_table(unsigned table, const struct bits *in, unsigned n)
+static bool
+depends_on(unsigned table, unsigned operand)
 {
-    unsigned least = 64, most = 0;
-    bool all = true;
-
-    if (table & 1)
-        return 0;
-    for (unsigned k = 0; k < n; k++) {
-        const unsigned below = in[k].class.below;
-
-        all = all && below;
-        most = (unsigned)hed_max(most, below);
-        /* The result is 0 wherever operand k is. */
-        if (below && (table & (k == 0 ? 0x0f : k == 1 ? 0x33 : 0x55)) == 0)
-            least = (unsigned)hed_min(least, below);
-    }
-    return least < 64 ? least : all ? most : 0;
+    for (unsigned i = 0; i < 8; i++)
+        if ((table >> i ^ table >> (i ^ bit_of_index(operand))) & 1)
+            return true;
+    return false;
 }
 
-/* The first lane's number: how many of its lowest bits are 0. */
-static unsigned
-align_of_table(unsigned table, const struct bits *in, unsigned n)
+/* Bit p of the result: the worst of the bits that decide it. A known one and a uniform one together
+ * are not known. */
+static enum bit
+bit_of_result(const struct function *f, unsigned p)
 {
-    unsigned least = 63, most = 0;
+    const unsigned table = table_at(f, p);
+    bool is_known = true, is_uniform = true;
 
-    for (unsigned k = 0; k < n; k++) {
-        const unsigned align = in[k].class.align;
-
-        least = (unsigned)hed_min(least, align);
-        if ((table & (k == 0 ? 0x0f : k == 1 ? 0x33 : 0x55)) == 0)
-            most = (unsigned)hed_max(most, align);
+    for (unsigned k = 0; k < f->n; k++) {
+        if (!depends_on(table, k))
+            continue;
+        is_known = is_known && bit_of(&f->in[k], p) == BIT_KNOWN;
+        is_uniform = is_uniform && p >= f->in[k].differ;
     }
-    return table & 1 ? 0 : (unsigned)hed_max(least, most);
+    return is_known ? BIT_KNOWN : is_uniform ? BIT_UNIFORM : BIT_ANY;
 }
 
-/* A number of the first lane that is below the unit that it is a multiple of is 0. */
+static unsigned
+value_of_result(const struct function *f, unsigned lane, unsigned p)
+{
+    unsigned index = 0;
+
+    for (unsigned k = 0; k < f->n; k++)
+        if (bit_of(&f->in[k], p) == BIT_KNOWN && value_of_bit(&f->in[k], lane, p))
+            index |= bit_of_index(k);
+    return f->table >> index & 1;
+}
+
+/* Each bit of the result is known, or the same in all lanes. */
 static struct hed_uniform
-settle_align(struct hed_uniform r)
+combine_known(const struct function *f)
 {
-    if (r.kind != HED_VARIES && r.below && r.below <= r.align)
-        r.align = 63;
+    int64_t lanes[HED_PTX_LANES] = {0};
+    unsigned align = 0;
+    bool is_zero = true;
+
+    for (unsigned p = 0; p < f->width; p++) {
+        const enum bit bit = bit_of_result(f, p);
+
+        if (bit == BIT_ANY)
+            return varies;
+        is_zero = is_zero && bit == BIT_KNOWN && !value_of_result(f, 0, p);
+        align += is_zero;
+        for (unsigned i = 0; bit == BIT_KNOWN && i < HED_PTX_LANES; i++)
+            lanes[i] += (int64_t)((uint64_t)value_of_result(f, i, p) << p) -
+                        (int64_t)((uint64_t)value_of_result(f, 0, p) << p);
+    }
+    return hed_class_offsets(f->u, lanes, is_zero ? 63 : align);
+}
+
+/* The bits in which one operand's lanes differ are those of the result, and the others are the same
+ * in all lanes: "address ^ 16384" changes from buffer to buffer. */
+static struct hed_uniform
+keep_differences(const struct function *f, unsigned operand)
+{
+    const struct bits *b = &f->in[operand];
+    struct hed_uniform r = b->class;
+
+    for (unsigned p = 0; p < f->width; p++) {
+        const unsigned table = table_at(f, p);
+
+        if (p >= b->differ) {
+            if (bit_of_result(f, p) == BIT_ANY)
+                return varies;
+            continue;
+        }
+        for (unsigned k = 0; k < f->n; k++)
+            if (depends_on(table, k) != (k == operand))
+                return varies;
+        if (!(table >> bit_of_index(operand) & 1)) /* it is inverted */
+            return varies;
+    }
+    r.is_constant = false;
+    r.constant = 0;
+    r.align = (uint8_t)hed_min(r.align, b->differ);
+    r.differ = (uint8_t)b->differ;
     return r;
 }
 
@@ -117,42 +197,29 @@ static struct hed_uniform
 combine_classes(const struct hed_uniforms *u, const struct hed_uniform *classes, unsigned n,
                 unsigned table, unsigned width)
 {
-    struct bits in[OPERANDS_MAX] = {{.least = 0}};
-    int64_t lanes[HED_PTX_LANES];
-    uint64_t first = 0;
-    unsigned k = 0;
+    struct function f = {.u = u, .n = n, .table = table, .width = width};
+    struct hed_uniform r;
 
-    bool all = true;
-
-    for (unsigned o = 0; o < n; o++)
-        all = all && classes[o].is_constant;
-    if (all) {
-        const uint64_t v = combine(table, classes[0].constant, n > 1 ? classes[1].constant : 0,
-                                   n > 2 ? classes[2].constant : 0);
-
-        return hed_class_constant(width < 64 ? v & ((UINT64_C(1) << width) - 1) : v);
-    }
-    for (unsigned o = 0; o < n; o++) {
-        if (!read_bits(classes[o], width, &in[o]))
+    for (unsigned k = 0; k < n; k++)
+        if (!class_bits(classes[k], width, &f.in[k]))
             return varies;
-        k = (unsigned)hed_max(k, in[o].least);
-    }
-    for (unsigned o = 0; o < n; o++)
-        if (in[o].most < k)
-            return varies;
-    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
-        const uint64_t mask = k < 64 ? (UINT64_C(1) << k) - 1 : UINT64_MAX;
-        const uint64_t v =
-            combine(table, low_bits(&in[0], i, k), n > 1 ? low_bits(&in[1], i, k) : 0,
-                    n > 2 ? low_bits(&in[2], i, k) : 0) &
-            mask;
+    r = combine_known(&f);
+    for (unsigned k = 0; k < n && r.kind == HED_VARIES; k++)
+        if (!f.in[k].aligned && classes[k].kind != HED_UNIFORM)
+            r = keep_differences(&f, k);
+    return r;
+}
 
-        first = i == 0 ? v : first;
-        lanes[i] = (int64_t)(v - first);
-    }
-    return settle_align(hed_class_below(
-        hed_class_offsets(u, lanes, first ? hed_class_align(first) : align_of_table(table, in, n)),
-        below_of_table(table, in, n), width));
+/* A number of the first lane that is below the unit that it is a multiple of is 0. */
+static struct hed_uniform
+settle_align(const struct hed_uniforms *u, const struct hed_ptx_inst *i, struct hed_uniform r)
+{
+    const struct hed_ptx_operand *to = &i->operands[0];
+
+    if (r.kind != HED_VARIES && !i->guard && to->kind == HED_PTX_OPERAND_REG &&
+        u->bounds[to->reg->id] <= r.align)
+        r.align = 63;
+    return r;
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -196,22 +263,15 @@ shift_right(const struct hed_uniforms *u, struct hed_uniform a, unsigned by, uns
     struct bits in;
     int64_t lanes[HED_PTX_LANES];
 
-    if (!read_bits(a, width, &in))
+    if (!class_bits(a, width, &in) || in.aligned < in.differ)
         return varies;
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         lanes[i] = in.lanes[i] >> by;
-    return settle_align(hed_class_below(hed_class_offsets(u, lanes,
-                                                          a.align == 63  ? 63
-                                                          : a.align > by ? a.align - by
-                                                                         : 0),
-                                        !a.below        ? 0
-                                        : a.below <= by ? 1
-                                                        : a.below - by,
-                                        width));
+    return hed_class_offsets(u, lanes, a.align == 63 ? 63 : a.align > by ? a.align - by : 0);
 }
 
 static struct hed_uniform
-shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned width)
+shift_known(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned width)
 {
     const struct hed_uniform a = hed_transfer_operand(u, i, 1, width);
     const struct hed_uniform by = hed_uniform_operand(u, &i->operands[2]);
@@ -224,8 +284,7 @@ shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned
         return shift_right(u, a, (unsigned)by.constant, width);
     if (by.constant >= 24)
         return varies;
-    return hed_class_below(hed_class_scale(u, a, INT64_C(1) << by.constant),
-                           a.below ? a.below + (unsigned)by.constant : 0, width);
+    return hed_class_scale(u, a, INT64_C(1) << by.constant);
 }
 
 /* bfe.u32 is a shift and a mask. */
@@ -257,10 +316,10 @@ hed_transfer_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     switch (i->form->op) {
     case HED_PTX_OP_SHL:
     case HED_PTX_OP_SHR:
-        return shift_class(u, i, width);
+        return settle_align(u, i, shift_known(u, i, width));
     case HED_PTX_OP_BFE:
-        return extract_class(u, i, width);
+        return settle_align(u, i, extract_class(u, i, width));
     default:
-        return logic_class(u, i, width);
+        return settle_align(u, i, logic_class(u, i, width));
     }
 }

@@ -21,7 +21,6 @@ hed_class_constant(uint64_t value)
     return (struct hed_uniform){.kind = HED_UNIFORM,
                                 .is_constant = true,
                                 .constant = value,
-                                .below = (uint8_t)(value ? 64 - __builtin_clzll(value) : 1),
                                 .align = hed_class_align(value),
                                 .wraps = HED_FLOW_NONE};
 }
@@ -29,16 +28,15 @@ hed_class_constant(uint64_t value)
 bool
 hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b)
 {
-    return a->kind == b->kind && a->is_constant == b->is_constant && a->below == b->below &&
+    return a->kind == b->kind && a->is_constant == b->is_constant && a->differ == b->differ &&
            a->align == b->align && a->step == b->step && a->offsets == b->offsets &&
            a->constant == b->constant && a->wraps == b->wraps && a->wrap == b->wrap;
 }
 
-struct hed_uniform
-hed_class_below(struct hed_uniform c, unsigned below, unsigned bits)
+unsigned
+hed_class_differ(struct hed_uniform operand)
 {
-    c.below = below <= bits ? (uint8_t)below : 0;
-    return c;
+    return (unsigned)hed_min(operand.differ ? operand.differ : 64, operand.below);
 }
 
 /* ---- offsets --------------------------------------------------------------------------------- */
@@ -53,6 +51,19 @@ hed_class_get_offsets(struct hed_uniform c, int64_t lanes[HED_PTX_LANES])
     return true;
 }
 
+bool
+hed_class_never_carries(struct hed_uniform c)
+{
+    int64_t lanes[HED_PTX_LANES];
+
+    if (!hed_class_get_offsets(c, lanes))
+        return false;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        if (lanes[i] < 0 || (c.align < 63 && lanes[i] >> c.align != 0))
+            return false;
+    return true;
+}
+
 /* The only copy of these offsets; NULL if there is no memory. */
 static const struct hed_offsets *
 keep_offsets(const struct hed_uniforms *u, const int64_t lanes[HED_PTX_LANES])
@@ -60,7 +71,7 @@ keep_offsets(const struct hed_uniforms *u, const int64_t lanes[HED_PTX_LANES])
     struct hed_offsets *o;
     unsigned same;
 
-    for (o = *u->known; o; o = o->next) {
+    for (o = u->memory->offsets; o; o = o->next) {
         for (same = 0; same < HED_PTX_LANES && o->lanes[same] == lanes[same]; same++)
             continue;
         if (same == HED_PTX_LANES)
@@ -71,8 +82,8 @@ keep_offsets(const struct hed_uniforms *u, const int64_t lanes[HED_PTX_LANES])
         return NULL;
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         o->lanes[i] = (int32_t)lanes[i];
-    o->next = *u->known;
-    *u->known = o;
+    o->next = u->memory->offsets;
+    u->memory->offsets = o;
     return o;
 }
 
@@ -121,10 +132,10 @@ hed_class_join(struct hed_uniform a, struct hed_uniform b)
         return varies;
     r = a;
     r.kind = (uint8_t)hed_max(a.kind, b.kind);
+    r.differ = (uint8_t)(a.differ && b.differ ? hed_max(a.differ, b.differ) : 0);
     r.align = (uint8_t)hed_min(a.align, b.align);
     r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;
     r.constant = r.is_constant ? a.constant : 0;
-    r.below = (uint8_t)(a.below && b.below ? hed_max(a.below, b.below) : 0);
     return r;
 }
 
@@ -225,10 +236,11 @@ hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a, struct he
 }
 
 struct hed_uniform
-hed_class_widen(struct hed_uniform a, bool is_signed)
+hed_class_widen(struct hed_uniform a)
 {
-    /* All numbers are known to have no sign: they are the same when they are widened. */
-    const bool is_exact = a.below && a.below < 32;
+    /* All numbers are known to have no sign, or all have the same: they differ by the same when
+     * they are widened. */
+    const bool is_exact = a.below < 32 || hed_class_never_carries(a);
 
     if (a.kind == HED_OFFSETS && !is_exact)
         return varies;
@@ -236,10 +248,8 @@ hed_class_widen(struct hed_uniform a, bool is_signed)
         a.wraps = HED_WRAPS_HERE;
         a.wrap = a.step > 0 ? -1 : 1;
     }
-    if (!is_exact)
-        a.below = is_signed ? 0 : 32;
-    /* Another constant would have to be widened with the right sign. */
-    a.is_constant = a.is_constant && is_exact;
+    /* A constant with a sign would have to be widened with it. */
+    a.is_constant = a.is_constant && a.below < 32;
     a.constant = a.is_constant ? a.constant : 0;
     return a;
 }

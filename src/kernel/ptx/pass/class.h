@@ -12,12 +12,15 @@ uint8_t hed_class_align(uint64_t v);
 int64_t hed_class_number(uint64_t v, unsigned bits);
 
 struct hed_uniform hed_class_constant(uint64_t value);
+/* In how many of the lowest bits lanes differ at most; 64: in any. */
+unsigned hed_class_differ(struct hed_uniform operand);
 bool hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b);
-/* The same, with a bound: the numbers of so many bits are below 2^below. */
-struct hed_uniform hed_class_below(struct hed_uniform c, unsigned below, unsigned bits);
 /* Does it differ from lane to lane by what is known? Then sets what each lane has more than the
  * first. */
 bool hed_class_get_offsets(struct hed_uniform c, int64_t lanes[HED_PTX_LANES]);
+/* Are the first lane's number and what other lanes have more in different bits? Then no lane
+ * carries into the bits above. */
+bool hed_class_never_carries(struct hed_uniform c);
 /* A number and these offsets, in warps that are one row: uniform, rows, offsets, or it varies. */
 struct hed_uniform hed_class_offsets(const struct hed_uniforms *u,
                                      const int64_t lanes[HED_PTX_LANES], unsigned align);
@@ -33,4 +36,4 @@ struct hed_uniform hed_class_scale(const struct hed_uniforms *u, struct hed_unif
 struct hed_uniform hed_class_multiply(const struct hed_uniforms *u, struct hed_uniform a,
                                       struct hed_uniform b, unsigned bits);
 /* A number of 32 bits that is widened. What differs between lanes may wrap around. */
-struct hed_uniform hed_class_widen(struct hed_uniform a, bool is_signed);
+struct hed_uniform hed_class_widen(struct hed_uniform a);

@@ -7,6 +7,7 @@
 #include "kernel/ptx/pass/apart.h"
 #include "kernel/ptx/pass/masks.h"
 #include "kernel/ptx/pass/solo.h"
+#include "kernel/ptx/pass/tidy.h"
 #include "kernel/ptx/pass/transfer.h"
 #include "kernel/ptx/run/abi.h"
 
@@ -162,6 +163,8 @@ explain_access(const struct hed_explain *e, struct hed_explain_line *out)
         out->access = HED_ACCESS_ONE;
     else if (at.kind == HED_ROWS)
         out->access = at.step == (int64_t)out->bytes ? HED_ACCESS_ROW : HED_ACCESS_STEPS;
+    else if (at.kind == HED_OFFSETS)
+        out->access = HED_ACCESS_OFFSETS;
     else
         out->access = HED_ACCESS_ANYWHERE;
     if (out->access == HED_ACCESS_ANYWHERE && o->base == HED_PTX_OPERAND_REG)
@@ -249,7 +252,7 @@ add_cost(const struct hed_explain *e, const struct hed_explain_line *line, bool 
     cost->slow += line->way == HED_PER_LANE && hed_solo_takes_long(line->inst);
     if (is_solo || line->way == HED_ONCE || line->access == HED_ACCESS_ONE)
         cost->numbers++;
-    else if (line->access == HED_ACCESS_ROW)
+    else if (line->access == HED_ACCESS_ROW || line->access == HED_ACCESS_OFFSETS)
         cost->vectors += (line->bytes * 8 * HED_PTX_LANES + VECTOR_BITS - 1) / VECTOR_BITS;
     else if (line->access != HED_ACCESS_NONE)
         cost->singles += HED_PTX_LANES;
@@ -315,6 +318,7 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
                  const struct hed_ptx_func *kernel, enum hed_rows rows)
 {
     struct hed_masks masks = {0};
+    struct hed_tidied did;
     const char *why = NULL;
     int err;
 
@@ -327,6 +331,8 @@ hed_explain_init(struct hed_explain *e, const struct hed_ptx_unit *unit,
         e->is_baseline_only = hed_apart_unknown(kernel);
         return 0;
     }
+    if (err == 0)
+        err = hed_tidy(&e->flow, &e->ssa, &did);
     if (err == 0)
         err = hed_uniforms_init(&e->uniforms, &e->flow, &e->ssa, rows);
     if (err == 0)

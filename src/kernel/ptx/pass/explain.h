@@ -19,6 +19,7 @@ enum hed_access {
     HED_ACCESS_ONE,      /* one address for all lanes, or one for each row */
     HED_ACCESS_ROW,      /* consecutive elements: vectors, if all lanes run */
     HED_ACCESS_STEPS,    /* a fixed distance from lane to lane */
+    HED_ACCESS_OFFSETS,  /* another one for each lane, but known: vectors, if all lanes run */
     HED_ACCESS_ANYWHERE, /* a gather or a scatter: an address for each lane */
     HED_ACCESS_COUNT
 };

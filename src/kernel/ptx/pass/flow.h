@@ -22,6 +22,8 @@
 #include "base/arena.h"
 #include "kernel/ptx/ptx.h"
 
+struct hed_offsets;
+
 #define HED_FLOW_NONE UINT32_MAX
 
 /* What the running lanes do at the end of a block. The guard is that of `last`. */
@@ -72,6 +74,7 @@ struct hed_flow {
     /* Set by ssa.c: the registers are values, each with one definition. */
     const struct hed_ptx_reg **values; /* by id */
     uint32_t nvalues;
+    struct hed_offsets *offsets; /* of values in analyses of this flow (uniform.h), each once */
 };
 
 /* HED_ENOTSUP, with the reason, if the flow has no such order (a loop with two entries), or jumps

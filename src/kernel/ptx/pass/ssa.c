@@ -434,17 +434,14 @@ rename_all(struct ssa *s, const struct hed_ptx_reg *const *regs)
 
 /* ---- which values are read ------------------------------------------------------------------- */
 
-static void
-find_reads(struct ssa *s)
+int
+hed_ssa_find_reads(struct hed_ssa *s, struct hed_flow *f)
 {
-    const struct hed_flow *f = s->f;
-    bool *is_read = hed_flow_alloc(s->f, f->nvalues, sizeof(bool));
+    bool *is_read = hed_flow_alloc(f, f->nvalues, sizeof(bool));
 
-    s->out->is_read = is_read;
-    if (!is_read) {
-        s->err = HED_ENOMEM;
-        return;
-    }
+    s->is_read = is_read;
+    if (!is_read)
+        return HED_ENOMEM;
     for (uint32_t b = 0; b < f->nblocks; b++) {
         const struct hed_flow_block *block = &f->blocks[b];
 
@@ -459,8 +456,9 @@ find_reads(struct ssa *s)
     }
     /* A guarded write keeps the old value where the guard does not hold. */
     for (uint32_t v = 0; v < f->nvalues; v++)
-        if (s->out->values[v].old)
-            is_read[s->out->values[v].old->id] = true;
+        if (s->values[v].old)
+            is_read[s->values[v].old->id] = true;
+    return 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -529,7 +527,7 @@ hed_ssa_init(struct hed_ssa *out, struct hed_flow *f, const char **why)
     if (!s.err)
         rename_all(&s, regs);
     if (!s.err)
-        find_reads(&s);
+        s.err = hed_ssa_find_reads(out, f);
     return s.err;
 }
 

@@ -32,6 +32,8 @@ struct hed_ssa {
  * phis, values and nvalues. The function itself stays as it is. HED_ENOTSUP with the reason for
  * vector registers; HED_ENOMEM. */
 int hed_ssa_init(struct hed_ssa *s, struct hed_flow *f, const char **why);
+/* Sets is_read anew. HED_ENOMEM. */
+int hed_ssa_find_reads(struct hed_ssa *s, struct hed_flow *f);
 /* Is a value written, and in this loop? */
 bool hed_ssa_is_made_in(const struct hed_ssa *s, const struct hed_flow *f, uint32_t id,
                         uint32_t loop);

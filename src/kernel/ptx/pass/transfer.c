@@ -7,14 +7,9 @@
 #include "kernel/ptx/pass/transfer.h"
 
 #include "base/number.h"
+#include "kernel/ptx/pass/bounds.h"
 #include "kernel/ptx/pass/class.h"
 #include "kernel/ptx/run/abi.h"
-
-/* Positions in a block and in a grid are below 2 to the power of this. */
-#define THREAD_BITS 10 /* a block has at most 1024 threads */
-#define WARP_BITS 5
-#define GRID_X_BITS 31
-#define GRID_BITS 16
 
 static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
@@ -33,16 +28,12 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
             return hed_class_constant(0);
         if (u->rows == HED_ROWS_ANY)
             return varies;
-        return hed_class_below(d == 0 ? hed_class_rows(u, 1, hed_class_align(u->width))
-                                      : hed_class_rows(u, 0, 0),
-                               THREAD_BITS, 32);
+        return d == 0 ? hed_class_rows(u, 1, hed_class_align(u->width)) : hed_class_rows(u, 0, 0);
     case HED_PTX_SREG_LANEID:
         if (u->rows == HED_ROWS_ONE)
             return hed_class_constant(0);
         /* The first lane of a warp that is one row is lane 0. */
-        return hed_class_below(
-            hed_class_rows(u, 1, u->width == HED_PTX_LANES ? 63 : hed_class_align(u->width)),
-            WARP_BITS, 32);
+        return hed_class_rows(u, 1, u->width == HED_PTX_LANES ? 63 : hed_class_align(u->width));
     case HED_PTX_SREG_LANEMASK_EQ:
     case HED_PTX_SREG_LANEMASK_LE:
     case HED_PTX_SREG_LANEMASK_LT:
@@ -53,14 +44,10 @@ sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
         if (u->rows == HED_ROWS_ONE)
             return hed_class_constant(1);
         if (d == 0 && u->rows == HED_ROWS_32)
-            return (struct hed_uniform){
-                .kind = HED_UNIFORM, .align = 5, .below = THREAD_BITS + 1, .wraps = HED_FLOW_NONE};
+            return (struct hed_uniform){.kind = HED_UNIFORM, .align = 5, .wraps = HED_FLOW_NONE};
         if (d == 0 && (u->rows == HED_ROWS_16 || u->rows == HED_ROWS_8))
             return hed_class_constant(u->width);
-        return hed_class_below(uniform, THREAD_BITS + 1, 32);
-    case HED_PTX_SREG_CTAID:
-    case HED_PTX_SREG_NCTAID:
-        return hed_class_below(uniform, d == 0 ? GRID_X_BITS : GRID_BITS, 32);
+        return uniform;
     default:
         return uniform;
     }
@@ -77,6 +64,11 @@ has_steps(struct hed_uniform c)
 static struct hed_uniform
 variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v, int64_t offset)
 {
+    if (v->space == HED_PTX_SPACE_SHARED)
+        return (struct hed_uniform){
+            .kind = HED_UNIFORM,
+            .align = (uint8_t)hed_min(hed_class_align(v->align), hed_class_align((uint64_t)offset)),
+            .wraps = HED_FLOW_NONE};
     if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
         return uniform;
     if (hed_locals_find(&u->locals, v))
@@ -87,8 +79,8 @@ variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v, int64_
     return varies;
 }
 
-struct hed_uniform
-hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
+static struct hed_uniform
+operand_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
 {
     struct hed_uniform all = unknown;
 
@@ -108,7 +100,7 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
     case HED_PTX_OPERAND_VEC:
     case HED_PTX_OPERAND_PAIR:
         for (uint32_t i = 0; i < o->count; i++) {
-            const struct hed_uniform e = hed_uniform_operand(u, &o->elems[i]);
+            const struct hed_uniform e = operand_class(u, &o->elems[i]);
 
             if (e.kind == HED_UNKNOWN)
                 return unknown;
@@ -118,6 +110,27 @@ hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *
     default:
         return varies;
     }
+}
+
+struct hed_uniform
+hed_uniform_of_value(const struct hed_uniforms *u, const struct hed_ptx_reg *r)
+{
+    struct hed_uniform c = u->values[r->id];
+
+    c.below = u->bounds[r->id];
+    if (c.kind == HED_ROWS || c.kind == HED_OFFSETS)
+        c.differ = (uint8_t)hed_class_differ(c);
+    return c;
+}
+
+struct hed_uniform
+hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
+{
+    struct hed_uniform c = operand_class(u, o);
+    const unsigned bits = o->kind == HED_PTX_OPERAND_REG ? hed_ptx_types[o->reg->type].bits : 64;
+
+    c.below = (uint8_t)hed_bounds_operand(u->bounds, o, bits);
+    return c;
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -182,23 +195,6 @@ hed_transfer_operand(const struct hed_uniforms *u, const struct hed_ptx_inst *i,
                                                                                           : varies;
 }
 
-/* A bound for the result, if there are bounds for the operands. */
-static struct hed_uniform
-bound_result(const struct hed_ptx_inst *i, struct hed_uniform r, const struct hed_uniform *in,
-             unsigned bits)
-{
-    const unsigned a = in[0].below, b = in[1].below, c = in[2].below;
-    unsigned below = 0;
-
-    if (a && b && i->form->op == HED_PTX_OP_ADD)
-        below = (unsigned)hed_max(a, b) + 1;
-    else if (a && b && i->form->op == HED_PTX_OP_MUL)
-        below = a + b;
-    else if (a && b && c && i->form->op == HED_PTX_OP_MAD)
-        below = (unsigned)hed_max(a + b, c) + 1;
-    return hed_class_below(r, below, bits);
-}
-
 /* add, sub, mul and mad of integers. */
 static struct hed_uniform
 arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
@@ -216,7 +212,7 @@ arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     in[0] = hed_transfer_operand(u, i, 1, bits);
     in[1] = hed_transfer_operand(u, i, 2, bits);
     if (f->op == HED_PTX_OP_ADD)
-        return bound_result(i, hed_class_add(u, in[0], in[1], 1), in, bits);
+        return hed_class_add(u, in[0], in[1], 1);
     if (f->op == HED_PTX_OP_SUB)
         return hed_class_add(u, in[0], in[1], -1);
     if (wide && (in[0].wraps != HED_FLOW_NONE || in[1].wraps != HED_FLOW_NONE))
@@ -226,14 +222,14 @@ arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
             return worst_class(u, i);
         /* Constants are factors; see hed_class_multiply for their signs. */
         if (!in[k].is_constant)
-            in[k] = hed_class_widen(in[k], is_signed);
+            in[k] = hed_class_widen(in[k]);
     }
     r = hed_class_multiply(u, in[0], in[1], bits);
     if (f->op == HED_PTX_OP_MAD) {
         in[2] = hed_transfer_operand(u, i, 3, wide ? 2 * bits : bits);
         r = hed_class_add(u, r, in[2], 1);
     }
-    return bound_result(i, r, in, wide ? 2 * bits : bits);
+    return r;
 }
 
 /* Do all lanes of a row have the same bits from bit k on, and steps only below? */
@@ -254,8 +250,8 @@ shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_uniform r = hed_transfer_bits(u, i);
 
     /* "tid / 32" of signed numbers asks for the sign first. */
-    if (i->form->op == HED_PTX_OP_SHR && a.below && a.below < bits && b.is_constant &&
-        b.constant >= a.below)
+    if (i->form->op == HED_PTX_OP_SHR && a.below < bits && b.is_constant && b.constant >= a.below &&
+        a.kind != HED_VARIES && a.kind != HED_UNKNOWN)
         return hed_class_constant(0);
     if (r.kind != HED_VARIES)
         return r;
@@ -318,19 +314,16 @@ static struct hed_uniform
 cut_class(const struct hed_uniforms *u, struct hed_uniform a)
 {
     int64_t lanes[HED_PTX_LANES];
-    struct hed_uniform r;
 
     a.wraps = HED_FLOW_NONE;
     a.wrap = 0;
     if (a.is_constant)
         return hed_class_constant(a.constant & UINT32_MAX);
     if (a.kind == HED_UNIFORM)
-        r = a;
-    else if (a.kind == HED_ROWS)
-        r = hed_class_rows(u, a.step, a.align);
-    else
-        r = hed_class_get_offsets(a, lanes) ? hed_class_offsets(u, lanes, a.align) : varies;
-    return hed_class_below(r, a.below, 32);
+        return a;
+    if (a.kind == HED_ROWS)
+        return hed_class_rows(u, a.step, a.align);
+    return hed_class_get_offsets(a, lanes) ? hed_class_offsets(u, lanes, a.align) : varies;
 }
 
 static struct hed_uniform
@@ -348,9 +341,8 @@ convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     if (bits_of_type(to) == bits_of_type(from))
         return a;
     if (bits_of_type(to) > bits_of_type(from))
-        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE
-                   ? hed_class_widen(a, hed_ptx_types[from].kind == HED_PTX_KIND_S)
-                   : worst_class(u, i);
+        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE ? hed_class_widen(a)
+                                                                    : worst_class(u, i);
     return bits_of_type(to) == 32 ? cut_class(u, a) : worst_class(u, i);
 }
 
@@ -386,7 +378,7 @@ load_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 }
 
 static bool
-is_word(const struct hed_ptx_operand *o)
+is_word_element(const struct hed_ptx_operand *o)
 {
     return (o->kind == HED_PTX_OPERAND_REG && !o->sel && bits_of_type(o->reg->type) == 32) ||
            o->kind == HED_PTX_OPERAND_INT;
@@ -399,20 +391,18 @@ packed_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     const struct hed_ptx_operand *o = &i->operands[1];
     struct hed_uniform low, high;
 
-    if (bits_of_type(i->form->types[0]) != 64 || o->count != 2 || !is_word(&o->elems[0]) ||
-        !is_word(&o->elems[1]))
+    if (bits_of_type(i->form->types[0]) != 64 || o->count != 2 || !is_word_element(&o->elems[0]) ||
+        !is_word_element(&o->elems[1]))
         return worst_class(u, i);
     low = hed_uniform_operand(u, &o->elems[0]);
     high = hed_uniform_operand(u, &o->elems[1]);
     if (low.kind == HED_UNKNOWN || high.kind == HED_UNKNOWN)
         return unknown;
-    if (high.kind != HED_UNIFORM || !has_steps(low) || !low.below || low.below >= 32 ||
-        low.wraps != HED_FLOW_NONE)
+    if (high.kind != HED_UNIFORM || !has_steps(low) || low.wraps != HED_FLOW_NONE ||
+        (low.below >= 32 && !hed_class_never_carries(low)))
         return worst_class(u, i);
-    if (!high.is_constant || high.constant) {
-        low.below = 0;
+    if (!high.is_constant || high.constant)
         low.align = (uint8_t)hed_min(low.align, 32);
-    }
     return low;
 }
 
@@ -425,8 +415,8 @@ hed_uniform_is_split(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
            bits_of_type(i->form->types[0]) == 64 && o->kind == HED_PTX_OPERAND_VEC &&
            o->count == 2 && i->operands[1].kind == HED_PTX_OPERAND_REG && !i->operands[1].sel &&
            bits_of_type(i->operands[1].reg->type) == 64 &&
-           (is_word(&o->elems[0]) || o->elems[0].kind == HED_PTX_OPERAND_SINK) &&
-           (is_word(&o->elems[1]) || o->elems[1].kind == HED_PTX_OPERAND_SINK);
+           (is_word_element(&o->elems[0]) || o->elems[0].kind == HED_PTX_OPERAND_SINK) &&
+           (is_word_element(&o->elems[1]) || o->elems[1].kind == HED_PTX_OPERAND_SINK);
 }
 
 struct hed_uniform
@@ -441,10 +431,11 @@ hed_uniform_half(const struct hed_uniforms *u, const struct hed_ptx_inst *i, uns
         return cut_class(u, a);
     if (a.is_constant)
         return hed_class_constant(a.constant >> 32);
-    if (a.below && a.below <= 32)
+    if (a.below <= 32)
         return hed_class_constant(0);
     /* Lanes may carry into the upper word; nobody minds if nobody reads it. */
-    return a.kind == HED_UNIFORM || !u->ssa->is_read[to->id] ? uniform : varies;
+    return a.kind == HED_UNIFORM || hed_class_never_carries(a) || !u->ssa->is_read[to->id] ? uniform
+                                                                                           : varies;
 }
 
 static struct hed_uniform
@@ -488,7 +479,7 @@ is_on_one_side(const struct hed_uniforms *u, struct hed_uniform a, uint64_t c)
     const uint64_t unit = UINT64_C(1) << a.align;
     const uint64_t span = (u->width - 1) * (uint64_t)a.step;
 
-    return a.below && a.below < 32 && a.step > 0 && c <= INT32_MAX && span < unit &&
+    return a.below < 32 && a.step > 0 && c <= INT32_MAX && span < unit &&
            (c % unit == 0 || c % unit > span);
 }
 

@@ -10,6 +10,8 @@ struct hed_uniform hed_uniform_transfer(const struct hed_uniforms *u, const stru
 bool hed_uniform_is_together(const struct hed_ptx_inst *i);
 /* The class of the address that ld, st, atom or red accesses. */
 struct hed_uniform hed_uniform_memory(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
+/* The class of a value, with all that is known of its bits. */
+struct hed_uniform hed_uniform_of_value(const struct hed_uniforms *u, const struct hed_ptx_reg *r);
 /* Does an instruction write the two words of a number of 64 bits, and nothing else? Then each has a
  * class of its own: that of the lower one, half 0, and of the upper one. */
 bool hed_uniform_is_split(const struct hed_uniforms *u, const struct hed_ptx_inst *i);

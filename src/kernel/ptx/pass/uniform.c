@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernel/ptx/pass/bounds.h"
 #include "kernel/ptx/pass/class.h"
 #include "kernel/ptx/pass/transfer.h"
 
@@ -134,9 +135,6 @@ lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform 
     struct hed_uniform *was = &a->u->values[v->id];
 
     now = hed_class_join(*was, now);
-    /* A bound that grows would grow many times before it is given up. */
-    if (was->kind != HED_UNKNOWN && now.below != was->below)
-        now.below = 0;
     if (!hed_class_is_same(was, &now)) {
         *was = now;
         a->changed = true;
@@ -171,7 +169,7 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
             any = true;
         }
         if (from)
-            now = hed_class_join(now, u->values[from->id]);
+            now = hed_class_join(now, hed_uniform_of_value(u, from));
         else /* a register that was never written is 0 */
             now = hed_class_join(now, hed_class_constant(0));
     }
@@ -304,11 +302,11 @@ hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct he
     u->joins = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->partial = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->leaves_singly = hed_flow_alloc(f, f->nloops, sizeof(bool));
-    u->known = hed_flow_alloc(f, 1, sizeof(*u->known));
     u->memory = f;
+    u->bounds = hed_bounds_init(f, ssa);
     a.reached = hed_flow_alloc(f, f->nblocks, 1);
     a.stack = hed_flow_alloc(f, f->nblocks, sizeof(uint32_t));
-    if (!u->values || !u->parts || !u->joins || !u->partial || !u->leaves_singly || !u->known ||
+    if (!u->values || !u->parts || !u->joins || !u->partial || !u->leaves_singly || !u->bounds ||
         !a.reached || !a.stack || hed_locals_init(&u->locals, f, ssa) != 0)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < f->nvalues; i++) {

@@ -13,11 +13,11 @@
  * counter is still uniform among the lanes that stay. What they see behind the loop goes through a
  * phi there (ssa.h), and that varies.
  *
- * ROWS and OFFSETS are exact for every lane, running or not, modulo the width of the value. Sums and
- * products with constants keep them so; operations on bits, too, as long as the lanes differ in the
- * lowest bits alone (bits.c). Where a 32-bit number is widened, it may wrap around between two lanes
- * of a row; `wraps` names the value where that may have happened, and the code asks there. OFFSETS
- * never wrap around, and are for warps that are one row.
+ * ROWS and OFFSETS are exact for every lane, running or not, modulo the width of the value. Sums
+ * and products with constants keep them so; operations on bits, too, as long as they treat the bits
+ * in which lanes differ alike (bits.c). Where a 32-bit number is widened, it may wrap around
+ * between two lanes of a row; `wraps` names the value where that may have happened, and the code
+ * asks there. OFFSETS never wrap around, and are for warps that are one row.
  */
 #pragma once
 
@@ -39,9 +39,11 @@ struct hed_offsets {
 struct hed_uniform {
     uint8_t kind;     /* enum hed_uniform_kind */
     bool is_constant; /* UNIFORM: `constant` is its value */
-    uint8_t below;    /* the numbers of all lanes, without sign, are below 2^below; 0: not known */
-    uint8_t align;    /* the first lane's number is a multiple of 2^align */
-    int64_t step;     /* of ROWS */
+    uint8_t below;    /* of an operand: all lanes' numbers are below 2^below (bounds.h) */
+    uint8_t
+        differ;    /* ROWS, OFFSETS: lanes differ in the lowest bits, so many, only; 0: not known */
+    uint8_t align; /* the first lane's number is a multiple of 2^align */
+    int64_t step;  /* of ROWS */
     const struct hed_offsets *offsets; /* of OFFSETS */
     uint64_t constant;
     uint32_t wraps; /* of ROWS: id of the value whose making may have wrapped around, or NONE */
@@ -67,8 +69,8 @@ struct hed_uniforms {
     bool *joins;                /* by block: lanes that parted may meet here */
     bool *partial;              /* by block: some lanes may be elsewhere, waiting to join */
     bool *leaves_singly;        /* by loop: lanes may leave it one by one */
-    struct hed_offsets **known; /* all that there are: a list in the flow's memory */
-    struct hed_flow *memory;    /* the same as f */
+    struct hed_flow *memory;    /* f, where offsets are kept */
+    const uint8_t *bounds;      /* by value: bounds.h */
 };
 
 /* HED_ENOMEM. The memory is the flow's. */

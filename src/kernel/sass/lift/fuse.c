@@ -167,11 +167,12 @@ sums_fit(const struct lift *l, const struct sum *low, const struct sum *high, ui
 
 /* ---- scaled sums ----------------------------------------------------------------------------- */
 
-/* a << by, plus b. */
+/* b, plus or minus a << by. */
 struct scaled {
     struct hed_sass_operand a, b, to;
     struct hed_sass_operand above; /* of the high half: the upper word of a */
     bool sign;                     /* of the high half: a has a sign and no upper word */
+    bool subtracts;
     unsigned by, carry;
 };
 
@@ -190,7 +191,8 @@ read_scaled(const struct hed_sass_inst *inst, struct scaled *out)
     out->above = *hed_lift_inst_operand(inst, 3);
     out->sign = hed_lift_inst_has(inst, "SX32");
     out->by = (unsigned)hed_sass_bits(inst, 75, 5);
-    return !out->a.negate && !out->a.invert && !out->b.negate && !out->b.invert;
+    out->subtracts = out->a.negate || out->a.invert;
+    return !out->b.negate && !out->b.invert;
 }
 
 static bool
@@ -199,9 +201,10 @@ low_scaled(const struct hed_sass_inst *inst, struct scaled *out)
     if (!is_lea(inst) || hed_lift_inst_has(inst, "X") || hed_lift_inst_has(inst, "HI"))
         return false;
     out->carry = (unsigned)hed_sass_bits(inst, 81, 3);
-    return out->carry != HED_SASS_PT && read_scaled(inst, out);
+    return out->carry != HED_SASS_PT && read_scaled(inst, out) && !out->a.invert;
 }
 
+/* What is subtracted is inverted here: the low half has added the one. */
 static bool
 high_scaled(const struct hed_sass_inst *inst, struct scaled *out)
 {
@@ -209,13 +212,14 @@ high_scaled(const struct hed_sass_inst *inst, struct scaled *out)
         hed_sass_bits(inst, 90, 1) || hed_sass_bits(inst, 81, 3) != HED_SASS_PT)
         return false;
     out->carry = (unsigned)hed_sass_bits(inst, 87, 3);
-    return out->carry != HED_SASS_PT && read_scaled(inst, out);
+    return out->carry != HED_SASS_PT && read_scaled(inst, out) && !out->a.negate;
 }
 
 static bool
 scaled_fit(const struct lift *l, const struct scaled *low, const struct scaled *high, uint32_t at)
 {
-    return low->by == high->by && is_same_reg(&low->a, &high->a) && low->to.kind == high->to.kind &&
+    return low->by == high->by && low->subtracts == high->subtracts &&
+           is_same_reg(&low->a, &high->a) && low->to.kind == high->to.kind &&
            low->to.reg % 2 == 0 && high->to.reg == low->to.reg + 1 &&
            !is_same_reg(&low->to, &high->a) && !is_same_reg(&low->to, &high->b) &&
            !is_same_reg(&low->to, &high->above) && is_unchanged(l, &low->to, at + 1) &&
@@ -320,6 +324,18 @@ hed_lift_note_carry(struct lift *l)
         l->carries[carry] = l->index + 1;
 }
 
+void
+hed_lift_note_pair(struct lift *l)
+{
+    struct sum sum;
+    struct scaled scaled;
+
+    if (low_sum(l->inst, &sum))
+        l->fused[l->index].pair = hed_lift_pair_state(l, &sum.to);
+    else if (low_scaled(l->inst, &scaled))
+        l->fused[l->index].pair = hed_lift_pair_state(l, &scaled.to);
+}
+
 /* ---- lifting both halves --------------------------------------------------------------------- */
 
 static const char *
@@ -390,19 +406,21 @@ static void
 lift_low_scaled(struct lift *l, const struct scaled *low, const struct scaled *high)
 {
     const char *b = join_halves(l, &low->b, &high->b), *than = hed_lift_word(l, &low->b);
+    struct hed_sass_operand x = low->a;
     const char *a, *q = sum_temp(l);
 
-    if (high->sign || hed_lift_has_sign(l, &low->a, &high->above)) {
-        a = hed_lift_word(l, &low->a);
-        if (low->by < 31) {
+    x.negate = false;
+    if (high->sign || hed_lift_has_sign(l, &x, &high->above)) {
+        a = hed_lift_word(l, &x);
+        if (low->by < 31 && !low->subtracts) {
             hed_lift_calc(l, "mad.wide.s32 %s, %s, %u, %s", q, a, 1u << low->by, b);
             write_low(l, q, &low->to, than, false);
             return;
         }
         a = hed_lift_temp(l, 'q');
-        hed_lift_calc(l, "cvt.s64.s32 %s, %s", a, hed_lift_word(l, &low->a));
+        hed_lift_calc(l, "cvt.s64.s32 %s, %s", a, hed_lift_word(l, &x));
     } else {
-        a = join_halves(l, &low->a, &high->above);
+        a = join_halves(l, &x, &high->above);
     }
     if (low->by) {
         const char *s = hed_lift_temp(l, 'q');
@@ -410,8 +428,8 @@ lift_low_scaled(struct lift *l, const struct scaled *low, const struct scaled *h
         hed_lift_calc(l, "shl.b64 %s, %s, %u", s, a, low->by);
         a = s;
     }
-    hed_lift_calc(l, "add.s64 %s, %s, %s", q, a, b);
-    write_low(l, q, &low->to, than, false);
+    hed_lift_calc(l, "%s %s, %s, %s", low->subtracts ? "sub.s64" : "add.s64", q, b, a);
+    write_low(l, q, &low->to, than, low->subtracts);
 }
 
 static void
@@ -420,10 +438,15 @@ lift_high(struct lift *l)
     struct hed_sass_operand pair = *hed_lift_operand(l, 0);
     const char *d;
 
+    const struct lift_fused *low = &l->fused[l->fused[l->index].other - 1];
+
     pair.reg--;
     d = hed_lift_def64(l, &pair);
-    hed_lift_put(l, "mov.b64 %s, %%q%u", d, l->fused[l->fused[l->index].other - 1].temp);
+    hed_lift_put(l, "mov.b64 %s, %%q%u", d, low->temp);
     hed_lift_end64(l, &pair);
+    /* Both halves have the same guard: where it does not hold, neither has changed anything. */
+    if (l->guarded)
+        hed_lift_pair_restore(l, &pair, low->pair);
 }
 
 bool

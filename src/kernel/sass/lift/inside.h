@@ -118,10 +118,16 @@ struct lift_flow {
     uint8_t *queued; /* it is in the queue */
 };
 
+/* Is a pair's wide register valid, and is that since the block's beginning? */
+struct lift_pair_state {
+    bool valid, gen, kill;
+};
+
 /* What fuse.c knows about an instruction: by index. */
 struct lift_fused {
-    uint32_t other; /* 1 + the other half of a 64-bit operation; 0 if there is none */
-    uint32_t temp;  /* of the first half: the %q that holds the result */
+    uint32_t other;              /* 1 + the other half of a 64-bit operation; 0 if there is none */
+    uint32_t temp;               /* of the first half: the %q that holds the result */
+    struct lift_pair_state pair; /* of what may be a first half: of its result, before that */
 };
 
 /* What a register holds, within a block: half of a 64-bit value. */
@@ -469,6 +475,11 @@ void hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsign
 /* A register was written: its wide register is not valid any more. reg counts R, then UR from
  * 256. */
 void hed_lift_wrote(struct lift *l, unsigned reg);
+struct lift_pair_state hed_lift_pair_state(const struct lift *l, const struct hed_sass_operand *o);
+/* Both halves of the pair were written under one guard, and its wide register, too: it is as valid
+ * as it was before, or as it became in between. */
+void hed_lift_pair_restore(struct lift *l, const struct hed_sass_operand *o,
+                           struct lift_pair_state was);
 /* A register was set to this source, without a change. */
 void hed_lift_moved(struct lift *l, const struct hed_sass_operand *to,
                     const struct hed_sass_operand *from);
@@ -490,6 +501,9 @@ void hed_lift_begin_block(struct lift *l);
 void hed_lift_note_halves(struct lift *l);
 /* After an instruction was lifted: notes that it made a carry. */
 void hed_lift_note_carry(struct lift *l);
+/* Before an instruction is lifted: notes what is known of the pair whose lower half it may
+ * write. */
+void hed_lift_note_pair(struct lift *l);
 /* Lifts a half of a 64-bit operation as such. False if it is none. */
 bool hed_lift_half(struct lift *l);
 /* The comparison of 64 bits whose high half the instruction is, as a predicate; NULL if its low

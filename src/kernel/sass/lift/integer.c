@@ -412,8 +412,7 @@ lea_narrow(struct lift *l)
             sum = plus(l, sum, n, false);
     }
     (void)hed_lift_def_pred(l, 81);
-    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)),
-                 sum ? sum : "0");
+    hed_lift_put(l, "mov.b32 %s, %s", hed_lift_def(l, hed_lift_operand(l, 0)), sum ? sum : "0");
 }
 
 void

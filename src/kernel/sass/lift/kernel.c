@@ -148,6 +148,7 @@ lift_meaning(struct lift *l)
     }
     if (l->first_pass)
         hed_lift_note_halves(l);
+    hed_lift_note_pair(l);
     if (hed_lift_half(l))
         return;
     fn = hed_lift_find(l->inst->name);

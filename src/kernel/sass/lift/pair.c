@@ -178,6 +178,28 @@ hed_lift_end64_nth(struct lift *l, const struct hed_sass_operand *o, unsigned n)
     }
 }
 
+struct lift_pair_state
+hed_lift_pair_state(const struct lift *l, const struct hed_sass_operand *o)
+{
+    const unsigned pair = pair_of(o->reg + (o->kind == HED_SASS_UREG ? UNIFORM : 0));
+
+    return (struct lift_pair_state){.valid = pair_test(&l->valid, pair),
+                                    .gen = pair_test(&l->node->gen, pair),
+                                    .kill = pair_test(&l->node->kill, pair)};
+}
+
+void
+hed_lift_pair_restore(struct lift *l, const struct hed_sass_operand *o, struct lift_pair_state was)
+{
+    const unsigned pair = pair_of(o->reg + (o->kind == HED_SASS_UREG ? UNIFORM : 0));
+
+    if (pair_test(&l->valid, pair) && pair_test(&l->node->gen, pair))
+        return; /* it was put together since */
+    pair_set(&l->valid, pair, was.valid);
+    pair_set(&l->node->gen, pair, was.gen);
+    pair_set(&l->node->kill, pair, was.kill);
+}
+
 const char *
 hed_lift_def64(struct lift *l, const struct hed_sass_operand *o)
 {

@@ -79,7 +79,7 @@ is_known_product(struct hed_lower *l, struct hed_ptx_mma *m)
 
 /* May all results be any NaN? */
 static bool
-takes_any_nan(struct hed_lower *l, const struct hed_ptx_fragment *f)
+all_take_any_nan(struct hed_lower *l, const struct hed_ptx_fragment *f)
 {
     for (unsigned i = 0; i < f->count; i++) {
         const struct hed_ptx_operand o = hed_ptx_nth_element(&f->operand, i);
@@ -104,7 +104,7 @@ make_product(struct hed_lower *l, const struct hed_ptx_mma *m, struct words *in,
 
     LLVMBuildCondBr(l->b, l->shape->all_run(l), all, some);
     LLVMPositionBuilderAtEnd(l->b, all);
-    hed_product_make(l, m, in->all, ways[0], takes_any_nan(l, &f->out));
+    hed_product_make(l, m, in->all, ways[0], all_take_any_nan(l, &f->out));
     from[0] = LLVMGetInsertBlock(l->b);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, some);

@@ -10,6 +10,7 @@
  */
 #include <stddef.h>
 
+#include "base/number.h"
 #include "kernel/ptx/lower/mask/mask.h"
 
 #define PAGE 4096 /* bytes; memory that may be read begins and ends with a page, or a larger one */
@@ -18,6 +19,20 @@ static const struct hed_uniform *
 address_class(const struct hed_lower *l, const struct hed_lower_place *at)
 {
     return at->reg ? &hed_mask_state(l)->uniforms.values[at->reg->id] : NULL;
+}
+
+/* The block's shared memory begins at a multiple of whatever its variables need. */
+bool
+hed_mask_is_aligned(const struct hed_lower *l, const struct hed_lower_place *at,
+                    const struct hed_lower_access *how)
+{
+    const struct hed_uniform *c = address_class(l, at);
+
+    if (how->align < 2 || !l->options->check_alignment)
+        return true;
+    return c && at->is_shared && c->kind != HED_VARIES &&
+           (UINT64_C(1) << hed_min(c->align, 32)) % how->align == 0 &&
+           at->reg_offset % (int64_t)how->align == 0;
 }
 
 /* The address of the first lane of a row: i64. An offset into shared memory may be below 0 in lanes
@@ -190,7 +205,7 @@ find_rows(struct hed_lower *l, const struct hed_lower_place *at, const struct he
         rows[i] = hed_mask_row_address(l, at, i);
         low = LLVMBuildOr(l->b, low, rows[i], "");
     }
-    if (how->align < 2 || !l->options->check_alignment)
+    if (hed_mask_is_aligned(l, at, how))
         return NULL;
     low = LLVMBuildAnd(l->b, low, LLVMConstInt(l->i64, how->align - 1, false), "");
     return LLVMBuildTrunc(l->b, low, l->i32, "");
@@ -360,7 +375,8 @@ has_one_address(struct hed_lower *l, const struct hed_lower_place *at,
     if (!c || c->kind != HED_UNIFORM)
         return false;
     address = hed_mask_row_address(l, at, 0);
-    trap_if_misaligned(l, address, how);
+    if (!hed_mask_is_aligned(l, at, how))
+        trap_if_misaligned(l, address, how);
     *one = (struct hed_lower_place){.base = hed_lower_pointer(l, address)};
     return true;
 }

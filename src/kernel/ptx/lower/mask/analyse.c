@@ -4,6 +4,7 @@
 #include "kernel/ptx/lower/mask/mask.h"
 #include "kernel/ptx/lower/passes.h"
 #include "kernel/ptx/pass/apart.h"
+#include "kernel/ptx/pass/tidy.h"
 
 static int
 refuse_shape(struct hed_lower *l, const char *why)
@@ -54,6 +55,18 @@ hed_pass_ssa(struct hed_lower *l)
     if (!err)
         hed_pass_did(l, "%u values", m->flow.nvalues);
     return judge_order(l, err, why);
+}
+
+int
+hed_pass_tidy(struct hed_lower *l)
+{
+    struct mask *m = hed_mask_state(l);
+    struct hed_tidied did;
+    const int err = hed_tidy(&m->flow, &m->ssa, &did);
+
+    if (!err)
+        hed_pass_did(l, "%u guards, %u numbers", did.guards, did.wholes);
+    return err;
 }
 
 int

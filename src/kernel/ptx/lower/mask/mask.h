@@ -194,6 +194,10 @@ void hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
                    const struct hed_lower_access *how, LLVMValueRef *out);
 void hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
                     const struct hed_lower_access *how, LLVMValueRef *in);
+/* Is the address of the first lane of each row, as far as is known now, as aligned as it must be?
+ * So it is if the code need not test it. */
+bool hed_mask_is_aligned(const struct hed_lower *l, const struct hed_lower_place *at,
+                         const struct hed_lower_access *how);
 /* The address of the first lane of a row: i64. */
 LLVMValueRef hed_mask_row_address(struct hed_lower *l, const struct hed_lower_place *at,
                                   unsigned row);

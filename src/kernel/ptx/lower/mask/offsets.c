@@ -15,9 +15,11 @@
 #include "kernel/ptx/lower/mask/mask.h"
 
 #define COUNT_MAX 4 /* elements of a lane */
-#define RUNS_MAX 8
-#define UNITS_MAX 64 /* elements; shuffles of more take longer than the loads that they save */
 #define ALL_MAX (COUNT_MAX * HED_PTX_LANES)
+#define UNITS_MAX ALL_MAX
+#define RUNS_MAX HED_PTX_LANES
+#define RUNS_OF_ANY_LENGTH 8 /* more of them must be worth it: */
+#define LENGTH_WORTH_IT 4    /* elements in a run, on average */
 
 /* What is moved: elements by their distance from the first lane's address, in units of their
  * size. */
@@ -65,7 +67,7 @@ find_runs(struct plan *p)
         p->runs[p->nruns++] = i;
     }
     p->runs[p->nruns] = p->nunits;
-    return true;
+    return p->nruns <= RUNS_OF_ANY_LENGTH || p->nunits >= LENGTH_WORTH_IT * p->nruns;
 }
 
 static unsigned
@@ -98,7 +100,7 @@ make_plan(const struct hed_offsets *o, const struct hed_lower_access *how, struc
             p->units[p->nunits++] = o->lanes[i] / bytes + e;
     }
     sort_units(p);
-    if (p->nunits > UNITS_MAX || !find_runs(p))
+    if (!find_runs(p))
         return false;
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         for (unsigned e = 0; e < how->count; e++)
@@ -212,15 +214,12 @@ store_all(struct hed_lower *l, const struct plan *p, const struct hed_lower_acce
 /* An i32 that is not 0 if lanes are off, or the first lane's address is misaligned; then those of
  * the others are, too. */
 static LLVMValueRef
-what_hinders(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_uniform *c,
+what_hinders(struct hed_lower *l, const struct hed_lower_place *at,
              const struct hed_lower_access *how, LLVMValueRef first)
 {
     LLVMValueRef off = LLVMBuildNot(l->b, hed_lower_warp_bits(l), ""), low;
-    const bool is_aligned = at->is_shared && c->align < 32 &&
-                            (UINT64_C(1) << c->align) % hed_max(how->align, 1) == 0 &&
-                            at->reg_offset % (int64_t)hed_max(how->align, 1) == 0;
 
-    if (how->align < 2 || !l->options->check_alignment || is_aligned)
+    if (hed_mask_is_aligned(l, at, how))
         return off;
     low = LLVMBuildAnd(l->b, first, LLVMConstInt(l->i64, how->align - 1, false), "");
     return LLVMBuildOr(l->b, off, LLVMBuildTrunc(l->b, low, l->i32, ""), "");
@@ -246,7 +245,7 @@ hed_mask_move_offsets(struct hed_lower *l, const struct hed_lower_place *at,
     for (unsigned e = 0; !is_store && e < how->count; e++)
         slots[e] = hed_lower_alloca(l, t, 1, 0);
     first = hed_mask_row_address(l, at, 0);
-    hed_lower_unlikely(l, LLVMBuildIsNotNull(l->b, what_hinders(l, at, c, how, first), ""), slow,
+    hed_lower_unlikely(l, LLVMBuildIsNotNull(l->b, what_hinders(l, at, how, first), ""), slow,
                        fast);
     for (unsigned way = 0; way < 2; way++) {
         LLVMPositionBuilderAtEnd(l->b, way == 0 ? fast : slow);

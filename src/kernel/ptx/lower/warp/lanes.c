@@ -79,7 +79,7 @@ hed_lower_warp_first(struct hed_lower *l, LLVMValueRef v)
 LLVMValueRef
 hed_lower_warp_array(struct hed_lower *l, LLVMTypeRef element, LLVMValueRef v)
 {
-    LLVMValueRef a = hed_lower_alloca(l, LLVMArrayType(element, HED_PTX_LANES), 1, 16);
+    LLVMValueRef a = hed_lower_alloca(l, LLVMArrayType(element, HED_PTX_LANES), 1, HED_LOWER_LINE);
 
     if (v)
         LLVMSetAlignment(LLVMBuildStore(l->b, v, a), 16);

@@ -260,7 +260,7 @@ static LLVMValueRef
 point_to_words(struct hed_lower *l, LLVMValueRef data, LLVMValueRef bits)
 {
     LLVMTypeRef wide = LLVMVectorType(l->i64, HED_PTX_LANES);
-    LLVMValueRef pointers = hed_lower_alloca(l, wide, 1, 16);
+    LLVMValueRef pointers = hed_lower_alloca(l, wide, 1, HED_LOWER_LINE);
     LLVMValueRef base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, data, l->i64, ""));
     LLVMValueRef own =
         LLVMBuildLShr(l->b, hed_lower_splat(l, bits), hed_lower_warp_iota(l, l->i32, 1), "");
@@ -293,7 +293,7 @@ hed_lower_warp_together(struct hed_lower *l, const char *helper, LLVMValueRef ma
     (void)meet_lanes(l, mask);
     bits = hed_lower_warp_running(l);
     /* The words lie as registers do, the first words of all lanes first: HED_RT_STRIDED. */
-    data = hed_lower_alloca(l, lanes, (uint64_t)nin + nout + 1, 16);
+    data = hed_lower_alloca(l, lanes, (uint64_t)nin + nout + 1, HED_LOWER_LINE);
     for (unsigned i = 0; i < nin; i++)
         LLVMSetAlignment(
             LLVMBuildStore(l->b, hed_lower_warp_kept(l, &kept[i]), hed_lower_at(l, data, step * i)),

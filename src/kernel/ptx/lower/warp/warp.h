@@ -5,6 +5,8 @@
  *   lanes.c   lanes as bits and vectors, loops over lanes
  *   local.c   registers that are used in one place only
  *   memory.c  loads and stores
+ *   mover.c   the same for an address per lane
+ *   gather.c  by the gathers and scatters of the processor
  *   sync.c    operations among lanes, barriers, calls
  *
  * The mask shape (lower/mask/) uses lanes.c, memory.c and sync.c as well.
@@ -133,10 +135,25 @@ uint64_t hed_lower_warp_stride(const struct hed_ptx_var *v);
 struct warp *hed_lower_warp_new(struct hed_lower *l);
 void hed_lower_warp_free(struct warp *w);
 unsigned hed_lower_warp_bytes(LLVMTypeRef t);
+/* Element i of an access by one lane. */
+LLVMValueRef hed_lower_warp_load_element(struct hed_lower *l, LLVMValueRef at,
+                                         const struct hed_lower_access *how, unsigned i);
+void hed_lower_warp_store_element(struct hed_lower *l, LLVMValueRef at,
+                                  const struct hed_lower_access *how, unsigned i, LLVMValueRef v);
+/* Memory shared by all accesses of the function (w->addresses, w->data): it is written right before
+ * a call of a mover and read right after it. */
+LLVMValueRef hed_lower_warp_scratch(struct hed_lower *l, LLVMValueRef *slot);
 /* Moves elements between memory and `data`, an array of 32 for each element, for the running
  * lanes. */
 void hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
                          const struct hed_lower_access *how, bool is_store, LLVMValueRef data);
+
+/* gather.c: does the processor move the elements of lanes that have an address each? Then makes
+ * code for those of the mask. */
+bool hed_lower_has_gather(struct hed_lower *l, const struct hed_lower_access *how);
+void hed_lower_gather(struct hed_lower *l, const struct hed_lower_access *how,
+                      LLVMValueRef pointers, LLVMValueRef mask, bool is_store,
+                      LLVMValueRef *values);
 
 /* Refuses what is left to the baseline tier. */
 void hed_lower_warp_refuse(struct hed_lower *l, const struct hed_ptx_func *f);
