@@ -52,7 +52,8 @@ struct hed_cpu_subject {
     const char *source; /* the file, or "process 123" */
     uint64_t image;     /* its number in the file, or of the process's module */
     const struct hed_ptx_module *module;
-    const struct hed_ptx_func *func;
+    const struct hed_ptx_func *func; /* NULL if the text is not known: only `shown` is set then */
+    const char *why_no_text;
     const struct hed_board_kernel *shown; /* of a process; or NULL */
     bool is_lifted;                       /* the text was made from machine code */
     enum hed_rows rows;

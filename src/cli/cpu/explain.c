@@ -119,12 +119,18 @@ count_subject(void *arg, struct hed_cpu_subject *s)
     return ++x->count < 2;
 }
 
+static bool
+is_table(const struct explaining *x)
+{
+    return x->count > 1 && !x->asked->kernel && !x->asked->lines && !x->asked->passes;
+}
+
 static void
 print_subject(const struct explaining *x, const struct hed_cpu_subject *s)
 {
     if (x->asked->json) {
         hed_cpu_print_json(s, x->asked);
-    } else if (x->count > 1 && !x->asked->kernel && !x->asked->lines && !x->asked->passes) {
+    } else if (is_table(x)) {
         if (x->done == 0)
             hed_cpu_print_head();
         hed_cpu_print_row(s);
@@ -140,8 +146,19 @@ explain_subject(void *arg, struct hed_cpu_subject *s)
 {
     struct explaining *x = arg;
     struct hed_ptx_unit unit;
-    int err = hed_ptx_unit_init(&unit, s->module, s->func);
+    int err;
 
+    if (!s->func && (x->asked->json || is_table(x))) {
+        print_subject(x, s);
+        x->done++;
+        return !ferror(stdout);
+    }
+    if (!s->func) {
+        hed_cli_say("cpu explain: kernel %s of %s: %s", s->shown->name, s->source, s->why_no_text);
+        x->code = HED_EXIT_FAILED;
+        return true;
+    }
+    err = hed_ptx_unit_init(&unit, s->module, s->func);
     if (err) {
         hed_cli_say("cpu explain: kernel %s: %s", s->func->name, hed_err_text(err));
         x->code = HED_EXIT_FAILED;

@@ -187,18 +187,20 @@ add_passes(struct hed_buf *b, const struct hed_cpu_made *m)
 void
 hed_cpu_print_json(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked)
 {
+    const char *symbol = s->func ? s->func->name : s->shown->name;
     char name[HED_DEMANGLED_MAX];
     struct hed_buf b;
 
     hed_buf_init(&b, LINE_MAX_BYTES);
     hed_buf_addf(&b, "{");
-    add_text(&b, "kernel", s->func->name);
+    add_text(&b, "kernel", symbol);
     hed_buf_addf(&b, ",");
-    add_text(&b, "name", hed_demangle(s->func->name, name, sizeof name));
+    add_text(&b, "name", hed_demangle(symbol, name, sizeof name));
     hed_buf_addf(&b, ",");
     add_text(&b, "source", s->source);
-    hed_buf_addf(&b, ",\"image\":%" PRIu64 ",\"line\":%u,\"instructions\":%u,", s->image,
-                 s->func->line, s->func->ninsts);
+    hed_buf_addf(&b, ",\"image\":%" PRIu64 ",", s->image);
+    if (s->func)
+        hed_buf_addf(&b, "\"line\":%u,\"instructions\":%u,", s->func->line, s->func->ninsts);
     add_text(&b, "rows", rows_word(s->rows));
     add_state(&b, s);
     if (s->explained.nlines) {

@@ -389,28 +389,44 @@ void
 hed_cpu_print_head(void)
 {
     printf(
-        "instr.  shape    tier      launches  compile  rows  steps  gathers  barriers  kernel\n");
+        "instr.  shape    tier      launches  baseline   compile  rows  steps  gathers  barriers  "
+        "kernel\n");
+}
+
+static const char *
+shape_in_row(const struct hed_cpu_subject *s)
+{
+    if (s->made.is_known)
+        return hed_cpu_shape_word(s->made.info.made);
+    if (!s->func || s->explained.is_baseline_only)
+        return "-";
+    return s->explained.why ? "machine" : "masks";
 }
 
 void
 hed_cpu_print_row(const struct hed_cpu_subject *s)
 {
     const struct hed_explain *e = &s->explained;
-    char name[HED_DEMANGLED_MAX], launches[24] = "-", compile[24] = "-";
-    const char *shape = s->made.is_known      ? hed_cpu_shape_word(s->made.info.made)
-                        : e->is_baseline_only ? "-"
-                        : e->why              ? "machine"
-                                              : "masks";
+    char name[HED_DEMANGLED_MAX], launches[24] = "-", baseline[24] = "-", compile[24] = "-";
 
-    if (s->shown)
+    if (s->shown) {
         snprintf(launches, sizeof launches, "%" PRIu64, (uint64_t)s->shown->launches);
+        snprintf(baseline, sizeof baseline, "%.0f ms", (double)s->shown->baseline_ns / 1e6);
+    }
     if (s->made.is_known)
         snprintf(compile, sizeof compile, "%.0f ms", s->made.us / 1e3);
-    printf("%6u  %-7s  %-8s  %8s  %7s  %4u  %5u  %7u  %8u  ", s->func->ninsts, shape,
-           s->shown ? hed_cpu_tier_text(s->shown) : "-", launches, compile,
-           e->accesses[HED_ACCESS_ROW],
-           e->accesses[HED_ACCESS_STEPS] + e->accesses[HED_ACCESS_OFFSETS],
-           e->accesses[HED_ACCESS_ANYWHERE], e->barriers);
-    hed_cli_put(stdout, hed_demangle(s->func->name, name, sizeof name));
+    if (s->func)
+        printf("%6u", s->func->ninsts);
+    else
+        printf("%6s", "-");
+    printf("  %-7s  %-8s  %8s  %8s  %8s  ", shape_in_row(s),
+           s->shown ? hed_cpu_tier_text(s->shown) : "-", launches, baseline, compile);
+    if (s->func)
+        printf("%4u  %5u  %7u  %8u  ", e->accesses[HED_ACCESS_ROW],
+               e->accesses[HED_ACCESS_STEPS] + e->accesses[HED_ACCESS_OFFSETS],
+               e->accesses[HED_ACCESS_ANYWHERE], e->barriers);
+    else
+        printf("%4s  %5s  %7s  %8s  ", "-", "-", "-", "-");
+    hed_cli_put(stdout, hed_demangle(s->func ? s->func->name : s->shown->name, name, sizeof name));
     putchar('\n');
 }

@@ -203,19 +203,16 @@ visit_shown(struct visit *v, const struct hed_board_copy *c, const char *source,
     struct hed_ptx_module m;
     bool goes_on = true;
 
-    if (shown && shown->is_lifted && shown->text_size == 0) {
-        say(v,
-            "cpu explain: kernel %s of %s comes from machine code, and its compiled code from the "
-            "cache; run the program with HEDDLE_CACHE_SIZE=0 to see more",
-            k->name, source);
-        v->code = HED_EXIT_FAILED;
-        return true;
-    }
-    if (!shown || !shown->has_text) {
-        say(v, "cpu explain: %s did not keep the text of kernel %s; explain its file instead",
-            source, k->name);
-        v->code = HED_EXIT_FAILED;
-        return true;
+    if (shown && shown->is_lifted && shown->text_size == 0)
+        s.why_no_text = "it comes from machine code, and its compiled code from the cache; run the "
+                        "program with HEDDLE_CACHE_SIZE=0 to see more";
+    else if (!shown || !shown->has_text)
+        s.why_no_text = "the process did not keep its text; explain its file instead";
+    if (s.why_no_text) {
+        s.rows = k->rows < HED_ROWS_COUNT ? (enum hed_rows)k->rows : HED_ROWS_ANY;
+        take_shown_code(k, &s.made);
+        v->matching++;
+        return v->fn(v->arg, &s);
     }
     if (!parse_image_text(v, &m, source, k->module,
                           (struct hed_bytes){(const uint8_t *)shown->text, shown->text_size}))

@@ -108,6 +108,9 @@ accesses_are_told_apart(void **state)
         {"setp.lt.u32 %p1, %r2, %r1; mul.lo.u64 %rd4, %rd2, %rd2;\n"
          "@%p1 add.u64 %rd4, %rd1, %rd2; @!%p1 ld.global.f32 %f1, [%rd4]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
+        {"setp.lt.u32 %p1, %r1, 5; mul.lo.u64 %rd4, %rd2, %rd2; @%p1 add.u64 %rd4, %rd1, %rd2;\n"
+         "@%p1 bra B; mov.u64 %rd4, %rd3; B: ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
         {"mov.b64 {%r4, %r5}, %rd3; mov.b64 %rd6, {%r4, %r5}; ld.global.f32 %f1, [%rd6]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
     };
@@ -235,6 +238,13 @@ static const struct waiting waiting[] = {
      "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;\n"
      "bar.warp.sync 0xffff; st.global.u32 [%rd3+4], %r3; ret; }\n",
      true},
+    {"thread 0 waits, and machine code asks whether all lanes are there",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.relaxed.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: activemask.b32 %r4; setp.eq.u32 %p3, %r4, 0xffffffff; @%p3 bra M;\n"
+     "mov.u32 %r5, 0xffffffff; bar.warp.sync %r5; M: bar.warp.sync 0xffffffff; bar.sync 0;\n"
+     "st.global.u32 [%rd3], %r2; ret; }\n",
+     false},
     {"lanes that leave the loop around it set the flag",
      "mov.u32 %r5, 0;\n"
      "O: L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, %r5; @%p1 bra L;\n"

@@ -17,8 +17,7 @@
 const struct hed_pass hed_passes_of_masks[] = {
     {"flow", "the order in which lanes run the blocks", hed_pass_flow, false},
     {"ssa", "a value of its own for each write of a register", hed_pass_ssa, false},
-    {"tidy", "guards that nobody needs, numbers taken apart and put together", hed_pass_tidy,
-     false},
+    {"tidy", "guards and halves of numbers that nobody needs", hed_pass_tidy, false},
     {"uniform", "values that are the same in all lanes, or step", hed_pass_uniform, false},
     {"masks", "which lanes run a block, and who waits for whom", hed_pass_masks, false},
     {"nan", "results that may be any NaN", hed_pass_nan, false},

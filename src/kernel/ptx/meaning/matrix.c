@@ -67,7 +67,8 @@ HED_MEANING(matrix_move)
 {
     struct hed_ptx_fragments *c = &m->matrix;
     const struct hed_ptx_form *f = i->form;
-    const uint64_t arg = f->count + (f->flags & HED_PTX_FLAG(TRANS) ? 256u : 0u);
+    const uint64_t arg =
+        f->count + (f->flags & HED_PTX_FLAG(TRANS) ? HED_PTX_MATRIX_TRANSPOSED : 0u);
 
     if (f->m != 8 || f->n != 8 || f->types[0] != HED_PTX_TYPE_B16)
         return hed_meaning_refuse(why, "only 8 by 8 matrices of 16 bits are supported");

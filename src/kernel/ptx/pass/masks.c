@@ -30,14 +30,17 @@ struct outside {
 
 /* Does an instruction wait until all lanes of the warp have come? */
 static bool
-waits_for_warp(const struct hed_ptx_inst *i)
+waits_for_warp(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
-    const struct hed_ptx_operand *o = &i->operands[0];
+    struct hed_uniform of;
 
-    if (i->guard || i->is_refused || i->noperands != 1 || o->kind != HED_PTX_OPERAND_INT)
+    if (i->guard || i->is_refused || i->noperands != 1)
         return false;
-    return (i->form->op == HED_PTX_OP_BARRIER_SYNC && o->bits == 0) ||
-           (i->form->op == HED_PTX_OP_BAR_WARP_SYNC && (uint32_t)o->bits == UINT32_MAX);
+    of = hed_uniform_operand(u, &i->operands[0]);
+    if (!of.is_constant)
+        return false;
+    return (i->form->op == HED_PTX_OP_BARRIER_SYNC && of.constant == 0) ||
+           (i->form->op == HED_PTX_OP_BAR_WARP_SYNC && (uint32_t)of.constant == UINT32_MAX);
 }
 
 /* Could a lane in the loop wait for what the instruction does? */
@@ -51,6 +54,7 @@ may_be_awaited(const struct hed_ptx_inst *i)
     case HED_PTX_OP_MEMBAR:
     case HED_PTX_OP_FENCE:
     case HED_PTX_OP_NANOSLEEP:
+    case HED_PTX_OP_ACTIVEMASK:
         return false;
     default:
         return hed_ptx_op_nature(i->form->op) != HED_PTX_COMPUTES;
@@ -78,7 +82,7 @@ stops_harmlessly(struct outside *o, uint32_t b)
     const struct hed_flow_block *block = &o->u->f->blocks[b];
 
     for (uint32_t i = 0; i < block->ninsts; i++) {
-        if (waits_for_warp(block->insts[i]))
+        if (waits_for_warp(o->u, block->insts[i]))
             return true;
         if (may_be_awaited(block->insts[i]))
             return false;

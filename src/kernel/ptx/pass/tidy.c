@@ -6,8 +6,8 @@
  * where the guard does not hold; nowhere, if the result is wanted under that guard alone.
  *
  * The guard is a value, so it is the same in an instruction that writes under it and in one that
- * reads under it, as long as nothing carries the value round a loop: what phis take is wanted
- * anywhere.
+ * reads under it: whoever made the guard once more, in a loop, made the value once more, too. What
+ * a phi takes along an edge is wanted where lanes go along it: under the guard of the branch.
  */
 #include "kernel/ptx/pass/tidy.h"
 
@@ -148,6 +148,30 @@ want_anywhere(void *arg, const struct hed_ptx_reg **reg)
     want_value(arg, *reg, anywhere);
 }
 
+/* Where do lanes go from one block to another? */
+static struct wish
+wish_of_edge(const struct hed_flow *f, uint32_t from, uint32_t to)
+{
+    const struct hed_flow_block *b = &f->blocks[from];
+    struct wish wish = anywhere;
+
+    if (!b->last || !b->last->guard)
+        return anywhere;
+    wish = wish_of_guard(b->last);
+    switch (b->end) {
+    case HED_FLOW_BRANCHES:
+        wish.negated ^= to != b->next[0];
+        return wish;
+    case HED_FLOW_LEAVES_IF:
+        wish.negated = !wish.negated;
+        return wish;
+    case HED_FLOW_LEAVES_UNLESS:
+        return wish;
+    default:
+        return anywhere;
+    }
+}
+
 static void
 tidy_block(struct tidying *t, uint32_t b)
 {
@@ -160,7 +184,7 @@ tidy_block(struct tidying *t, uint32_t b)
     for (const struct hed_flow_phi *p = block->phis; p; p = p->next)
         for (uint32_t k = 0; k < block->nbefore; k++)
             if (p->from[k] && t->wishes[p->to->id].want != WANTED_NOWHERE)
-                want_value(t, p->from[k], anywhere);
+                want_value(t, p->from[k], wish_of_edge(t->f, block->before[k], b));
 }
 
 /* ---- guards ---------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define HED_BOARD_NAME "heddle-cpu"
-#define HED_BOARD_MAX ((size_t)16 << 20) /* bytes; what does not fit is left out */
+#define HED_BOARD_MAX ((size_t)64 << 20) /* bytes; what does not fit is left out */
 
 struct hed_board_head {
     char magic[8]; /* HED_BOARD_MAGIC */

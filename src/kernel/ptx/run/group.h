@@ -77,7 +77,8 @@ void hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
 bool hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m,
                        bool is_strided);
 /* Operands: an address (two words). Results: one word per matrix. arg is the number of matrices,
- * plus 256 if they are transposed. */
+ * plus this if they are transposed. */
+#define HED_PTX_MATRIX_TRANSPOSED 256u
 void hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
 /* Operands: an address (two words), one word per matrix. */
 void hed_ptx_stmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);

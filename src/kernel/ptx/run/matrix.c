@@ -367,8 +367,6 @@ row_of(void *const *data, unsigned n, unsigned row, uint64_t arg)
     return w.first ? (uint16_t *)(uintptr_t)get_element(w, 0, 64) : NULL;
 }
 
-#define TRANSPOSED 256u
-
 static struct cell
 cell_of_8x8(unsigned lane, unsigned j, bool transposed)
 {
@@ -390,7 +388,7 @@ hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
             uint32_t v = 0;
 
             for (unsigned j = 0; j < 2; j++) {
-                const struct cell at = cell_of_8x8(lane, j, (arg & TRANSPOSED) != 0);
+                const struct cell at = cell_of_8x8(lane, j, (arg & HED_PTX_MATRIX_TRANSPOSED) != 0);
                 const uint16_t *row = row_of(data, n, at.row, arg);
 
                 v |= (row ? (uint32_t)row[at.column] : 0) << 16 * j;
@@ -410,7 +408,7 @@ hed_ptx_stmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
         const struct words w = lane_words(data, lane, 2, arg);
 
         for (unsigned n = 0; w.first && n < 2 * count; n++) {
-            const struct cell at = cell_of_8x8(lane, n % 2, (arg & TRANSPOSED) != 0);
+            const struct cell at = cell_of_8x8(lane, n % 2, (arg & HED_PTX_MATRIX_TRANSPOSED) != 0);
             uint16_t *row = row_of(data, n / 2, at.row, arg);
 
             if (row)

@@ -1,6 +1,6 @@
 /* Matrix instructions: the words of all lanes' fragments go to a function of run/matrix.c, and the
- * words of the result come back. The products that programs use most have code of their own
- * (product.c) for the case that all lanes run, as they should.
+ * words of the result come back. What programs use most has code of its own for the case that all
+ * lanes run, as they should: some products (product.c), ldmatrix and movmatrix.
  */
 #include <string.h>
 
@@ -11,6 +11,7 @@
 
 /* Words that go to the function. */
 struct words {
+    LLVMValueRef address; /* i64: of what is in memory; or NULL. The first two words have it, too */
     LLVMValueRef all[HED_PTX_MATRIX_WORDS];
     unsigned count;
 };
@@ -29,8 +30,10 @@ add_address(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *
 {
     const struct hed_lower_place at = hed_lower_place(l, o, hed_ptx_first_space(l->inst->form), 1);
 
-    if (!l->err)
-        add_pair(l, w, hed_lower_in_sandbox(l, l->shape->address(l, &at)));
+    if (l->err)
+        return;
+    w->address = hed_lower_in_sandbox(l, l->shape->address(l, &at));
+    add_pair(l, w, w->address);
 }
 
 static void
@@ -64,17 +67,78 @@ set_fragment(struct hed_lower *l, const struct hed_ptx_fragment *f, LLVMValueRef
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------- */
+/* ---- 8 by 8 matrices of 16 bits -------------------------------------------------------------- */
 
-static bool
-is_known_product(struct hed_lower *l, struct hed_ptx_mma *m)
+#define ROWS 8u
+#define ROW_WORDS 4u
+
+/* A matrix as words in the order of memory, which is that of the lanes: element (r, c) becomes
+ * element (c, r). */
+static LLVMValueRef
+transpose(struct hed_lower *l, LLVMValueRef words)
+{
+    LLVMTypeRef halves = LLVMVectorType(l->i16, ROWS * ROWS);
+    LLVMValueRef from[ROWS * ROWS];
+
+    for (unsigned i = 0; i < ROWS * ROWS; i++)
+        from[i] = hed_lower_word(l, i % ROWS * ROWS + i / ROWS);
+    words = LLVMBuildBitCast(l->b, words, halves, "");
+    words = LLVMBuildShuffleVector(l->b, words, LLVMGetPoison(halves),
+                                   LLVMConstVector(from, ROWS * ROWS), "");
+    return LLVMBuildBitCast(l->b, words, LLVMVectorType(l->i32, HED_PTX_LANES), "");
+}
+
+static LLVMValueRef
+concatenate(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    const unsigned n = LLVMGetVectorSize(LLVMTypeOf(a)) + LLVMGetVectorSize(LLVMTypeOf(b));
+    LLVMValueRef from[HED_PTX_LANES];
+
+    for (unsigned i = 0; i < n; i++)
+        from[i] = hed_lower_word(l, i);
+    return LLVMBuildShuffleVector(l->b, a, b, LLVMConstVector(from, n), "");
+}
+
+/* Loads matrix n, whose rows are where lanes 8n to 8n + 7 say. Row r is the words of lanes 4r to
+ * 4r + 3. */
+static LLVMValueRef
+load_rows(struct hed_lower *l, LLVMValueRef address, unsigned n)
+{
+    LLVMTypeRef row = LLVMVectorType(l->i32, ROW_WORDS);
+    LLVMValueRef rows[ROWS];
+
+    for (unsigned r = 0; r < ROWS; r++) {
+        LLVMValueRef at =
+            LLVMBuildExtractElement(l->b, address, hed_lower_word(l, ROWS * n + r), "");
+
+        rows[r] = LLVMBuildLoad2(l->b, row, hed_lower_pointer(l, at), "");
+        LLVMSetAlignment(rows[r], 2);
+    }
+    for (unsigned count = ROWS / 2; count; count /= 2)
+        for (unsigned r = 0; r < count; r++)
+            rows[r] = concatenate(l, rows[2 * r], rows[2 * r + 1]);
+    return rows[0];
+}
+
+/* ---- in two ways ----------------------------------------------------------------------------- */
+
+/* Has the instruction code of its own? */
+enum own_code { NO_OWN_CODE, OWN_PRODUCT, OWN_LOAD, OWN_MOVE };
+
+static enum own_code
+find_own_code(struct hed_lower *l, struct hed_ptx_mma *m)
 {
     const struct hed_ptx_fragments *f = &l->meaning->matrix;
 
-    if (!l->shape->all_run || f->fn != hed_ptx_mma)
-        return false;
-    memcpy(m, &f->arg, sizeof(*m));
-    return hed_product_is_known(l, m);
+    if (!l->shape->all_run)
+        return NO_OWN_CODE;
+    if (f->fn == hed_ptx_mma) {
+        memcpy(m, &f->arg, sizeof(*m));
+        return hed_product_is_known(l, m) ? OWN_PRODUCT : NO_OWN_CODE;
+    }
+    if (f->fn == hed_ptx_movmatrix)
+        return OWN_MOVE;
+    return f->fn == hed_ptx_ldmatrix && !l->options->confined ? OWN_LOAD : NO_OWN_CODE;
 }
 
 /* May all results be any NaN? */
@@ -91,9 +155,38 @@ all_take_any_nan(struct hed_lower *l, const struct hed_ptx_fragment *f)
     return true;
 }
 
+static void
+make_own_code(struct hed_lower *l, enum own_code code, const struct hed_ptx_mma *m,
+              struct words *in, LLVMValueRef *out)
+{
+    const struct hed_ptx_fragments *f = &l->meaning->matrix;
+
+    if (code == OWN_PRODUCT) {
+        hed_product_make(l, m, in->all, out, all_take_any_nan(l, &f->out));
+    } else if (code == OWN_MOVE) {
+        out[0] = transpose(l, in->all[0]);
+    } else {
+        for (unsigned n = 0; n < f->words_out; n++) {
+            out[n] = load_rows(l, in->address, n);
+            if (f->arg & HED_PTX_MATRIX_TRANSPOSED)
+                out[n] = transpose(l, out[n]);
+        }
+    }
+}
+
+static void
+call_function(struct hed_lower *l, struct words *in, LLVMValueRef *out)
+{
+    const struct hed_ptx_fragments *f = &l->meaning->matrix;
+
+    l->shape->together(l, f->name, hed_lower_int(l, l->i32, UINT32_MAX), f->arg, in->all, in->count,
+                       out, f->words_out);
+}
+
 /* All lanes run, or a function does it. */
 static void
-make_product(struct hed_lower *l, const struct hed_ptx_mma *m, struct words *in, LLVMValueRef *out)
+make_both(struct hed_lower *l, enum own_code code, const struct hed_ptx_mma *m, struct words *in,
+          LLVMValueRef *out)
 {
     const struct hed_ptx_fragments *f = &l->meaning->matrix;
     LLVMTypeRef t = LLVMVectorType(l->i32, HED_PTX_LANES);
@@ -104,12 +197,11 @@ make_product(struct hed_lower *l, const struct hed_ptx_mma *m, struct words *in,
 
     LLVMBuildCondBr(l->b, l->shape->all_run(l), all, some);
     LLVMPositionBuilderAtEnd(l->b, all);
-    hed_product_make(l, m, in->all, ways[0], all_take_any_nan(l, &f->out));
+    make_own_code(l, code, m, in, ways[0]);
     from[0] = LLVMGetInsertBlock(l->b);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, some);
-    l->shape->together(l, f->name, hed_lower_int(l, l->i32, UINT32_MAX), f->arg, in->all, in->count,
-                       ways[1], f->words_out);
+    call_function(l, in, ways[1]);
     from[1] = LLVMGetInsertBlock(l->b);
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, after);
@@ -127,22 +219,21 @@ hed_op_matrix(struct hed_lower *l)
     struct words in = {.count = 0};
     LLVMValueRef out[HED_PTX_MATRIX_WORDS];
     struct hed_ptx_mma product;
-    const bool is_product = is_known_product(l, &product);
+    const enum own_code code = find_own_code(l, &product);
 
     if (m->address)
         add_address(l, &in, m->address);
     for (unsigned i = 0; i < m->nin; i++) {
         /* A NaN in a sum gives a NaN, whatever it is; in factors its bits may matter. */
-        l->reads_any_nan = is_product && i == 2;
+        l->reads_any_nan = code == OWN_PRODUCT && i == 2;
         add_fragment(l, &in, &m->in[i]);
     }
     l->reads_any_nan = false;
     if (l->err)
         return;
-    if (is_product)
-        make_product(l, &product, &in, out);
+    if (code != NO_OWN_CODE)
+        make_both(l, code, &product, &in, out);
     else
-        l->shape->together(l, m->name, hed_lower_int(l, l->i32, UINT32_MAX), m->arg, in.all,
-                           in.count, out, m->words_out);
+        call_function(l, &in, out);
     set_fragment(l, &m->out, out);
 }
