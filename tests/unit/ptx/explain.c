@@ -111,6 +111,15 @@ accesses_are_told_apart(void **state)
         {"setp.lt.u32 %p1, %r1, 5; mul.lo.u64 %rd4, %rd2, %rd2; @%p1 add.u64 %rd4, %rd1, %rd2;\n"
          "@%p1 bra B; mov.u64 %rd4, %rd3; B: ld.global.f32 %f1, [%rd4]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
+        /* a bit that is the same in all lanes, beside others that are not */
+        {"setp.lt.u32 %p1, %r2, %r1; selp.b32 %r3, 1, 0, %p1; setp.gt.u32 %p2, %r1, 9;\n"
+         "@%p2 or.b32 %r3, %r3, 128; and.b32 %r4, %r3, 128; mul.wide.u32 %rd4, %r4, 4;\n"
+         "add.u64 %rd4, %rd3, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
+        {"setp.lt.u32 %p1, %r2, %r1; selp.b32 %r3, 1, 0, %p1; setp.gt.u32 %p2, %r1, 9;\n"
+         "@%p2 or.b32 %r3, %r3, 128; and.b32 %r4, %r3, 129; mul.wide.u32 %rd4, %r4, 4;\n"
+         "add.u64 %rd4, %rd3, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
         {"mov.b64 {%r4, %r5}, %rd3; mov.b64 %rd6, {%r4, %r5}; ld.global.f32 %f1, [%rd6]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
     };

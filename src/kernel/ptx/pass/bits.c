@@ -323,3 +323,105 @@ hed_transfer_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         return settle_align(u, i, logic_class(u, i, width));
     }
 }
+
+/* ---- bits that are the same ------------------------------------------------------------------ */
+
+/* What is known of an operand: bits that are the same in all lanes; the value of a constant. */
+struct likeness {
+    uint64_t same, value;
+    bool is_constant;
+};
+
+static struct likeness
+likeness_of(const struct hed_uniforms *u, const struct hed_ptx_operand *o, unsigned width)
+{
+    const struct hed_uniform c = hed_uniform_operand(u, o);
+    struct likeness l = {hed_class_same(u, c), c.constant, c.is_constant};
+
+    if (c.kind != HED_UNIFORM && c.kind != HED_UNKNOWN &&
+        (o->kind != HED_PTX_OPERAND_REG || o->sel || o->negated ||
+         hed_ptx_types[o->reg->type].bits != width))
+        l.same = 0;
+    return l;
+}
+
+static uint64_t
+apply_table(unsigned table, const uint64_t x[OPERANDS_MAX])
+{
+    uint64_t r = 0;
+
+    for (unsigned i = 0; i < 8; i++)
+        if (table >> i & 1)
+            r |= (i & 4 ? x[0] : ~x[0]) & (i & 2 ? x[1] : ~x[1]) & (i & 1 ? x[2] : ~x[2]);
+    return r;
+}
+
+/* The bits of the result that change with those of an operand, for some bits of the others;
+ * constants are what they are. */
+static uint64_t
+changes_with(const struct likeness in[OPERANDS_MAX], unsigned table, unsigned operand)
+{
+    uint64_t changes = 0;
+
+    for (unsigned others = 0; others < 8; others++) {
+        uint64_t x[OPERANDS_MAX], r;
+
+        for (unsigned k = 0; k < OPERANDS_MAX; k++)
+            x[k] = in[k].is_constant ? in[k].value : others >> k & 1 ? UINT64_MAX : 0;
+        r = apply_table(table, x);
+        x[operand] = ~x[operand];
+        changes |= r ^ apply_table(table, x);
+    }
+    return changes;
+}
+
+static uint64_t
+same_of_table(const struct likeness in[OPERANDS_MAX], unsigned n, unsigned table)
+{
+    uint64_t same = UINT64_MAX;
+
+    for (unsigned k = 0; k < n; k++)
+        if (in[k].same != UINT64_MAX)
+            same &= in[k].same | ~changes_with(in, table, k);
+    return same;
+}
+
+/* One of two, by a predicate that may vary. */
+static uint64_t
+same_of_choice(const struct hed_uniforms *u, const struct hed_ptx_inst *i,
+               const struct likeness *in)
+{
+    const struct hed_uniform by = hed_uniform_operand(u, &i->operands[3]);
+
+    if (by.kind == HED_UNIFORM || by.kind == HED_UNKNOWN)
+        return in[0].same & in[1].same;
+    return in[0].is_constant && in[1].is_constant ? ~(in[0].value ^ in[1].value) : 0;
+}
+
+uint64_t
+hed_transfer_same_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const unsigned width = hed_ptx_types[i->form->types[0]].bits;
+    const unsigned op = i->form->op;
+    struct likeness in[OPERANDS_MAX] = {{0}};
+
+    if (hed_ptx_types[i->form->types[0]].kind == HED_PTX_KIND_F || width < 16 || width > 64)
+        return 0;
+    for (unsigned k = 0; k < OPERANDS_MAX && k + 1 < i->noperands; k++)
+        in[k] = likeness_of(u, &i->operands[k + 1], width);
+    switch (op) {
+    case HED_PTX_OP_MOV:
+    case HED_PTX_OP_NOT:
+        return in[0].same;
+    case HED_PTX_OP_AND:
+    case HED_PTX_OP_OR:
+    case HED_PTX_OP_XOR:
+        return same_of_table(in, 2, table_of(i));
+    case HED_PTX_OP_LOP3:
+        return same_of_table(in, 3, table_of(i));
+    case HED_PTX_OP_SELP:
+        return same_of_choice(u, i, in);
+    default:
+        return 0;
+    }
+}

@@ -30,13 +30,35 @@ hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b)
 {
     return a->kind == b->kind && a->is_constant == b->is_constant && a->differ == b->differ &&
            a->align == b->align && a->step == b->step && a->offsets == b->offsets &&
-           a->constant == b->constant && a->wraps == b->wraps && a->wrap == b->wrap;
+           a->same == b->same && a->constant == b->constant && a->wraps == b->wraps &&
+           a->wrap == b->wrap;
+}
+
+bool
+hed_class_has_steps(struct hed_uniform c)
+{
+    return c.kind == HED_VARIES || c.kind == HED_OFFSETS || c.step != 0 || c.wraps != HED_FLOW_NONE;
 }
 
 unsigned
 hed_class_differ(struct hed_uniform operand)
 {
     return (unsigned)hed_min(operand.differ ? operand.differ : 64, operand.below);
+}
+
+uint64_t
+hed_class_same(const struct hed_uniforms *u, struct hed_uniform c)
+{
+    unsigned differ;
+
+    if (c.kind == HED_UNKNOWN || c.kind == HED_UNIFORM)
+        return UINT64_MAX;
+    if (c.kind == HED_VARIES)
+        return c.same;
+    differ = hed_class_differ(c);
+    return u->width == HED_PTX_LANES && c.wraps == HED_FLOW_NONE && differ < 64
+               ? UINT64_MAX << differ
+               : 0;
 }
 
 /* ---- offsets --------------------------------------------------------------------------------- */
@@ -119,7 +141,7 @@ hed_class_rows(const struct hed_uniforms *u, int64_t step, unsigned align)
 }
 
 struct hed_uniform
-hed_class_join(struct hed_uniform a, struct hed_uniform b)
+hed_class_join(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b)
 {
     struct hed_uniform r;
 
@@ -128,8 +150,11 @@ hed_class_join(struct hed_uniform a, struct hed_uniform b)
     if (b.kind == HED_UNKNOWN)
         return a;
     if (a.kind == HED_VARIES || b.kind == HED_VARIES || a.step != b.step ||
-        a.offsets != b.offsets || a.wraps != b.wraps || a.wrap != b.wrap)
-        return varies;
+        a.offsets != b.offsets || a.wraps != b.wraps || a.wrap != b.wrap) {
+        r = varies;
+        r.same = hed_class_same(u, a) & hed_class_same(u, b);
+        return r;
+    }
     r = a;
     r.kind = (uint8_t)hed_max(a.kind, b.kind);
     r.differ = (uint8_t)(a.differ && b.differ ? hed_max(a.differ, b.differ) : 0);

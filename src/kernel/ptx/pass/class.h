@@ -12,8 +12,12 @@ uint8_t hed_class_align(uint64_t v);
 int64_t hed_class_number(uint64_t v, unsigned bits);
 
 struct hed_uniform hed_class_constant(uint64_t value);
+/* Does it differ within a row? */
+bool hed_class_has_steps(struct hed_uniform c);
 /* In how many of the lowest bits lanes differ at most; 64: in any. */
 unsigned hed_class_differ(struct hed_uniform operand);
+/* Its bits that are the same in all lanes. */
+uint64_t hed_class_same(const struct hed_uniforms *u, struct hed_uniform c);
 bool hed_class_is_same(const struct hed_uniform *a, const struct hed_uniform *b);
 /* Does it differ from lane to lane by what is known? Then sets what each lane has more than the
  * first. */
@@ -26,8 +30,9 @@ struct hed_uniform hed_class_offsets(const struct hed_uniforms *u,
                                      const int64_t lanes[HED_PTX_LANES], unsigned align);
 /* Rows with a step; in rows of 32, a step of 0 is uniform. */
 struct hed_uniform hed_class_rows(const struct hed_uniforms *u, int64_t step, unsigned align);
-/* The class of a value that is one or the other. */
-struct hed_uniform hed_class_join(struct hed_uniform a, struct hed_uniform b);
+/* The class of a value that is one or the other for all lanes. */
+struct hed_uniform hed_class_join(const struct hed_uniforms *u, struct hed_uniform a,
+                                  struct hed_uniform b);
 /* A sum, or with sign -1 a difference. */
 struct hed_uniform hed_class_add(const struct hed_uniforms *u, struct hed_uniform a,
                                  struct hed_uniform b, int sign);

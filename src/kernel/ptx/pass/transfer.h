@@ -25,3 +25,6 @@ struct hed_uniform hed_transfer_operand(const struct hed_uniforms *u, const stru
 /* bits.c: shifts, and operations on bits, of numbers whose lanes differ by what is known. VARIES
  * says no more than that this does not tell. */
 struct hed_uniform hed_transfer_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
+/* bits.c: the bits of a result that are the same in all lanes, whatever others are: machine code
+ * keeps the results of comparisons in the bits of one register. */
+uint64_t hed_transfer_same_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i);

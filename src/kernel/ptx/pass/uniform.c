@@ -134,7 +134,7 @@ lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform 
 {
     struct hed_uniform *was = &a->u->values[v->id];
 
-    now = hed_class_join(*was, now);
+    now = hed_class_join(a->u, *was, now);
     if (!hed_class_is_same(was, &now)) {
         *was = now;
         a->changed = true;
@@ -169,9 +169,9 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
             any = true;
         }
         if (from)
-            now = hed_class_join(now, hed_uniform_of_value(u, from));
+            now = hed_class_join(u, now, hed_uniform_of_value(u, from));
         else /* a register that was never written is 0 */
-            now = hed_class_join(now, hed_class_constant(0));
+            now = hed_class_join(u, now, hed_class_constant(0));
     }
     /* Lanes come to u->loop together, whatever was before. */
     if (((u->joins[b] && !same) || singly) && hed_flow_in_loop(u->f, b, u->loop))
@@ -217,7 +217,7 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 
         if (guard->kind == HED_UNKNOWN)
             return;
-        now = hed_class_join(now, old ? u->values[old->id] : hed_class_constant(0));
+        now = hed_class_join(u, now, old ? u->values[old->id] : hed_class_constant(0));
         if (guard->kind != HED_UNIFORM)
             now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
     }
@@ -355,6 +355,9 @@ hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
         return stores_once(u, i) ? HED_ONCE : HED_PER_LANE;
     if (k.worst == HED_ROWS)
         return HED_PER_ROW;
+    /* Bits that are the same in all lanes of a number that varies: see bits.c. */
+    if (k.worst == HED_UNIFORM)
+        hed_flow_each_read((struct hed_ptx_inst *)i, note_kind, &k);
     return k.worst == HED_VARIES ? HED_PER_LANE : HED_ONCE;
 }
 

@@ -47,6 +47,7 @@ struct hed_uniform {
     const struct hed_offsets *offsets; /* of OFFSETS */
     uint64_t constant;
     uint32_t wraps; /* of ROWS: id of the value whose making may have wrapped around, or NONE */
+    uint64_t same;  /* of VARIES: bits that are the same in all lanes nevertheless (bits.c) */
     int64_t wrap;   /* what lanes that wrapped around have more than the rest, in units of 2^32 */
 };
 

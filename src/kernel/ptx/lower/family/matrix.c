@@ -102,7 +102,7 @@ concatenate(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
 /* Loads matrix n, whose rows are where lanes 8n to 8n + 7 say. Row r is the words of lanes 4r to
  * 4r + 3. */
 static LLVMValueRef
-load_rows(struct hed_lower *l, LLVMValueRef address, unsigned n)
+load_matrix(struct hed_lower *l, LLVMValueRef address, unsigned n)
 {
     LLVMTypeRef row = LLVMVectorType(l->i32, ROW_WORDS);
     LLVMValueRef rows[ROWS];
@@ -167,7 +167,7 @@ make_own_code(struct hed_lower *l, enum own_code code, const struct hed_ptx_mma 
         out[0] = transpose(l, in->all[0]);
     } else {
         for (unsigned n = 0; n < f->words_out; n++) {
-            out[n] = load_rows(l, in->address, n);
+            out[n] = load_matrix(l, in->address, n);
             if (f->arg & HED_PTX_MATRIX_TRANSPOSED)
                 out[n] = transpose(l, out[n]);
         }
