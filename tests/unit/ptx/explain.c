@@ -254,6 +254,26 @@ static const struct waiting waiting[] = {
      "mov.u32 %r5, 0xffffffff; bar.warp.sync %r5; M: bar.warp.sync 0xffffffff; bar.sync 0;\n"
      "st.global.u32 [%rd3], %r2; ret; }\n",
      false},
+    {"the others write to shared memory, and the loop looks at global memory",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "st.volatile.global.u32 [%rd1+4], %r3; J: @%p1 bra M; st.shared.u32 [64], %r3;\n"
+     "M: bar.sync 0; st.global.u32 [%rd3], %r2; ret; }\n",
+     false},
+    {"the others write to shared memory, and the loop looks there",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.volatile.shared.u32 %r3, [64]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: @!%p1 bra M; st.shared.u32 [64], %r2; M: bar.sync 0; ret; }\n",
+     true},
+    {"a loop that looks at memory of any kind",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.volatile.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: @!%p1 bra M; st.shared.u32 [64], %r2; M: bar.sync 0; ret; }\n",
+     true},
+    {"lanes that leave one by one, and write to what the others look at",
+     "L: ld.volatile.global.u32 %r3, [%rd3]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "st.global.u32 [%rd3+4], %r3; bar.sync 0; ret; }\n",
+     true},
     {"lanes that leave the loop around it set the flag",
      "mov.u32 %r5, 0;\n"
      "O: L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, %r5; @%p1 bra L;\n"

@@ -7,6 +7,7 @@
 #include "kernel/ptx/pass/apart.h"
 #include "kernel/ptx/pass/pass.h"
 #include "kernel/ptx/pass/spin.h"
+#include "kernel/ptx/pass/wait.h"
 #include "kernel/ptx/run/layout.h"
 
 #define LANES_MAX 16000 /* instructions for 32 lanes; LLVM takes 2 to 3 ms for each */
@@ -24,7 +25,8 @@ goes_round_together(const struct hed_uniforms *u, uint32_t loop)
 struct outside {
     const struct hed_uniforms *u;
     const struct hed_flow_loop *loop;
-    bool *seen; /* by block */
+    bool global_only; /* the loop waits for what is written to global memory, and nothing else */
+    bool *seen;       /* by block */
     uint32_t *stack, depth;
 };
 
@@ -43,13 +45,63 @@ waits_for_warp(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
            (i->form->op == HED_PTX_OP_BAR_WARP_SYNC && (uint32_t)of.constant == UINT32_MAX);
 }
 
+static bool
+is_in_space(const struct hed_ptx_inst *i, enum hed_ptx_space space)
+{
+    return i->form->nspaces && i->form->spaces[0] == space;
+}
+
+/* Does an instruction of a loop learn nothing of other threads but what they write to global
+ * memory? */
+static bool
+learns_global_only(const struct hed_ptx_inst *i)
+{
+    if (i->is_refused)
+        return false;
+    switch (i->form->op) {
+    case HED_PTX_OP_LD:
+    case HED_PTX_OP_LDU:
+        return is_in_space(i, HED_PTX_SPACE_GLOBAL) || !hed_wait_others_write(i->form);
+    case HED_PTX_OP_ATOM:
+        return is_in_space(i, HED_PTX_SPACE_GLOBAL);
+    case HED_PTX_OP_ST:
+    case HED_PTX_OP_RED:
+    case HED_PTX_OP_MEMBAR:
+    case HED_PTX_OP_FENCE:
+    case HED_PTX_OP_NANOSLEEP:
+    case HED_PTX_OP_BRA:
+        return true;
+    default:
+        return hed_ptx_op_nature(i->form->op) == HED_PTX_COMPUTES;
+    }
+}
+
+static bool
+loop_learns_global_only(const struct hed_flow *f, const struct hed_flow_loop *loop)
+{
+    for (uint32_t b = loop->header; b <= loop->last; b++) {
+        const struct hed_flow_block *block = &f->blocks[b];
+
+        for (uint32_t i = 0; i < block->ninsts; i++)
+            if (!learns_global_only(block->insts[i]))
+                return false;
+        if (block->last && !learns_global_only(block->last))
+            return false;
+    }
+    return true;
+}
+
 /* Could a lane in the loop wait for what the instruction does? */
 static bool
-may_be_awaited(const struct hed_ptx_inst *i)
+may_be_awaited(const struct outside *o, const struct hed_ptx_inst *i)
 {
     if (i->is_refused)
         return true;
     switch (i->form->op) {
+    case HED_PTX_OP_ST:
+    case HED_PTX_OP_RED:
+    case HED_PTX_OP_ATOM:
+        return !o->global_only || !is_in_space(i, HED_PTX_SPACE_SHARED);
     case HED_PTX_OP_LD:
     case HED_PTX_OP_MEMBAR:
     case HED_PTX_OP_FENCE:
@@ -84,7 +136,7 @@ stops_harmlessly(struct outside *o, uint32_t b)
     for (uint32_t i = 0; i < block->ninsts; i++) {
         if (waits_for_warp(o->u, block->insts[i]))
             return true;
-        if (may_be_awaited(block->insts[i]))
+        if (may_be_awaited(o, block->insts[i]))
             return false;
     }
     for (uint32_t k = 0; k < block->nnext; k++)
@@ -119,6 +171,7 @@ others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool *they_do)
     struct outside o = {
         .u = u,
         .loop = &f->loops[loop],
+        .global_only = loop_learns_global_only(f, &f->loops[loop]),
         .seen = calloc((size_t)f->nblocks + 1, sizeof(bool)),
         .stack = calloc((size_t)f->nblocks + 1, sizeof(uint32_t)),
     };
@@ -129,7 +182,7 @@ others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool *they_do)
         free(o.stack);
         return HED_ENOMEM;
     }
-    for (uint32_t b = o.loop->header; b <= o.loop->last; b++)
+    for (uint32_t b = o.loop->header; b <= o.loop->last && u->leaves_singly[loop]; b++)
         go_outside(&o, b);
     /* Blocks are numbered in the order in which they run: whoever would do something in an earlier
      * one has done it. */

@@ -6,7 +6,28 @@
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* args are the destination, the source and how many bytes to take from it; zeros follow them. */
+/* The first bytes of an element, and zeros behind them. */
+static LLVMValueRef
+load_part(struct hed_lower *l, LLVMTypeRef type, LLVMValueRef from, LLVMValueRef size)
+{
+    LLVMValueRef buffer = hed_lower_alloca(l, type, 1, 16);
+
+    LLVMBuildStore(l->b, LLVMConstNull(type), buffer);
+    LLVMBuildMemCpy(l->b, buffer, 1, from, 1, LLVMBuildZExt(l->b, size, l->i64, ""));
+    return LLVMBuildLoad2(l->b, type, buffer, "");
+}
+
+static LLVMValueRef
+load_whole(struct hed_lower *l, LLVMTypeRef type, LLVMValueRef from)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->b, type, from, "");
+
+    LLVMSetAlignment(v, 1);
+    return v;
+}
+
+/* args are the destination, the source and how many bytes to take from it; zeros follow them.
+ * Nearly always it is all of them. */
 static void
 copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
@@ -14,22 +35,31 @@ copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *
     LLVMValueRef from = hed_lower_pointer(l, args[1]);
     const unsigned bytes = *(const unsigned *)arg;
     LLVMTypeRef type = LLVMIntTypeInContext(l->context, 8 * bytes);
-    LLVMValueRef size = LLVMConstInt(l->i32, bytes, false);
-    LLVMValueRef buffer, v;
+    LLVMBasicBlockRef whole, part, after, ends[2];
+    LLVMValueRef v, ways[2];
 
     (void)results;
     if (!args[2]) {
-        v = LLVMBuildLoad2(l->b, type, from, "");
-        LLVMSetAlignment(v, 1);
-        LLVMSetAlignment(LLVMBuildStore(l->b, v, to), 1);
+        LLVMSetAlignment(LLVMBuildStore(l->b, load_whole(l, type, from), to), 1);
         return;
     }
-    buffer = hed_lower_alloca(l, type, 1, 16);
-    LLVMBuildStore(l->b, LLVMConstNull(type), buffer);
-    size = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntULT, args[2], size, ""), args[2], size,
-                           "");
-    LLVMBuildMemCpy(l->b, buffer, 1, from, 1, LLVMBuildZExt(l->b, size, l->i64, ""));
-    LLVMSetAlignment(LLVMBuildStore(l->b, LLVMBuildLoad2(l->b, type, buffer, ""), to), 1);
+    whole = hed_lower_block(l, "");
+    part = hed_lower_block(l, "");
+    after = hed_lower_block(l, "");
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntUGE, args[2], hed_lower_word(l, bytes), ""),
+                    whole, part);
+    LLVMPositionBuilderAtEnd(l->b, whole);
+    ways[0] = load_whole(l, type, from);
+    ends[0] = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, part);
+    ways[1] = load_part(l, type, from, args[2]);
+    ends[1] = LLVMGetInsertBlock(l->b);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    v = LLVMBuildPhi(l->b, type, "");
+    LLVMAddIncoming(v, ways, ends, 2);
+    LLVMSetAlignment(LLVMBuildStore(l->b, v, to), 1);
 }
 
 static LLVMValueRef
