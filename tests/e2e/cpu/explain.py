@@ -154,8 +154,9 @@ class Files(Case):
         one, = self.objects(path, "--passes")
         self.assertEqual([(p["name"], p["depth"]) for p in one["passes"]],
                          [("flow", 1), ("ssa", 1), ("tidy", 1), ("uniform", 1), ("masks", 1),
-                          ("nan", 1), ("solo", 1), ("guess", 1), ("frame", 1), ("blocks", 1),
-                          ("code", 0), ("verify", 0), ("optimise", 0), ("object", 0)])
+                          ("nan", 1), ("solo", 1), ("guess", 1), ("tiles", 1), ("frame", 1),
+                          ("blocks", 1), ("code", 0), ("verify", 0), ("optimise", 0),
+                          ("object", 0)])
         self.assertFalse(any(p["refused"] for p in one["passes"]))
         self.assertEqual(one["passes"][0]["did"], "1 blocks, 0 loops")
         self.assertEqual({p["shape"] for p in one["passes"]}, {"masks"})

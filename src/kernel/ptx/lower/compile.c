@@ -10,6 +10,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -56,10 +57,23 @@ hed_ptx_compiler_is_damaged(void)
     return atomic_load_explicit(&is_damaged, memory_order_relaxed);
 }
 
+/* The order of instructions is ours (pass/tiles.c), and the processor's. LLVM's scheduler spreads
+ * sums over the registers again, and takes time. Measured on x86-64 only. */
+static void
+keep_order(void)
+{
+#if defined(__x86_64__)
+    static const char *const words[] = {"heddle", "-enable-misched=false"};
+
+    LLVMParseCommandLineOptions(2, words, NULL);
+#endif
+}
+
 static void
 init_target(void)
 {
     LLVMInstallFatalErrorHandler(on_fatal);
+    keep_order();
     is_target_ready = LLVMInitializeNativeTarget() == 0 && LLVMInitializeNativeAsmPrinter() == 0;
 }
 

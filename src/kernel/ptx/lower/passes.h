@@ -43,6 +43,7 @@ int hed_pass_masks(struct hed_lower *l);
 int hed_pass_nan(struct hed_lower *l);
 int hed_pass_solo(struct hed_lower *l);
 int hed_pass_guess(struct hed_lower *l);
+int hed_pass_tiles(struct hed_lower *l);
 
 /* mask/mask.c */
 int hed_pass_frame(struct hed_lower *l);
