@@ -302,6 +302,8 @@ LLVMValueRef hed_lower_splat(struct hed_lower *l, LLVMValueRef v);
 /* A vector of n elements of v: number `from`, and every step-th after it. */
 LLVMValueRef hed_lower_elements(struct hed_lower *l, LLVMValueRef v, unsigned from, unsigned step,
                                 unsigned n);
+/* The elements of a, then those of b. */
+LLVMValueRef hed_lower_concatenate(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b);
 /* A new basic block at the end of the function. */
 LLVMBasicBlockRef hed_lower_block(struct hed_lower *l, const char *name);
 /* A conditional branch that hardly ever goes to `yes`. */

@@ -85,6 +85,17 @@ hed_lower_splat(struct hed_lower *l, LLVMValueRef v)
 }
 
 LLVMValueRef
+hed_lower_concatenate(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    const unsigned n = LLVMGetVectorSize(LLVMTypeOf(a)) + LLVMGetVectorSize(LLVMTypeOf(b));
+    LLVMValueRef from[2 * HED_PTX_LANES];
+
+    for (unsigned i = 0; i < n; i++)
+        from[i] = hed_lower_word(l, i);
+    return LLVMBuildShuffleVector(l->b, a, b, LLVMConstVector(from, n), "");
+}
+
+LLVMValueRef
 hed_lower_elements(struct hed_lower *l, LLVMValueRef v, unsigned from, unsigned step, unsigned n)
 {
     LLVMValueRef picks[HED_PTX_LANES * HED_LOWER_ELEMENTS_MAX];

@@ -243,8 +243,8 @@ dot_product(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     const bool is_signed = hed_is_signed(f->types[0]);
     LLVMValueRef whole = NULL;
 
-    if (count == 4 && is_signed == hed_is_signed(f->types[1]))
-        whole = hed_dot_bytes(l, a, b, c, is_signed);
+    if (count == 4)
+        whole = hed_dot_bytes(l, a, b, c, is_signed, hed_is_signed(f->types[1]));
     if (whole)
         return whole;
     for (unsigned k = 0; k < count; k++) {

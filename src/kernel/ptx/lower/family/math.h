@@ -144,6 +144,6 @@ hed_is_signed(enum hed_ptx_type t)
 LLVMValueRef hed_shift_left(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by);
 LLVMValueRef hed_shift_right(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by, bool is_signed);
 
-/* dot.c: four bytes by four, plus c, by the processor's instruction; NULL if it has none. */
+/* dot.c: four bytes by four, plus c, by the processor's instructions; NULL if it has none. */
 LLVMValueRef hed_dot_bytes(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c,
-                           bool is_signed);
+                           bool a_signed, bool b_signed);

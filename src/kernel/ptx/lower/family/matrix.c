@@ -88,17 +88,6 @@ transpose(struct hed_lower *l, LLVMValueRef words)
     return LLVMBuildBitCast(l->b, words, LLVMVectorType(l->i32, HED_PTX_LANES), "");
 }
 
-static LLVMValueRef
-concatenate(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
-{
-    const unsigned n = LLVMGetVectorSize(LLVMTypeOf(a)) + LLVMGetVectorSize(LLVMTypeOf(b));
-    LLVMValueRef from[HED_PTX_LANES];
-
-    for (unsigned i = 0; i < n; i++)
-        from[i] = hed_lower_word(l, i);
-    return LLVMBuildShuffleVector(l->b, a, b, LLVMConstVector(from, n), "");
-}
-
 /* Loads matrix n, whose rows are where lanes 8n to 8n + 7 say. Row r is the words of lanes 4r to
  * 4r + 3. */
 static LLVMValueRef
@@ -116,7 +105,7 @@ load_matrix(struct hed_lower *l, LLVMValueRef address, unsigned n)
     }
     for (unsigned count = ROWS / 2; count; count /= 2)
         for (unsigned r = 0; r < count; r++)
-            rows[r] = concatenate(l, rows[2 * r], rows[2 * r + 1]);
+            rows[r] = hed_lower_concatenate(l, rows[2 * r], rows[2 * r + 1]);
     return rows[0];
 }
 
