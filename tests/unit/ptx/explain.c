@@ -120,6 +120,15 @@ accesses_are_told_apart(void **state)
          "@%p2 or.b32 %r3, %r3, 128; and.b32 %r4, %r3, 129; mul.wide.u32 %rd4, %r4, 4;\n"
          "add.u64 %rd4, %rd3, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
+        /* of which some come from the thread's number, before or after */
+        {"setp.lt.u32 %p1, %r2, %r1; selp.b32 %r3, 1, 0, %p1; setp.gt.u32 %p2, %r1, 9;\n"
+         "@%p2 add.u32 %r3, %r2, 3; and.b32 %r4, %r3, 4; mul.wide.u32 %rd4, %r4, 4;\n"
+         "add.u64 %rd4, %rd3, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
+        {"setp.lt.u32 %p1, %r2, %r1; setp.gt.u32 %p2, %r1, 9; add.u32 %r3, %r2, 3;\n"
+         "@%p2 selp.b32 %r3, 1, 0, %p1; and.b32 %r4, %r3, 4; mul.wide.u32 %rd4, %r4, 4;\n"
+         "add.u64 %rd4, %rd3, %rd4; ld.global.f32 %f1, [%rd4]; ret; }\n",
+         HED_ROWS_32, HED_ACCESS_ANYWHERE, 0, NULL},
         {"mov.b64 {%r4, %r5}, %rd3; mov.b64 %rd6, {%r4, %r5}; ld.global.f32 %f1, [%rd6]; ret; }\n",
          HED_ROWS_32, HED_ACCESS_ROW, 4, NULL},
     };
@@ -264,6 +273,13 @@ static const struct waiting waiting[] = {
      "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
      "L: ld.volatile.shared.u32 %r3, [64]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
      "J: @!%p1 bra M; st.shared.u32 [64], %r2; M: bar.sync 0; ret; }\n",
+     true},
+    {"another warp looks at shared memory, and then lets thread 0 go",
+     "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"
+     "L: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;\n"
+     "J: @!%p1 bra M; st.shared.u32 [64], %r2; M: bar.warp.sync 0xffffffff;\n"
+     "N: ld.volatile.shared.u32 %r4, [64]; setp.eq.u32 %p3, %r4, 0; @%p3 bra N;\n"
+     "st.global.u32 [%rd1], %r4; ret; }\n",
      true},
     {"a loop that looks at memory of any kind",
      "setp.ne.u32 %p1, %r2, 0; @%p1 bra J;\n"

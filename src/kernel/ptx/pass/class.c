@@ -43,7 +43,8 @@ hed_class_has_steps(struct hed_uniform c)
 unsigned
 hed_class_differ(struct hed_uniform operand)
 {
-    return (unsigned)hed_min(operand.differ ? operand.differ : 64, operand.below);
+    return (unsigned)hed_min(operand.differ ? operand.differ : 64,
+                             operand.below ? operand.below : 64);
 }
 
 uint64_t

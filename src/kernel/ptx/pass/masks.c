@@ -25,7 +25,7 @@ goes_round_together(const struct hed_uniforms *u, uint32_t loop)
 struct outside {
     const struct hed_uniforms *u;
     const struct hed_flow_loop *loop;
-    bool global_only; /* the loop waits for what is written to global memory, and nothing else */
+    bool global_only; /* the kernel waits for what is written to global memory, nothing else */
     bool *seen;       /* by block */
     uint32_t *stack, depth;
 };
@@ -165,13 +165,13 @@ parts_before(const struct hed_flow *f, uint32_t b, const struct hed_flow_loop *l
  * does no harm where they would wait for the loop's lanes anyway: thread 0 takes a lock in a loop,
  * and all others are at the barrier behind it. */
 static int
-others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool *they_do)
+others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool global_only, bool *they_do)
 {
     const struct hed_flow *f = u->f;
     struct outside o = {
         .u = u,
         .loop = &f->loops[loop],
-        .global_only = loop_learns_global_only(f, &f->loops[loop]),
+        .global_only = global_only,
         .seen = calloc((size_t)f->nblocks + 1, sizeof(bool)),
         .stack = calloc((size_t)f->nblocks + 1, sizeof(uint32_t)),
     };
@@ -213,8 +213,12 @@ others_wait_anyway(const struct hed_uniforms *u, uint32_t loop, bool *they_do)
 static int
 look_at_waiting_loops(struct hed_masks *m, const struct hed_uniforms *u)
 {
+    bool global_only = true;
     int err = 0;
 
+    /* Whoever waits for another kind of memory may be the one whom a loop waits for. */
+    for (uint32_t i = 0; i < u->f->nloops; i++)
+        global_only &= !m->waits[i] || loop_learns_global_only(u->f, &u->f->loops[i]);
     for (uint32_t i = 0; !err && i < u->f->nloops; i++) {
         bool is_safe;
 
@@ -223,7 +227,7 @@ look_at_waiting_loops(struct hed_masks *m, const struct hed_uniforms *u)
         m->any_waits = true;
         is_safe = goes_round_together(u, i);
         if (!is_safe)
-            err = others_wait_anyway(u, i, &is_safe);
+            err = others_wait_anyway(u, i, global_only, &is_safe);
         if (!is_safe)
             m->why = "a loop in which a lane may wait for another";
     }

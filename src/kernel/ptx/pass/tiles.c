@@ -10,6 +10,7 @@
 
 #define NONE UINT32_MAX
 #define TILES_WORTH_IT 3 /* fewer sums than this many tiles fit into the registers, or nearly */
+#define SUMS_MOST 255    /* that wait at a time: a thread has no more registers */
 #define STEPS_MOST 8     /* of a chain: their factors are kept in memory until the sums are made */
 
 /* An fma that was put off: by its number among them. */
@@ -149,9 +150,10 @@ fits_chains(const struct tiling *t, const struct hed_ptx_inst *i)
     const struct hed_ptx_operand *o = i->operands;
     const uint32_t before = t->made_by[o[3].reg->id];
 
-    return !t->made_by[o[1].reg->id] && !t->made_by[o[2].reg->id] &&
-           (!before ||
-            (t->fmas[before - 1].next == NONE && t->fmas[before - 1].depth + 1 < STEPS_MOST));
+    if (t->made_by[o[1].reg->id] || t->made_by[o[2].reg->id])
+        return false;
+    return before ? t->fmas[before - 1].next == NONE && t->fmas[before - 1].depth + 1 < STEPS_MOST
+                  : t->nchains < SUMS_MOST;
 }
 
 static void

@@ -132,9 +132,12 @@ part_lanes(struct analysis *a, uint32_t b)
 static void
 lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform now)
 {
-    struct hed_uniform *was = &a->u->values[v->id];
+    struct hed_uniform *was = &a->u->values[v->id], before = *was;
 
-    now = hed_class_join(a->u, *was, now);
+    /* Of what stands there, and of what comes: both are this value. */
+    before.below = now.below = a->u->bounds[v->id];
+    now = hed_class_join(a->u, before, now);
+    now.below = 0;
     if (!hed_class_is_same(was, &now)) {
         *was = now;
         a->changed = true;
@@ -217,7 +220,8 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 
         if (guard->kind == HED_UNKNOWN)
             return;
-        now = hed_class_join(u, now, old ? u->values[old->id] : hed_class_constant(0));
+        now.below = u->bounds[(*reg)->id];
+        now = hed_class_join(u, now, old ? hed_uniform_of_value(u, old) : hed_class_constant(0));
         if (guard->kind != HED_UNIFORM)
             now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
     }

@@ -39,11 +39,10 @@ struct hed_offsets {
 struct hed_uniform {
     uint8_t kind;     /* enum hed_uniform_kind */
     bool is_constant; /* UNIFORM: `constant` is its value */
-    uint8_t below;    /* of an operand: all lanes' numbers are below 2^below (bounds.h) */
-    uint8_t
-        differ;    /* ROWS, OFFSETS: lanes differ in the lowest bits, so many, only; 0: not known */
-    uint8_t align; /* the first lane's number is a multiple of 2^align */
-    int64_t step;  /* of ROWS */
+    uint8_t below;    /* of an operand: all lanes' numbers are below 2^below (bounds.h); else 0 */
+    uint8_t differ;   /* ROWS, OFFSETS: lanes differ in the lowest so many bits; 0: not known */
+    uint8_t align;    /* the first lane's number is a multiple of 2^align */
+    int64_t step;     /* of ROWS */
     const struct hed_offsets *offsets; /* of OFFSETS */
     uint64_t constant;
     uint32_t wraps; /* of ROWS: id of the value whose making may have wrapped around, or NONE */
