@@ -49,6 +49,7 @@ struct hed_cpu_made {
 
 /* A kernel to explain. */
 struct hed_cpu_subject {
+    const char *name;   /* as in the text */
     const char *source; /* the file, or "process 123" */
     uint64_t image;     /* its number in the file, or of the process's module */
     const struct hed_ptx_module *module;

@@ -154,19 +154,19 @@ explain_subject(void *arg, struct hed_cpu_subject *s)
         return !ferror(stdout);
     }
     if (!s->func) {
-        hed_cli_say("cpu explain: kernel %s of %s: %s", s->shown->name, s->source, s->why_no_text);
+        hed_cli_say("cpu explain: kernel %s of %s: %s", s->name, s->source, s->why_no_text);
         x->code = HED_EXIT_FAILED;
         return true;
     }
     err = hed_ptx_unit_init(&unit, s->module, s->func);
     if (err) {
-        hed_cli_say("cpu explain: kernel %s: %s", s->func->name, hed_err_text(err));
+        hed_cli_say("cpu explain: kernel %s: %s", s->name, hed_err_text(err));
         x->code = HED_EXIT_FAILED;
         return true;
     }
     err = hed_explain_init(&s->explained, &unit, s->func, s->rows);
     if (err) {
-        hed_cli_say("cpu explain: kernel %s: %s", s->func->name, hed_err_text(err));
+        hed_cli_say("cpu explain: kernel %s: %s", s->name, hed_err_text(err));
         x->code = HED_EXIT_FAILED;
     } else {
         const bool is_one = !s->shown && (x->count == 1 || x->asked->kernel);

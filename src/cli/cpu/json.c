@@ -187,15 +187,14 @@ add_passes(struct hed_buf *b, const struct hed_cpu_made *m)
 void
 hed_cpu_print_json(const struct hed_cpu_subject *s, const struct hed_cpu_asked *asked)
 {
-    const char *symbol = s->func ? s->func->name : s->shown->name;
     char name[HED_DEMANGLED_MAX];
     struct hed_buf b;
 
     hed_buf_init(&b, LINE_MAX_BYTES);
     hed_buf_addf(&b, "{");
-    add_text(&b, "kernel", symbol);
+    add_text(&b, "kernel", s->name);
     hed_buf_addf(&b, ",");
-    add_text(&b, "name", hed_demangle(symbol, name, sizeof name));
+    add_text(&b, "name", hed_demangle(s->name, name, sizeof name));
     hed_buf_addf(&b, ",");
     add_text(&b, "source", s->source);
     hed_buf_addf(&b, ",\"image\":%" PRIu64 ",", s->image);

@@ -427,6 +427,6 @@ hed_cpu_print_row(const struct hed_cpu_subject *s)
                e->accesses[HED_ACCESS_ANYWHERE], e->barriers);
     else
         printf("%4s  %5s  %7s  %8s  ", "-", "-", "-", "-");
-    hed_cli_put(stdout, hed_demangle(s->func ? s->func->name : s->shown->name, name, sizeof name));
+    hed_cli_put(stdout, hed_demangle(s->name, name, sizeof name));
     putchar('\n');
 }

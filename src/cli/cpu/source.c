@@ -95,8 +95,11 @@ visit_image(void *arg, const struct hed_cli_image *image)
     if (!parse_image_text(v, &m, image->path, image->number, text))
         return true;
     for (const struct hed_ptx_func *f = m.funcs; f && goes_on; f = f->next) {
-        struct hed_cpu_subject s = {
-            .source = image->path, .image = image->number, .module = &m, .func = f};
+        struct hed_cpu_subject s = {.name = f->name,
+                                    .source = image->path,
+                                    .image = image->number,
+                                    .module = &m,
+                                    .func = f};
 
         if (!f->is_entry || !f->has_body)
             continue;
@@ -198,19 +201,22 @@ visit_shown(struct visit *v, const struct hed_board_copy *c, const char *source,
             const struct hed_board_kernel *k)
 {
     const struct hed_board_module *shown = find_shown_module(c, k->module);
-    struct hed_cpu_subject s = {
-        .source = source, .image = k->module, .shown = k, .is_lifted = shown && shown->is_lifted};
+    struct hed_cpu_subject s = {.name = k->name,
+                                .source = source,
+                                .image = k->module,
+                                .shown = k,
+                                .is_lifted = shown && shown->is_lifted};
     struct hed_ptx_module m;
     bool goes_on = true;
 
+    s.rows = k->rows < HED_ROWS_COUNT ? (enum hed_rows)k->rows : HED_ROWS_ANY;
+    take_shown_code(k, &s.made);
     if (shown && shown->is_lifted && shown->text_size == 0)
         s.why_no_text = "it comes from machine code, and its compiled code from the cache; run the "
                         "program with HEDDLE_CACHE_SIZE=0 to see more";
     else if (!shown || !shown->has_text)
         s.why_no_text = "the process did not keep its text; explain its file instead";
     if (s.why_no_text) {
-        s.rows = k->rows < HED_ROWS_COUNT ? (enum hed_rows)k->rows : HED_ROWS_ANY;
-        take_shown_code(k, &s.made);
         v->matching++;
         return v->fn(v->arg, &s);
     }
@@ -221,8 +227,6 @@ visit_shown(struct visit *v, const struct hed_board_copy *c, const char *source,
         s.func = s.func->next;
     if (s.func && s.func->is_entry && s.func->has_body) {
         s.module = &m;
-        s.rows = k->rows < HED_ROWS_COUNT ? (enum hed_rows)k->rows : HED_ROWS_ANY;
-        take_shown_code(k, &s.made);
         v->matching++;
         goes_on = v->fn(v->arg, &s);
     }

@@ -23,7 +23,7 @@ const struct hed_pass hed_passes_of_masks[] = {
     {"nan", "results that may be any NaN", hed_pass_nan, false},
     {"solo", "loops that run lane by lane", hed_pass_solo, false},
     {"guess", "loops that are made twice, once for the usual case", hed_pass_guess, false},
-    {"tiles", "products of sums that the registers hold, one after the other", hed_pass_tiles,
+    {"tiles", "products of floats, in an order that keeps sums in registers", hed_pass_tiles,
      false},
     {"frame", "places of variables and values, cuts at barriers", hed_pass_frame, false},
     {"blocks", "LLVM code of each block", hed_pass_blocks, false},

@@ -77,6 +77,7 @@ value_of_bit(const struct bits *b, unsigned lane, unsigned p)
 struct function {
     const struct hed_uniforms *u;
     struct bits in[OPERANDS_MAX];
+    uint64_t changes[OPERANDS_MAX]; /* bits of the result that depend on the operand */
     unsigned n, table, width;
 };
 
@@ -86,31 +87,34 @@ bit_of_index(unsigned operand)
     return 4u >> operand;
 }
 
-/* The table at bit p: what constants decide is decided. */
-static unsigned
-table_at(const struct function *f, unsigned p)
+static uint64_t
+apply_table(unsigned table, const uint64_t x[OPERANDS_MAX])
 {
-    unsigned r = 0;
+    uint64_t r = 0;
 
-    for (unsigned i = 0; i < 8; i++) {
-        unsigned index = i;
-
-        for (unsigned k = 0; k < f->n; k++)
-            if (f->in[k].class.is_constant)
-                index = (index & ~bit_of_index(k)) |
-                        (value_of_bit(&f->in[k], 0, p) ? bit_of_index(k) : 0);
-        r |= (f->table >> index & 1) << i;
-    }
+    for (unsigned i = 0; i < 8; i++)
+        if (table >> i & 1)
+            r |= (i & 4 ? x[0] : ~x[0]) & (i & 2 ? x[1] : ~x[1]) & (i & 1 ? x[2] : ~x[2]);
     return r;
 }
 
-static bool
-depends_on(unsigned table, unsigned operand)
+/* The bits of the result that change with those of an operand, for some bits of the others;
+ * constants are what they are. */
+static uint64_t
+changes_with(const struct hed_uniform in[OPERANDS_MAX], unsigned table, unsigned operand)
 {
-    for (unsigned i = 0; i < 8; i++)
-        if ((table >> i ^ table >> (i ^ bit_of_index(operand))) & 1)
-            return true;
-    return false;
+    uint64_t changes = 0;
+
+    for (unsigned others = 0; others < 8; others++) {
+        uint64_t x[OPERANDS_MAX], r;
+
+        for (unsigned k = 0; k < OPERANDS_MAX; k++)
+            x[k] = in[k].is_constant ? in[k].constant : others >> k & 1 ? UINT64_MAX : 0;
+        r = apply_table(table, x);
+        x[operand] = ~x[operand];
+        changes |= r ^ apply_table(table, x);
+    }
+    return changes;
 }
 
 /* Bit p of the result: the worst of the bits that decide it. A known one and a uniform one together
@@ -118,11 +122,10 @@ depends_on(unsigned table, unsigned operand)
 static enum bit
 bit_of_result(const struct function *f, unsigned p)
 {
-    const unsigned table = table_at(f, p);
     bool is_known = true, is_uniform = true;
 
     for (unsigned k = 0; k < f->n; k++) {
-        if (!depends_on(table, k))
+        if (!(f->changes[k] >> p & 1))
             continue;
         is_known = is_known && bit_of(&f->in[k], p) == BIT_KNOWN;
         is_uniform = is_uniform && p >= f->in[k].differ;
@@ -169,22 +172,20 @@ static struct hed_uniform
 keep_differences(const struct function *f, unsigned operand)
 {
     const struct bits *b = &f->in[operand];
+    const uint64_t below = ~(b->differ < 64 ? UINT64_MAX << b->differ : 0);
     struct hed_uniform r = b->class;
+    uint64_t x[OPERANDS_MAX] = {0};
 
-    for (unsigned p = 0; p < f->width; p++) {
-        const unsigned table = table_at(f, p);
-
-        if (p >= b->differ) {
-            if (bit_of_result(f, p) == BIT_ANY)
-                return varies;
-            continue;
-        }
-        for (unsigned k = 0; k < f->n; k++)
-            if (depends_on(table, k) != (k == operand))
-                return varies;
-        if (!(table >> bit_of_index(operand) & 1)) /* it is inverted */
+    for (unsigned k = 0; k < f->n; k++) {
+        x[k] = k == operand ? UINT64_MAX : f->in[k].class.is_constant ? f->in[k].class.constant : 0;
+        if ((f->changes[k] ^ (k == operand ? UINT64_MAX : 0)) & below)
             return varies;
     }
+    if (~apply_table(f->table, x) & below) /* it is inverted */
+        return varies;
+    for (unsigned p = b->differ; p < f->width; p++)
+        if (bit_of_result(f, p) == BIT_ANY)
+            return varies;
     r.is_constant = false;
     r.constant = 0;
     r.align = (uint8_t)hed_min(r.align, b->differ);
@@ -194,15 +195,17 @@ keep_differences(const struct function *f, unsigned operand)
 
 /* Each bit is a function of the bits of the operands at the same place. */
 static struct hed_uniform
-combine_classes(const struct hed_uniforms *u, const struct hed_uniform *classes, unsigned n,
-                unsigned table, unsigned width)
+combine_classes(const struct hed_uniforms *u, const struct hed_uniform classes[OPERANDS_MAX],
+                unsigned n, unsigned table, unsigned width)
 {
     struct function f = {.u = u, .n = n, .table = table, .width = width};
     struct hed_uniform r;
 
-    for (unsigned k = 0; k < n; k++)
+    for (unsigned k = 0; k < n; k++) {
         if (!class_bits(classes[k], width, &f.in[k]))
             return varies;
+        f.changes[k] = changes_with(classes, table, k);
+    }
     r = combine_known(&f);
     for (unsigned k = 0; k < n && r.kind == HED_VARIES; k++)
         if (!f.in[k].aligned && classes[k].kind != HED_UNIFORM)
@@ -246,7 +249,7 @@ static struct hed_uniform
 logic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned width)
 {
     const unsigned n = i->form->op == HED_PTX_OP_NOT ? 1 : i->form->op == HED_PTX_OP_LOP3 ? 3 : 2;
-    struct hed_uniform in[OPERANDS_MAX];
+    struct hed_uniform in[OPERANDS_MAX] = {{0}};
 
     for (unsigned k = 0; k < n; k++) {
         in[k] = hed_transfer_operand(u, i, k + 1, width);
@@ -294,7 +297,7 @@ extract_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsign
     const struct hed_uniform a = hed_transfer_operand(u, i, 1, width);
     const struct hed_uniform from = hed_uniform_operand(u, &i->operands[2]);
     const struct hed_uniform count = hed_uniform_operand(u, &i->operands[3]);
-    struct hed_uniform in[2];
+    struct hed_uniform in[OPERANDS_MAX] = {{0}};
 
     if (a.kind == HED_UNKNOWN || from.kind == HED_UNKNOWN || count.kind == HED_UNKNOWN)
         return unknown;
@@ -326,57 +329,20 @@ hed_transfer_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 
 /* ---- bits that are the same ------------------------------------------------------------------ */
 
-/* What is known of an operand: bits that are the same in all lanes; the value of a constant. */
-struct likeness {
-    uint64_t same, value;
-    bool is_constant;
-};
-
-static struct likeness
-likeness_of(const struct hed_uniforms *u, const struct hed_ptx_operand *o, unsigned width)
+/* The class of an operand, whose `same` is set whatever its kind. */
+static struct hed_uniform
+operand_with_same(const struct hed_uniforms *u, const struct hed_ptx_operand *o, unsigned width)
 {
-    const struct hed_uniform c = hed_uniform_operand(u, o);
-    struct likeness l = {hed_class_same(u, c), c.constant, c.is_constant};
+    struct hed_uniform c = hed_uniform_operand(u, o);
+    const bool is_whole = o->kind == HED_PTX_OPERAND_REG && !o->sel && !o->negated &&
+                          hed_ptx_types[o->reg->type].bits == width;
 
-    if (c.kind != HED_UNIFORM && c.kind != HED_UNKNOWN &&
-        (o->kind != HED_PTX_OPERAND_REG || o->sel || o->negated ||
-         hed_ptx_types[o->reg->type].bits != width))
-        l.same = 0;
-    return l;
+    c.same = is_whole || c.kind == HED_UNIFORM || c.kind == HED_UNKNOWN ? hed_class_same(u, c) : 0;
+    return c;
 }
 
 static uint64_t
-apply_table(unsigned table, const uint64_t x[OPERANDS_MAX])
-{
-    uint64_t r = 0;
-
-    for (unsigned i = 0; i < 8; i++)
-        if (table >> i & 1)
-            r |= (i & 4 ? x[0] : ~x[0]) & (i & 2 ? x[1] : ~x[1]) & (i & 1 ? x[2] : ~x[2]);
-    return r;
-}
-
-/* The bits of the result that change with those of an operand, for some bits of the others;
- * constants are what they are. */
-static uint64_t
-changes_with(const struct likeness in[OPERANDS_MAX], unsigned table, unsigned operand)
-{
-    uint64_t changes = 0;
-
-    for (unsigned others = 0; others < 8; others++) {
-        uint64_t x[OPERANDS_MAX], r;
-
-        for (unsigned k = 0; k < OPERANDS_MAX; k++)
-            x[k] = in[k].is_constant ? in[k].value : others >> k & 1 ? UINT64_MAX : 0;
-        r = apply_table(table, x);
-        x[operand] = ~x[operand];
-        changes |= r ^ apply_table(table, x);
-    }
-    return changes;
-}
-
-static uint64_t
-same_of_table(const struct likeness in[OPERANDS_MAX], unsigned n, unsigned table)
+same_of_table(const struct hed_uniform in[OPERANDS_MAX], unsigned n, unsigned table)
 {
     uint64_t same = UINT64_MAX;
 
@@ -389,13 +355,13 @@ same_of_table(const struct likeness in[OPERANDS_MAX], unsigned n, unsigned table
 /* One of two, by a predicate that may vary. */
 static uint64_t
 same_of_choice(const struct hed_uniforms *u, const struct hed_ptx_inst *i,
-               const struct likeness *in)
+               const struct hed_uniform *in)
 {
     const struct hed_uniform by = hed_uniform_operand(u, &i->operands[3]);
 
     if (by.kind == HED_UNIFORM || by.kind == HED_UNKNOWN)
         return in[0].same & in[1].same;
-    return in[0].is_constant && in[1].is_constant ? ~(in[0].value ^ in[1].value) : 0;
+    return in[0].is_constant && in[1].is_constant ? ~(in[0].constant ^ in[1].constant) : 0;
 }
 
 uint64_t
@@ -403,12 +369,12 @@ hed_transfer_same_bits(const struct hed_uniforms *u, const struct hed_ptx_inst *
 {
     const unsigned width = hed_ptx_types[i->form->types[0]].bits;
     const unsigned op = i->form->op;
-    struct likeness in[OPERANDS_MAX] = {{0}};
+    struct hed_uniform in[OPERANDS_MAX] = {{0}};
 
     if (hed_ptx_types[i->form->types[0]].kind == HED_PTX_KIND_F || width < 16 || width > 64)
         return 0;
     for (unsigned k = 0; k < OPERANDS_MAX && k + 1 < i->noperands; k++)
-        in[k] = likeness_of(u, &i->operands[k + 1], width);
+        in[k] = operand_with_same(u, &i->operands[k + 1], width);
     switch (op) {
     case HED_PTX_OP_MOV:
     case HED_PTX_OP_NOT:

@@ -46,8 +46,8 @@ copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *
     whole = hed_lower_block(l, "");
     part = hed_lower_block(l, "");
     after = hed_lower_block(l, "");
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntUGE, args[2], hed_lower_word(l, bytes), ""),
-                    whole, part);
+    hed_lower_unlikely(l, LLVMBuildICmp(l->b, LLVMIntULT, args[2], hed_lower_word(l, bytes), ""),
+                       part, whole);
     LLVMPositionBuilderAtEnd(l->b, whole);
     ways[0] = load_whole(l, type, from);
     ends[0] = LLVMGetInsertBlock(l->b);

@@ -153,6 +153,6 @@ hed_pass_tiles(struct hed_lower *l)
 
     if (hed_lower_has(l, "avx512vl"))
         err = hed_tiles_order(&m->flow, &m->ssa, TILE_ROWS, TILE_COLUMNS, &moved);
-    hed_pass_did(l, "%u of them", moved);
+    hed_pass_did(l, "%u moved", moved);
     return err;
 }

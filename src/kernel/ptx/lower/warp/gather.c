@@ -30,10 +30,10 @@ find_unit(struct hed_lower *l, const struct hed_lower_access *how, struct unit *
 
 /* Calls llvm.masked.gather or scatter. Since LLVM 22 the alignment is no argument. */
 static LLVMValueRef
-call_masked(struct hed_lower *l, const char *name, LLVMTypeRef t, LLVMValueRef pointers,
+call_masked(struct hed_lower *l, bool is_store, LLVMTypeRef t, LLVMValueRef pointers,
             unsigned align, LLVMValueRef mask, LLVMValueRef value)
 {
-    const bool is_store = strcmp(name, "llvm.masked.scatter") == 0;
+    const char *name = is_store ? "llvm.masked.scatter" : "llvm.masked.gather";
     LLVMTypeRef types[] = {t, LLVMTypeOf(pointers)};
     const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     LLVMTypeRef type = LLVMIntrinsicGetType(l->context, id, types, 2);
@@ -94,10 +94,10 @@ hed_lower_gather(struct hed_lower *l, const struct hed_lower_access *how, LLVMVa
     t = LLVMVectorType(u.type, HED_PTX_LANES);
     if (is_store) {
         v = u.count == 2 ? join_words(l, values) : values[0];
-        (void)call_masked(l, "llvm.masked.scatter", t, pointers, align, mask, v);
+        (void)call_masked(l, true, t, pointers, align, mask, v);
         return;
     }
-    v = call_masked(l, "llvm.masked.gather", t, pointers, align, mask, LLVMConstNull(t));
+    v = call_masked(l, false, t, pointers, align, mask, LLVMConstNull(t));
     if (u.count == 2)
         split_words(l, v, values);
     else
