@@ -6,8 +6,8 @@
 
 Counts how often hand-written files of src/ name a call of the spec (`cuMemAlloc_v2`, alone or at
 the end of `hed_cuMemAlloc_v2`, `HED_cuMemAlloc_v2`, `quota_cuMemAlloc_v2`), comments included.
-src/driver is left out: a driver has a function for every call. So is src/cudart, which makes the
-calls like any program. Two things are counted apart:
+src/driver is left out: a driver has a function for every call. So are src/cudart and src/fastlibs,
+which make the calls like any program. Two things are counted apart:
 
     made    a call that the code itself makes: hed_call(next, cuMemFree_v2, ...),
             hed_worker_do(...), hed_remote_send(...), hed_next(self, cuCtxGetId, ...), ASK(...)
@@ -46,7 +46,7 @@ MOST = {
     "remote/wire": (0, 5),
 }
 
-LEFT_OUT = ("src/driver/", "src/cudart/")
+LEFT_OUT = ("src/driver/", "src/cudart/", "src/fastlibs/")
 
 MAKERS = ("hed_call", "hed_call_nvml", "hed_next", "hed_next_nvml", "hed_worker_do", "nvml_do",
           "hed_remote_send", "hed_remote_ask", "hed_remote_ask_waiting", "ASK", "SEND")

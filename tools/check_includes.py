@@ -78,6 +78,7 @@ TABLE = {
     "see/trace": "base gen",
     "see/inject": "core base gen see/trace share/sched share/record",
     "cudart": "base gen",
+    "fastlibs": "base gen",
     # Adapters between calls and the storeys.
     "layers": "layers/plugin",
     "layers/*": "core base gen",

@@ -38,7 +38,8 @@ enum hed_log_level {
     X(DRIVER, "driver")     \
     X(INJECT, "inject")     \
     X(PLUGIN, "plugin")     \
-    X(CUDART, "cudart")
+    X(CUDART, "cudart")     \
+    X(FAST_LIBS, "fast-libs")
 
 enum hed_log_comp {
 #define HED_LOG_ENUM(token, name) HED_LOG_##token,

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "cli/cli.h"
+#include "cli/preload.h"
 #include "cli/refusal.h"
 #include "cli/runtime.h"
 #include "cli/snap/ckpt.h"
@@ -61,7 +62,8 @@ static const char usage[] =
     "  --mem SIZE         limit the memory that the program can use on each device\n"
     "  --lift             translate machine code of " HED_SASS_ARCHS " that the GPU does\n"
     "                     not run to PTX, which the driver compiles\n"
-    "                     with the same error\n"
+    "  --fast-libs        on the CPU GPU, let OpenBLAS compute cuBLAS's matrix\n"
+    "                     products: faster, with sums in another order\n"
     "  --fail-on-refusal  exit with 123 if the program exits with 0 although heddle\n"
     "                     refused a launch or a call that it cannot do\n"
     "  --fault SPEC       make calls fail on purpose: NAME:N:ERROR[,...]\n"
@@ -98,6 +100,7 @@ enum {
     OPT_CONFIG,
     OPT_SET,
     OPT_LIFT,
+    OPT_FAST_LIBS,
     OPT_FAIL_ON_REFUSAL,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
@@ -122,6 +125,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_CONFIG] = {"config", true},
     [OPT_SET] = {"set", true},
     [OPT_LIFT] = {"lift", false},
+    [OPT_FAST_LIBS] = {"fast-libs", false},
     [OPT_FAIL_ON_REFUSAL] = {"fail-on-refusal", false},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
@@ -236,6 +240,8 @@ take_run_option(struct request *r, int option, const char *value)
         return set_key_value(r, value);
     case OPT_LIFT:
         return set_setting(r, options[option].name, "lift", "yes");
+    case OPT_FAST_LIBS:
+        return set_setting(r, options[option].name, "fast_libs", "yes");
     case OPT_FAIL_ON_REFUSAL:
         r->fails_on_refusal = true;
         return set_setting(r, options[option].name, "fail_on_refusal", "yes");
@@ -376,24 +382,9 @@ prepare_injection(struct request *r, const struct hed_install *install)
     hed_env_drop(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
     hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
     hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
-    if (hed_install_plugin(install, "libheddle-nodes", path, sizeof path))
-        hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");
+    hed_preload_drop(&r->env, install);
     /* heddle's runtime would load heddle's driver. */
     return hed_runtime_prepare(&r->env, install, "nvidia", false);
-}
-
-/* Where NVIDIA's driver is not used, programs that look for its device files find them. */
-static void
-prepare_nodes(struct request *r, const struct hed_install *install)
-{
-    char path[PATH_MAX];
-    const bool there = hed_install_plugin(install, "libheddle-nodes", path, sizeof path);
-
-    if (there && r->preload &&
-        !hed_config_gpu_is(hed_install_gpu(install, r->config.gpu, r->config.driver), "gpu"))
-        hed_env_prepend(&r->env, "LD_PRELOAD", path, ": ");
-    else
-        hed_env_drop(&r->env, "LD_PRELOAD", path, ": ");
 }
 
 /* The program finds heddle's libraries before NVIDIA's. */
@@ -418,7 +409,8 @@ prepare_libraries(struct request *r, const struct hed_install *install)
         return HED_EXIT_BROKEN;
     }
     hed_env_prepend(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
-    prepare_nodes(r, install);
+    if (hed_preload_extras(&r->env, install, &r->config, r->preload) != HED_EXIT_OK)
+        return HED_EXIT_USAGE;
     if (r->preload) {
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");

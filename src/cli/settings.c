@@ -189,6 +189,7 @@ check_built(const struct hed_config *c, struct hed_why *why)
         {!HED_HAVE_SHARE, c->sched[0] != '\0', "sched", "SHARE"},
         {!HED_HAVE_SEE, c->trace[0] != '\0', "trace", "SEE"},
         {!HED_HAVE_CUDART, strcmp(c->cudart, "own") == 0, "cudart = own", "CUDART"},
+        {!HED_HAVE_FASTLIBS, strcmp(c->fast_libs, "yes") == 0, "fast_libs", "FASTLIBS"},
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

@@ -74,6 +74,7 @@ static const struct {
     {"cpu_perf_map", {"no", "yes"}},
     {"cpu_code", {"auto", "ptx", "sass"}},
     {"lift", {"no", "yes"}},
+    {"fast_libs", {"no", "yes"}},
     {"cache_trust", {"user", "group"}},
     {"cpu_confine", {"no", "yes"}},
     {"orders", {"trusted", "on", "off"}},

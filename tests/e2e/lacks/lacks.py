@@ -17,6 +17,7 @@ ASKED = {
     "move": [["snap", "list", "."], ["migrate", "1", "shm:/x"], ["run", "--ckpt", "on", "true"]],
     "see": [["trace", "show", "x"], ["run", "--trace", "x.hed", "--", "true"]],
     "cudart": [["run", "--cudart", "own", "--", "true"]],
+    "fastlibs": [["run", "--fast-libs", "--", "true"]],
 }
 
 

@@ -1,0 +1,142 @@
+/* See answer.h. A product becomes a host function of the driver, which keeps it in the order of its
+ * stream and waits for it like for a kernel. At the end of the process, one line says what was
+ * computed by whom.
+ */
+#include "fastlibs/answer.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "fastlibs/blas.h"
+#include "fastlibs/real.h"
+
+struct job {
+    struct hed_product product;
+    const struct hed_blas *blas;
+};
+
+/* Relaxed: they are counted, and order nothing. */
+static _Atomic uint64_t computed, left[HED_LEFT_COUNT];
+
+void
+hed_answer_leave(enum hed_left why)
+{
+    (void)atomic_fetch_add_explicit(&left[why], 1, memory_order_relaxed);
+}
+
+static void
+run_job(void *arg)
+{
+    struct job *j = arg;
+
+    hed_product_run(&j->product, j->blas);
+    free(j);
+}
+
+/* Does the matrix lie in one allocation? What is freed later is freed in the order of the stream,
+ * or after the stream was waited for. */
+static bool
+is_inside(const struct hed_real_driver *d, const struct hed_product_matrix *x, int64_t rows,
+          int64_t columns, int64_t batches)
+{
+    const uint64_t bytes = hed_product_extent(x, rows, columns, batches);
+    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)x->data;
+    CUdeviceptr base = 0;
+    size_t size = 0;
+
+    return bytes > 0 && d->address_range(&base, &size, at) == CUDA_SUCCESS && at >= base &&
+           at - base <= size && bytes <= size - (at - base);
+}
+
+static bool
+are_inside(const struct hed_real_driver *d, const struct hed_product *p)
+{
+    return is_inside(d, &p->a, hed_product_rows(&p->a, p->m, p->k),
+                     hed_product_columns(&p->a, p->m, p->k), p->batches) &&
+           is_inside(d, &p->b, hed_product_rows(&p->b, p->k, p->n),
+                     hed_product_columns(&p->b, p->k, p->n), p->batches) &&
+           is_inside(d, &p->d, p->m, p->n, p->batches) &&
+           ((p->beta.re == 0 && p->beta.im == 0) || is_inside(d, &p->c, p->m, p->n, p->batches)) &&
+           (!p->bias.data || is_inside(d, &p->bias, p->m, 1, p->batches));
+}
+
+static bool
+put_job(const struct hed_real_driver *d, CUstream stream, const struct hed_product *p,
+        const struct hed_blas *blas)
+{
+    struct job *j = hed_product_prepare() ? malloc(sizeof *j) : NULL;
+
+    if (!j)
+        return false;
+    *j = (struct job){*p, blas};
+    if (d->host_function(stream, run_job, j) == CUDA_SUCCESS)
+        return true;
+    free(j);
+    return false;
+}
+
+bool
+hed_answer_product(CUstream stream, const struct hed_product *p)
+{
+    const struct hed_real_driver *d = hed_real_driver();
+    const struct hed_blas *blas = d ? hed_blas_load() : NULL;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+
+    if (!blas)
+        return false;
+    if (!hed_product_is_sound(p))
+        hed_answer_leave(HED_LEFT_KIND);
+    else if (d->is_capturing(stream, &status) != CUDA_SUCCESS ||
+             status != CU_STREAM_CAPTURE_STATUS_NONE)
+        hed_answer_leave(HED_LEFT_CAPTURED);
+    else if (!are_inside(d, p))
+        hed_answer_leave(HED_LEFT_MEMORY);
+    else if (!put_job(d, stream, p, blas))
+        hed_answer_leave(HED_LEFT_REFUSED);
+    else {
+        (void)atomic_fetch_add_explicit(&computed, 1, memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void
+open_log(void)
+{
+    /* This library has a log of its own. A text that cannot be read is libcuda's to complain about.
+     */
+    (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);
+}
+
+__attribute__((destructor)) static void
+say_counts(void)
+{
+    static const char *const texts[] = {
+#define LEFT_TEXT(token, text) [HED_LEFT_##token] = text,
+        HED_LEFT_MAP(LEFT_TEXT)
+#undef LEFT_TEXT
+    };
+    const struct hed_blas *blas = atomic_load(&computed) ? hed_blas_load() : NULL;
+    uint64_t kernels = 0;
+    struct hed_buf b;
+
+    hed_buf_init(&b, 1024);
+    for (unsigned i = 0; i < HED_LEFT_COUNT; i++) {
+        const uint64_t n = atomic_load(&left[i]);
+
+        if (n)
+            hed_buf_addf(&b, "%s%" PRIu64 " %s", kernels ? ", " : ": ", n, texts[i]);
+        kernels += n;
+    }
+    if (blas || kernels)
+        hed_log_write(
+            HED_LOG_FAST_LIBS, HED_LEVEL_INFO,
+            "%" PRIu64 " matrix products were computed by %s, %" PRIu64 " by cuBLAS's kernels%s",
+            atomic_load(&computed), blas ? blas->name : "OpenBLAS", kernels, hed_buf_cstr(&b));
+    hed_buf_fini(&b);
+}

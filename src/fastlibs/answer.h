@@ -1,0 +1,31 @@
+/* How a call of cuBLAS is answered: by the CPU's BLAS, in the order of the caller's stream, or by
+ * cuBLAS's own kernels, with the reason counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "fastlibs/product.h"
+#include "gen/cuda_abi.h"
+
+/* Why kernels do it. X(token, text) */
+#define HED_LEFT_MAP(X)                                         \
+    X(KIND, "of types or kinds that the CPU's BLAS lacks")      \
+    X(SCALARS, "with factors in the GPU's memory")              \
+    X(CAPTURED, "captured into graphs")                         \
+    X(MEMORY, "with operands outside of the GPU's allocations") \
+    X(REFUSED, "that could not be put into their stream")
+
+enum hed_left {
+#define HED_LEFT_ENUM(token, text) HED_LEFT_##token,
+    HED_LEFT_MAP(HED_LEFT_ENUM)
+#undef HED_LEFT_ENUM
+        HED_LEFT_COUNT
+};
+
+/* Puts the product into the stream. False: the caller calls cuBLAS instead. Operands that the
+ * program has no right to read or write are left to cuBLAS's kernels, which report them. */
+bool hed_answer_product(CUstream stream, const struct hed_product *p);
+
+/* Counts a call that is left to cuBLAS. */
+void hed_answer_leave(enum hed_left why);
