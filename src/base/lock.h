@@ -61,6 +61,7 @@ enum hed_rank {
     HED_RANK_STUBS,        /* counting stubs being given out */
     HED_RANK_RUNTIME,      /* what programs register with the runtime API */
     HED_RANK_PERF_MAP,     /* the file that tells perf the names of kernels */
+    HED_RANK_DESCRIPTORS,  /* what a program has told cuDNN */
     HED_RANK_SCRATCH,      /* memory for matrix products of the CPU */
     HED_RANK_TRACE_FILE,   /* the trace file itself */
     HED_RANK_TRACE,        /* a trace's bookkeeping */

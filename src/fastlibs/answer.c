@@ -1,4 +1,4 @@
-/* See answer.h. A product becomes a host function of the driver, which keeps it in the order of its
+/* See answer.h. What is computed becomes a host function of the driver, which keeps it in the order of its
  * stream and waits for it like for a kernel. At the end of the process, one line says what was
  * computed by whom.
  */
@@ -14,36 +14,37 @@
 #include "fastlibs/real.h"
 
 struct job {
-    struct hed_product product;
+    bool is_convolution;
+    union {
+        struct hed_product product;
+        struct hed_convolution convolution;
+    };
     const struct hed_blas *blas;
 };
 
 /* Relaxed: they are counted, and order nothing. */
-static _Atomic uint64_t computed, left[HED_LEFT_COUNT];
+static _Atomic uint64_t products, convolutions, left[HED_LEFT_COUNT];
+
+static void
+count(_Atomic uint64_t *what)
+{
+    (void)atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
+}
 
 void
 hed_answer_leave(enum hed_left why)
 {
-    (void)atomic_fetch_add_explicit(&left[why], 1, memory_order_relaxed);
+    count(&left[why]);
 }
 
-static void
-run_job(void *arg)
-{
-    struct job *j = arg;
+/* ---- operands -------------------------------------------------------------------------------- */
 
-    hed_product_run(&j->product, j->blas);
-    free(j);
-}
-
-/* Does the matrix lie in one allocation? What is freed later is freed in the order of the stream,
- * or after the stream was waited for. */
+/* Does it lie in one allocation? What is freed later is freed in the order of the stream, or after
+ * the stream was waited for. */
 static bool
-is_inside(const struct hed_real_driver *d, const struct hed_product_matrix *x, int64_t rows,
-          int64_t columns, int64_t batches)
+is_inside(const struct hed_real_driver *d, const void *data, uint64_t bytes)
 {
-    const uint64_t bytes = hed_product_extent(x, rows, columns, batches);
-    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)x->data;
+    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)data;
     CUdeviceptr base = 0;
     size_t size = 0;
 
@@ -52,30 +53,68 @@ is_inside(const struct hed_real_driver *d, const struct hed_product_matrix *x, i
 }
 
 static bool
-are_inside(const struct hed_real_driver *d, const struct hed_product *p)
+is_matrix_inside(const struct hed_real_driver *d, const struct hed_product_matrix *x, int64_t rows,
+                 int64_t columns, int64_t batches)
 {
-    return is_inside(d, &p->a, hed_product_rows(&p->a, p->m, p->k),
-                     hed_product_columns(&p->a, p->m, p->k), p->batches) &&
-           is_inside(d, &p->b, hed_product_rows(&p->b, p->k, p->n),
-                     hed_product_columns(&p->b, p->k, p->n), p->batches) &&
-           is_inside(d, &p->d, p->m, p->n, p->batches) &&
-           ((p->beta.re == 0 && p->beta.im == 0) || is_inside(d, &p->c, p->m, p->n, p->batches)) &&
-           (!p->bias.data || is_inside(d, &p->bias, p->m, 1, p->batches));
+    return is_inside(d, x->data, hed_product_extent(x, rows, columns, batches));
 }
 
 static bool
-put_job(const struct hed_real_driver *d, CUstream stream, const struct hed_product *p,
-        const struct hed_blas *blas)
+is_product_inside(const struct hed_real_driver *d, const struct hed_product *p)
 {
-    struct job *j = hed_product_prepare() ? malloc(sizeof *j) : NULL;
+    return is_matrix_inside(d, &p->a, hed_product_rows(&p->a, p->m, p->k),
+                            hed_product_columns(&p->a, p->m, p->k), p->batches) &&
+           is_matrix_inside(d, &p->b, hed_product_rows(&p->b, p->k, p->n),
+                            hed_product_columns(&p->b, p->k, p->n), p->batches) &&
+           is_matrix_inside(d, &p->d, p->m, p->n, p->batches) &&
+           ((p->beta.re == 0 && p->beta.im == 0) ||
+            is_matrix_inside(d, &p->c, p->m, p->n, p->batches)) &&
+           (!p->bias.data || is_matrix_inside(d, &p->bias, p->m, 1, p->batches));
+}
+
+static bool
+is_convolution_inside(const struct hed_real_driver *d, const struct hed_convolution *c)
+{
+    return is_inside(d, c->x.data, hed_convolution_extent(&c->x, c->type)) &&
+           is_inside(d, c->y.data, hed_convolution_extent(&c->y, c->type)) &&
+           is_inside(d, c->w.data, hed_convolution_extent(&c->w, c->type));
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static void
+run_job(void *arg)
+{
+    struct job *j = arg;
+
+    if (j->is_convolution)
+        hed_convolution_run(&j->convolution, j->blas);
+    else
+        hed_product_run(&j->product, j->blas);
+    free(j);
+}
+
+static bool
+put_job(const struct hed_real_driver *d, CUstream stream, const struct job *from)
+{
+    struct job *j = malloc(sizeof *j);
 
     if (!j)
         return false;
-    *j = (struct job){*p, blas};
+    *j = *from;
     if (d->host_function(stream, run_job, j) == CUDA_SUCCESS)
         return true;
     free(j);
     return false;
+}
+
+static bool
+is_captured(const struct hed_real_driver *d, CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+
+    return d->is_capturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 bool
@@ -83,21 +122,44 @@ hed_answer_product(CUstream stream, const struct hed_product *p)
 {
     const struct hed_real_driver *d = hed_real_driver();
     const struct hed_blas *blas = d ? hed_blas_load() : NULL;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
 
     if (!blas)
         return false;
     if (!hed_product_is_sound(p))
         hed_answer_leave(HED_LEFT_KIND);
-    else if (d->is_capturing(stream, &status) != CUDA_SUCCESS ||
-             status != CU_STREAM_CAPTURE_STATUS_NONE)
+    else if (is_captured(d, stream))
         hed_answer_leave(HED_LEFT_CAPTURED);
-    else if (!are_inside(d, p))
+    else if (!is_product_inside(d, p))
         hed_answer_leave(HED_LEFT_MEMORY);
-    else if (!put_job(d, stream, p, blas))
+    else if (!hed_product_prepare() ||
+             !put_job(d, stream, &(struct job){false, .product = *p, .blas = blas}))
         hed_answer_leave(HED_LEFT_REFUSED);
     else {
-        (void)atomic_fetch_add_explicit(&computed, 1, memory_order_relaxed);
+        count(&products);
+        return true;
+    }
+    return false;
+}
+
+bool
+hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
+{
+    const struct hed_real_driver *d = hed_real_driver();
+    const struct hed_blas *blas = d ? hed_blas_load() : NULL;
+
+    if (!blas)
+        return false;
+    if (!hed_convolution_is_sound(c))
+        hed_answer_leave(HED_LEFT_KIND);
+    else if (is_captured(d, stream))
+        hed_answer_leave(HED_LEFT_CAPTURED);
+    else if (!is_convolution_inside(d, c))
+        hed_answer_leave(HED_LEFT_MEMORY);
+    else if (!hed_convolution_prepare(c) ||
+             !put_job(d, stream, &(struct job){true, .convolution = *c, .blas = blas}))
+        hed_answer_leave(HED_LEFT_REFUSED);
+    else {
+        count(&convolutions);
         return true;
     }
     return false;
@@ -121,7 +183,8 @@ say_counts(void)
         HED_LEFT_MAP(LEFT_TEXT)
 #undef LEFT_TEXT
     };
-    const struct hed_blas *blas = atomic_load(&computed) ? hed_blas_load() : NULL;
+    const uint64_t computed = atomic_load(&products) + atomic_load(&convolutions);
+    const struct hed_blas *blas = computed ? hed_blas_load() : NULL;
     uint64_t kernels = 0;
     struct hed_buf b;
 
@@ -133,10 +196,11 @@ say_counts(void)
             hed_buf_addf(&b, "%s%" PRIu64 " %s", kernels ? ", " : ": ", n, texts[i]);
         kernels += n;
     }
-    if (blas || kernels)
-        hed_log_write(
-            HED_LOG_FAST_LIBS, HED_LEVEL_INFO,
-            "%" PRIu64 " matrix products were computed by %s, %" PRIu64 " by cuBLAS's kernels%s",
-            atomic_load(&computed), blas ? blas->name : "OpenBLAS", kernels, hed_buf_cstr(&b));
+    if (computed + kernels)
+        hed_log_write(HED_LOG_FAST_LIBS, HED_LEVEL_INFO,
+                      "%s computed %" PRIu64 " matrix products and %" PRIu64
+                      " convolutions, %" PRIu64 " were left to kernels%s",
+                      blas ? blas->name : "OpenBLAS", atomic_load(&products),
+                      atomic_load(&convolutions), kernels, hed_buf_cstr(&b));
     hed_buf_fini(&b);
 }

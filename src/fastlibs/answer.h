@@ -1,16 +1,17 @@
-/* How a call of cuBLAS is answered: by the CPU's BLAS, in the order of the caller's stream, or by
- * cuBLAS's own kernels, with the reason counted.
+/* How a call of cuBLAS or cuDNN is answered: by the CPU's BLAS, in the order of the caller's
+ * stream, or by the library's own kernels, with the reason counted.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "fastlibs/convolution.h"
 #include "fastlibs/product.h"
 #include "gen/cuda_abi.h"
 
 /* Why kernels do it. X(token, text) */
 #define HED_LEFT_MAP(X)                                         \
-    X(KIND, "of types or kinds that the CPU's BLAS lacks")      \
+    X(KIND, "of other types or kinds")                          \
     X(SCALARS, "with factors in the GPU's memory")              \
     X(CAPTURED, "captured into graphs")                         \
     X(MEMORY, "with operands outside of the GPU's allocations") \
@@ -23,9 +24,10 @@ enum hed_left {
         HED_LEFT_COUNT
 };
 
-/* Puts the product into the stream. False: the caller calls cuBLAS instead. Operands that the
- * program has no right to read or write are left to cuBLAS's kernels, which report them. */
+/* Puts it into the stream. False: the caller calls the library instead. Operands that the program
+ * has no right to read or write are left to the library's kernels, which report them. */
 bool hed_answer_product(CUstream stream, const struct hed_product *p);
+bool hed_answer_convolution(CUstream stream, const struct hed_convolution *c);
 
-/* Counts a call that is left to cuBLAS. */
+/* Counts a call that is left to the library. */
 void hed_answer_leave(enum hed_left why);

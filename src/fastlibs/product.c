@@ -10,14 +10,12 @@
 #include "fastlibs/product.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "base/number.h"
 #include "fastlibs/blas.h"
 #include "fastlibs/convert.h"
+#include "fastlibs/scratch.h"
 #include "fastlibs/thin.h"
 
 /* Blocks: as floats, one of A and one of B are 1 MiB each, and one of D is 256 KiB. */
@@ -28,8 +26,7 @@
 /* How long the columns of B may be that are floats all at once. */
 #define THIN_DEPTH (BLOCK_DEPTH * BLOCK_COLUMNS / HED_THIN_MOST)
 
-struct hed_product_scratch {
-    struct hed_product_scratch *next;
+struct scratch {
     float a[BLOCK_ROWS * BLOCK_DEPTH];
     float b[BLOCK_DEPTH * BLOCK_COLUMNS];
     float t[BLOCK_ROWS * BLOCK_COLUMNS];
@@ -40,17 +37,6 @@ struct hed_product_scratch {
 struct block {
     int64_t row, column, rows, columns;
 };
-
-/* Scratch memory that nobody uses. More than that is given back. */
-#define SPARE_MOST 4
-
-/* Invariant: once hed_product_prepare() has said yes, there is scratch memory somewhere: here, or
- * with a product that is being computed and puts it back. */
-static struct hed_lock spare_lock = HED_LOCK_INIT(HED_RANK_SCRATCH);
-static pthread_cond_t was_put = PTHREAD_COND_INITIALIZER;
-static struct hed_product_scratch *spare; /* these are guarded by spare_lock */
-static unsigned spares;
-static bool is_prepared;
 
 unsigned
 hed_product_size(enum hed_product_type type)
@@ -135,63 +121,10 @@ hed_product_is_sound(const struct hed_product *p)
            ((p->beta.re == 0 && p->beta.im == 0) || is_sound_matrix(&p->c, p->m));
 }
 
-/* Takes over the memory, or frees it. */
-static void
-put_scratch(struct hed_product_scratch *s)
-{
-    hed_lock(&spare_lock);
-    if (spares < SPARE_MOST) {
-        s->next = spare;
-        spare = s;
-        spares++;
-        s = NULL;
-        pthread_cond_signal(&was_put);
-    }
-    hed_unlock(&spare_lock);
-    free(s);
-}
-
 bool
 hed_product_prepare(void)
 {
-    struct hed_product_scratch *s;
-    bool was_prepared;
-
-    hed_lock(&spare_lock);
-    was_prepared = is_prepared;
-    hed_unlock(&spare_lock);
-    if (was_prepared)
-        return true;
-    s = malloc(sizeof *s);
-    if (!s)
-        return false;
-    put_scratch(s);
-    hed_lock(&spare_lock);
-    is_prepared = true;
-    hed_unlock(&spare_lock);
-    return true;
-}
-
-/* Waits for another product to end if no memory is left. */
-static struct hed_product_scratch *
-take_scratch(void)
-{
-    struct hed_product_scratch *s;
-
-    hed_lock(&spare_lock);
-    while (!spare) {
-        s = malloc(sizeof *s);
-        if (s) {
-            hed_unlock(&spare_lock);
-            return s;
-        }
-        hed_lock_wait(&spare_lock, &was_put, UINT64_MAX);
-    }
-    s = spare;
-    spare = s->next;
-    spares--;
-    hed_unlock(&spare_lock);
-    return s;
+    return hed_scratch_reserve(sizeof(struct scratch));
 }
 
 static char *
@@ -248,8 +181,7 @@ apply_post(float *x, const float *bias, enum hed_product_post post, int64_t n)
 }
 
 static const float *
-read_bias(const struct hed_product *p, struct hed_product_scratch *s, int64_t batch, int64_t row,
-          int64_t rows)
+read_bias(const struct hed_product *p, struct scratch *s, int64_t batch, int64_t row, int64_t rows)
 {
     if (!p->bias.data)
         return NULL;
@@ -260,8 +192,8 @@ read_bias(const struct hed_product *p, struct hed_product_scratch *s, int64_t ba
 /* D = post(T + beta * C + bias) for one block, of which T has the columns `ld` apart, times alpha
  * already. It has no more than BLOCK_ROWS rows. */
 static void
-finish_block(const struct hed_product *p, struct hed_product_scratch *s, int64_t batch,
-             const struct block *d, float *t, int64_t ld)
+finish_block(const struct hed_product *p, struct scratch *s, int64_t batch, const struct block *d,
+             float *t, int64_t ld)
 {
     const float *bias = read_bias(p, s, batch, d->row, d->rows);
     const float beta = (float)p->beta.re;
@@ -302,7 +234,7 @@ turn_block(float *to, const float *from, int64_t rows, int64_t columns)
 }
 
 static void
-sum_block(const struct hed_product *p, const struct hed_blas *blas, struct hed_product_scratch *s,
+sum_block(const struct hed_product *p, const struct hed_blas *blas, struct scratch *s,
           int64_t batch, const struct block *d)
 {
     for (int64_t k = 0; k < p->k; k += BLOCK_DEPTH) {
@@ -335,7 +267,7 @@ sum_block(const struct hed_product *p, const struct hed_blas *blas, struct hed_p
 
 /* A few columns: B is read once, and A is not stored as floats. */
 static void
-run_thin(const struct hed_product *p, struct hed_product_scratch *s, int64_t batch)
+run_thin(const struct hed_product *p, struct scratch *s, int64_t batch)
 {
     const int64_t most = BLOCK_ROWS * BLOCK_COLUMNS / p->n;
     const struct block b = {0, 0, p->k, p->n};
@@ -358,7 +290,7 @@ run_thin(const struct hed_product *p, struct hed_product_scratch *s, int64_t bat
 }
 
 static void
-run_halves(const struct hed_product *p, const struct hed_blas *blas, struct hed_product_scratch *s,
+run_halves(const struct hed_product *p, const struct hed_blas *blas, struct scratch *s,
            int64_t batch)
 {
     for (int64_t j = 0; j < p->n; j += BLOCK_COLUMNS)
@@ -387,7 +319,7 @@ copy_addend(const struct hed_product *p, int64_t batch)
 }
 
 static void
-post_matrix(const struct hed_product *p, struct hed_product_scratch *s, int64_t batch)
+post_matrix(const struct hed_product *p, struct scratch *s, int64_t batch)
 {
     for (int64_t i = 0; i < p->m; i += BLOCK_ROWS) {
         const int64_t rows = hed_min(p->m - i, BLOCK_ROWS);
@@ -399,7 +331,7 @@ post_matrix(const struct hed_product *p, struct hed_product_scratch *s, int64_t 
 }
 
 static void
-run_whole(const struct hed_product *p, const struct hed_blas *blas, struct hed_product_scratch *s,
+run_whole(const struct hed_product *p, const struct hed_blas *blas, struct scratch *s,
           int64_t batch)
 {
     copy_addend(p, batch);
@@ -426,7 +358,7 @@ run_whole(const struct hed_product *p, const struct hed_blas *blas, struct hed_p
 void
 hed_product_run(const struct hed_product *p, const struct hed_blas *blas)
 {
-    struct hed_product_scratch *s = take_scratch();
+    struct scratch *s = hed_scratch_take(sizeof *s);
 
     for (int64_t batch = 0; batch < p->batches; batch++) {
         if (is_half(p->a.type) && p->n <= HED_THIN_MOST && p->k <= THIN_DEPTH)
@@ -436,5 +368,5 @@ hed_product_run(const struct hed_product *p, const struct hed_blas *blas)
         else
             run_whole(p, blas, s, batch);
     }
-    put_scratch(s);
+    hed_scratch_put(s);
 }

@@ -19,6 +19,7 @@
 static const char *const sonames[] = {
     [HED_REAL_CUBLAS] = "libcublas.so.",
     [HED_REAL_CUBLASLT] = "libcublasLt.so.",
+    [HED_REAL_CUDNN] = "libcudnn.so.",
 };
 
 /* ---- the library of a caller ----------------------------------------------------------------- */

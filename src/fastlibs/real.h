@@ -1,4 +1,4 @@
-/* The real functions of cuBLAS and of the driver. */
+/* The real functions of cuBLAS, cuDNN and the driver. */
 #pragma once
 
 #include "gen/cuda_abi.h"
@@ -7,6 +7,7 @@
 enum hed_real_library {
     HED_REAL_CUBLAS,
     HED_REAL_CUBLASLT,
+    HED_REAL_CUDNN,
 };
 
 /* The function behind ours, for the code at `caller`: a process may have several versions of the

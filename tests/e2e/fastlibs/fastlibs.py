@@ -29,8 +29,8 @@ of a plug-in: 0 4
 of a plug-in, factors on the device: 98 4
 """
 
-SAID = ("4 matrix products were computed by OpenBLAS 9.8.7, 6 by cuBLAS's kernels: "
-        "2 of types or kinds that the CPU's BLAS lacks, 2 with factors in the GPU's memory, "
+SAID = ("OpenBLAS 9.8.7 computed 4 matrix products and 0 convolutions, 6 were left to kernels: "
+        "2 of other types or kinds, 2 with factors in the GPU's memory, "
         "1 captured into graphs, 1 with operands outside of the GPU's allocations\n")
 
 
