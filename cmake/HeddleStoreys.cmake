@@ -53,7 +53,7 @@ heddle_storey(SERVER "heddled, the server")
 heddle_storey(MOVE "save, restore and move programs" NEEDS REMOTE)
 heddle_storey(SEE "traces")
 heddle_storey(CUDART "a CUDA runtime of our own")
-heddle_storey(FASTLIBS "matrix products of cuBLAS by OpenBLAS" NEEDS CPU)
+heddle_storey(FASTLIBS "matrix products and convolutions by OpenBLAS" NEEDS CPU)
 
 set(HEDDLE_HAS_ALL ON)
 set(HEDDLE_LEFT_OUT "")

@@ -11,7 +11,7 @@
 
 /* Device files of NVIDIA's driver, where it is not used. */
 #define NODES "libheddle-nodes"
-/* Matrix products by OpenBLAS. */
+/* Matrix products and convolutions by OpenBLAS. */
 #define FAST_LIBS "libheddle-fast-libs"
 /* OpenBLAS's threads look for work for 2 to the power of this many ticks before they sleep. Theirs
  * is 26, tens of milliseconds, which are taken from the threads that run kernels. */

@@ -50,7 +50,7 @@
     X(TEXT, meet_dir, "", "folder where the programs of a group of users meet")                  \
     X(WORD, lift, "no", "machine code that the GPU does not run becomes PTX: yes or no")         \
     X(WORD, cudart, "auto", "CUDA runtime of programs: auto (heddle's if none), own, nvidia")    \
-    X(WORD, fast_libs, "no", "cuBLAS's matrix products by OpenBLAS on the CPU GPU: yes or no")   \
+    X(WORD, fast_libs, "no", "matrix products by OpenBLAS on the CPU GPU: yes or no")            \
     X(WORD, fail_on_refusal, "no", "heddle run fails if heddle refused something: yes or no")    \
     X(TEXT, refusals, "", "file for what heddle refuses (set by heddle run)")                    \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")      \

@@ -1,6 +1,6 @@
-/* See answer.h. What is computed becomes a host function of the driver, which keeps it in the order of its
- * stream and waits for it like for a kernel. At the end of the process, one line says what was
- * computed by whom.
+/* See answer.h. What is computed becomes a host function of the driver, which keeps it in the order
+ * of its stream and waits for it like for a kernel. At the end of the process, one line says what
+ * was computed by whom.
  */
 #include "fastlibs/answer.h"
 
@@ -26,7 +26,7 @@ struct job {
 static _Atomic uint64_t products, convolutions, left[HED_LEFT_COUNT];
 
 static void
-count(_Atomic uint64_t *what)
+count_one(_Atomic uint64_t *what)
 {
     (void)atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
 }
@@ -34,7 +34,7 @@ count(_Atomic uint64_t *what)
 void
 hed_answer_leave(enum hed_left why)
 {
-    count(&left[why]);
+    count_one(&left[why]);
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ hed_answer_product(CUstream stream, const struct hed_product *p)
              !put_job(d, stream, &(struct job){false, .product = *p, .blas = blas}))
         hed_answer_leave(HED_LEFT_REFUSED);
     else {
-        count(&products);
+        count_one(&products);
         return true;
     }
     return false;
@@ -159,7 +159,7 @@ hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
              !put_job(d, stream, &(struct job){true, .convolution = *c, .blas = blas}))
         hed_answer_leave(HED_LEFT_REFUSED);
     else {
-        count(&convolutions);
+        count_one(&convolutions);
         return true;
     }
     return false;

@@ -116,8 +116,8 @@ hed_columns_step(const struct hed_convolution_tensor *t)
 }
 
 static char *
-element(const struct hed_convolution *c, const struct hed_convolution_tensor *t, int64_t first,
-        int64_t second)
+tensor_at(const struct hed_convolution *c, const struct hed_convolution_tensor *t, int64_t first,
+          int64_t second)
 {
     return (char *)t->data +
            (first * t->stride[0] + second * t->stride[1]) * (int64_t)hed_product_size(c->type);
@@ -147,7 +147,7 @@ hed_columns_read_y(const struct hed_convolution *c, const struct hed_columns_par
             const struct within w = next_image(c, of, done);
 
             read_run(to + f * of->places + done,
-                     element(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
+                     tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
                      step, w.places);
             done += w.places;
         }
@@ -163,7 +163,7 @@ hed_columns_write_y(const struct hed_convolution *c, const struct hed_columns_pa
         for (int64_t done = 0; done < of->places;) {
             const struct within w = next_image(c, of, done);
 
-            write_run(element(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
+            write_run(tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
                       step, from + f * of->places + done, c->beta, w.places);
             done += w.places;
         }
@@ -178,44 +178,74 @@ hed_columns_write_x(const struct hed_convolution *c, const struct hed_columns_im
 
     for (int64_t i = 0; i < of->images; i++)
         for (int64_t j = 0; j < channels; j++)
-            write_run(element(c, &c->x, of->image + i, of->group * channels + j), c->type, step,
+            write_run(tensor_at(c, &c->x, of->image + i, of->group * channels + j), c->type, step,
                       sums + (i * channels + j) * space, c->beta, space);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-/* The run of a filter's last dimension that begins at this row of columns. */
-static char *
-filter_run(const struct hed_convolution *c, int64_t filter, int64_t row)
-{
-    const int64_t *size = c->w.size, *stride = c->w.stride;
-    const int64_t h = row / size[4], d = h / size[3], channel = d / size[2];
-    const int64_t at = h % size[3] * stride[3] + d % size[2] * stride[2];
+/* Rows of columns that are a fixed distance apart in a filter: as many dimensions as possible, the
+ * last one first. */
+struct filter_runs {
+    int64_t rows, step; /* of a run */
+    unsigned dims;      /* the first dimension that a run has whole */
+};
 
-    return element(c, &c->w, filter, channel) + at * (int64_t)hed_product_size(c->type);
+static struct filter_runs
+find_filter_runs(const struct hed_convolution_tensor *w)
+{
+    struct filter_runs r = {w->size[4], w->stride[4], 4};
+
+    while (r.dims > 1) {
+        const unsigned i = r.dims - 1;
+
+        if (r.rows == 1)
+            r.step = w->stride[i];
+        else if (w->size[i] > 1 && w->stride[i] != r.rows * r.step)
+            break;
+        r.rows *= w->size[i];
+        r.dims = i;
+    }
+    return r;
+}
+
+/* Where the run is that begins at this row. */
+static char *
+filter_run(const struct hed_convolution *c, const struct filter_runs *r, int64_t filter,
+           int64_t row)
+{
+    int64_t at = row / r->rows, elements = filter * c->w.stride[0];
+
+    for (unsigned i = r->dims - 1; i > 0; i--) {
+        elements += at % c->w.size[i] * c->w.stride[i];
+        at /= c->w.size[i];
+    }
+    return (char *)c->w.data + elements * (int64_t)hed_product_size(c->type);
 }
 
 void
 hed_columns_read_filter(const struct hed_convolution *c, int64_t filter, int64_t filters, float *to)
 {
-    const int64_t rows = c->w.size[1] * space_of(&c->w), wide = c->w.size[4];
+    const struct filter_runs r = find_filter_runs(&c->w);
+    const int64_t rows = c->w.size[1] * space_of(&c->w);
 
     for (int64_t f = 0; f < filters; f++)
-        for (int64_t row = 0; row < rows; row += wide)
-            read_run(to + f * rows + row, filter_run(c, filter + f, row), c->type, c->w.stride[4],
-                     wide);
+        for (int64_t row = 0; row < rows; row += r.rows)
+            read_run(to + f * rows + row, filter_run(c, &r, filter + f, row), c->type, r.step,
+                     r.rows);
 }
 
 void
 hed_columns_write_filter(const struct hed_convolution *c, int64_t filter, int64_t filters,
                          const float *from)
 {
-    const int64_t rows = c->w.size[1] * space_of(&c->w), wide = c->w.size[4];
+    const struct filter_runs r = find_filter_runs(&c->w);
+    const int64_t rows = c->w.size[1] * space_of(&c->w);
 
     for (int64_t f = 0; f < filters; f++)
-        for (int64_t row = 0; row < rows; row += wide)
-            write_run(filter_run(c, filter + f, row), c->type, c->w.stride[4],
-                      from + f * rows + row, c->beta, wide);
+        for (int64_t row = 0; row < rows; row += r.rows)
+            write_run(filter_run(c, &r, filter + f, row), c->type, r.step, from + f * rows + row,
+                      c->beta, r.rows);
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -309,7 +339,7 @@ hed_columns_read(const struct hed_convolution *c, const struct hed_columns_part 
             const int64_t at = m.d * stride[2] + m.h * stride[3] + m.w * stride[4];
 
             memset(to, 0, (size_t)m.from * sizeof *to);
-            read_run(to + m.from, element(c, &c->x, l.image, channel) + at * size, c->type,
+            read_run(to + m.from, tensor_at(c, &c->x, l.image, channel) + at * size, c->type,
                      c->step[2] * stride[4], m.count);
             memset(to + m.from + m.count, 0, (size_t)(l.places - m.from - m.count) * sizeof *to);
             to += l.places;

@@ -28,6 +28,7 @@ struct plan {
     int64_t rows, places, filters, groups; /* places: of all images */
     int64_t chunk;                         /* places */
     int64_t images;                        /* to data: how many are summed up at once */
+    bool in_place;                         /* filters are floats, row by row: no copy is needed */
     uint64_t filter_floats, column_floats, y_floats, sum_floats;
 };
 
@@ -130,7 +131,7 @@ hed_convolution_extent(const struct hed_convolution_tensor *t, enum hed_product_
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Filters that lie as floats, row by row, are used where they are. */
+/* Do filters lie as floats, row by row? */
 static bool
 is_filter_in_place(const struct hed_convolution *c)
 {
@@ -158,12 +159,13 @@ make_plan(const struct hed_convolution *c)
     p.images = (int64_t)hed_clamp(p.chunk / space, 1, c->x.size[0]);
     p.column_floats = (uint64_t)p.chunk * p.rows;
     p.y_floats = (uint64_t)p.chunk * p.filters;
-    p.filter_floats =
-        c->kind == HED_CONVOLUTION_TO_FILTER || is_filter_in_place(c) ? 0 : p.filters * p.rows;
-    p.sum_floats = c->kind == HED_CONVOLUTION_TO_FILTER ? p.filters * p.rows
-                   : c->kind == HED_CONVOLUTION_TO_DATA
-                       ? p.images * c->w.size[1] * c->x.size[2] * c->x.size[3] * c->x.size[4]
-                       : 0;
+    p.in_place = is_filter_in_place(c);
+    if (c->kind == HED_CONVOLUTION_TO_DATA)
+        p.sum_floats = p.images * c->w.size[1] * c->x.size[2] * c->x.size[3] * c->x.size[4];
+    if (c->kind == HED_CONVOLUTION_TO_FILTER)
+        p.sum_floats = p.in_place ? 0 : p.filters * p.rows;
+    else
+        p.filter_floats = p.in_place ? 0 : p.filters * p.rows;
     return p;
 }
 
@@ -193,18 +195,18 @@ hed_convolution_prepare(const struct hed_convolution *c)
 
 /* ---- the three kinds ------------------------------------------------------------------------- */
 
-static const char *
-filter_of_group(const struct hed_convolution *c, const struct plan *p, int64_t group)
+/* Only if they are in place. */
+static float *
+filters_of_group(const struct hed_convolution *c, const struct plan *p, int64_t group)
 {
-    return (const char *)c->w.data +
-           group * p->filters * c->w.stride[0] * (int64_t)hed_product_size(c->type);
+    return (float *)c->w.data + group * p->filters * c->w.stride[0];
 }
 
 static const float *
 read_filter(const struct hed_convolution *c, const struct plan *p, int64_t group, float *to)
 {
-    if (p->filter_floats == 0)
-        return (const float *)filter_of_group(c, p, group);
+    if (p->in_place)
+        return filters_of_group(c, p, group);
     hed_columns_read_filter(c, group * p->filters, p->filters, to);
     return to;
 }
@@ -282,6 +284,8 @@ static void
 run_to_filter(const struct hed_convolution *c, const struct plan *p, const struct hed_blas *blas,
               const struct parts *at, int64_t group)
 {
+    float *sums = p->in_place ? filters_of_group(c, p, group) : at->sums;
+
     for (int64_t first = 0; first < p->places; first += p->chunk) {
         const struct hed_columns_part part = {group, group * p->filters, p->filters, first,
                                               hed_min(p->places - first, p->chunk)};
@@ -296,16 +300,20 @@ run_to_filter(const struct hed_convolution *c, const struct plan *p, const struc
                                 .n = p->filters,
                                 .k = part.places,
                                 .alpha = {c->alpha, 0},
-                                .beta = {first ? 1 : 0, 0},
+                                .beta = {first         ? 1
+                                         : p->in_place ? c->beta
+                                                       : 0,
+                                         0},
                                 .a = at->columns,
                                 .b = at->y,
-                                .c = at->sums,
+                                .c = sums,
                                 .lda = part.places,
                                 .ldb = part.places,
                                 .ldc = p->rows,
                             });
     }
-    hed_columns_write_filter(c, group * p->filters, p->filters, at->sums);
+    if (!p->in_place)
+        hed_columns_write_filter(c, group * p->filters, p->filters, sums);
 }
 
 void

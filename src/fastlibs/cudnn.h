@@ -1,6 +1,6 @@
 /* What heddle knows of cuDNN's backend interface, version 9. Named as in NVIDIA's cudnn_graph.h;
  * the numbers are not documented to change within a version. tests/unit/fastlibs/numbers.c compares
- * them where the header is installed.
+ * them where that header is installed beside cuda.h.
  */
 #pragma once
 

@@ -71,7 +71,7 @@ static struct descriptor *buckets[BUCKETS]; /* guarded by the lock, with all tha
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static struct descriptor **
-find(const void *is)
+find_descriptor(const void *is)
 {
     struct descriptor **at =
         &buckets[(uintptr_t)is * (uintptr_t)0x9e3779b97f4a7c15u >> 32 & (BUCKETS - 1)];
@@ -84,16 +84,16 @@ find(const void *is)
 static struct descriptor *
 find_kind(const void *is, enum kind kind)
 {
-    struct descriptor *d = *find(is);
+    struct descriptor *d = *find_descriptor(is);
 
     return d && d->kind == kind ? d : NULL;
 }
 
 /* NULL: there is no memory, or it is of another kind. Both make what it is put into unknown. */
 static struct descriptor *
-make(const void *is, enum kind kind)
+make_descriptor(const void *is, enum kind kind)
 {
-    struct descriptor **at = find(is);
+    struct descriptor **at = find_descriptor(is);
 
     if (!*at) {
         *at = calloc(1, sizeof **at);
@@ -113,7 +113,7 @@ hed_descriptors_forget(const void *is)
     struct descriptor **at, *d;
 
     hed_lock(&lock);
-    at = find(is);
+    at = find_descriptor(is);
     d = *at;
     if (d)
         *at = d->next;
@@ -132,7 +132,7 @@ struct value {
 
 /* False if it is not one number of 64 bits, or of the type of that size. */
 static bool
-read_number(const struct value *v, int64_t *out)
+read_int64(const struct value *v, int64_t *out)
 {
     if (v->type != CUDNN_TYPE_INT64 || v->count != 1)
         return false;
@@ -216,10 +216,10 @@ set_tensor(struct tensor *t, const struct value *v)
         known = read_numbers(v, t->stride) > 0;
         break;
     case CUDNN_ATTR_TENSOR_VECTOR_COUNT:
-        known = read_number(v, &number) && number == 1;
+        known = read_int64(v, &number) && number == 1;
         break;
     case CUDNN_ATTR_TENSOR_UNIQUE_ID:
-        known = read_number(v, &t->id);
+        known = read_int64(v, &t->id);
         break;
     case CUDNN_ATTR_TENSOR_IS_VIRTUAL:
     case CUDNN_ATTR_TENSOR_IS_BY_VALUE:
@@ -259,7 +259,7 @@ set_space(struct space *s, const struct value *v)
         known = read_numbers(v, s->before) > 0;
         break;
     case CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS:
-        known = read_number(v, &s->dims);
+        known = read_int64(v, &s->dims);
         break;
     default:
         known = false;
@@ -429,7 +429,7 @@ hed_descriptors_set(const void *descriptor, int attribute, int type, int64_t cou
     if (kind == KINDS || !elements || count < 1)
         return;
     hed_lock(&lock);
-    d = make(descriptor, kind);
+    d = make_descriptor(descriptor, kind);
     if (d && kind == TENSOR)
         set_tensor(&d->tensor, &v);
     else if (d && kind == SPACE)
@@ -456,7 +456,7 @@ hed_descriptors_filled(const void *descriptor, int attribute, int64_t count, con
     hed_lock(&lock);
     from = find_kind(descriptor, RUNS);
     for (int64_t i = 0; from && i < count; i++) {
-        to = make(((void *const *)elements)[i], RUNS);
+        to = make_descriptor(((void *const *)elements)[i], RUNS);
         if (to && to != from)
             to->runs = from->runs;
     }

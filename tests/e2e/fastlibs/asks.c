@@ -1,5 +1,6 @@
-/* Asks cuBLAS for products in every way that heddle run --fast-libs tells apart, and says who has
- * answered: 0 is the CPU's BLAS, 98 and 99 are the versions of cuBLAS that played_cublas.c plays.
+/* Asks cuBLAS for products, and cuDNN for convolutions (asks_cudnn.c), in every way that heddle run
+ * --fast-libs tells apart, and says who has answered: 0 is the CPU's BLAS, 97 is cuDNN, 98 and 99
+ * are the versions of cuBLAS that played_cublas.c plays.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -36,8 +37,8 @@ make_numbers(const float *from)
 }
 
 /* Says who has answered, and the first number of the result. */
-static void
-say(const char *what, int status, const float *result)
+void
+played_say(const char *what, int status, const float *result)
 {
     float out[COUNT];
 
@@ -99,9 +100,9 @@ ask_matmul(CUstream stream, const float *a, const float *b, float *c, const floa
 #define MATMUL                                                                                  \
     cublasLtMatmul(&handle, &desc, &one, a, &layout, b, &layout, &zero, c, &layout, c, &layout, \
                    NULL, NULL, 0, stream)
-    say("matmul with a bias", MATMUL, c);
+    played_say("matmul with a bias", MATMUL, c);
     set_value(&desc, 7, 32 | 128, 4);
-    say("matmul with more than the CPU has", MATMUL, c);
+    played_say("matmul with more than the CPU has", MATMUL, c);
 }
 
 int
@@ -127,13 +128,13 @@ main(int argc, char **argv)
 
 #define ASK(handle, m, beta, c) \
     cublasSgemm_v2(handle, 0, 0, m, 2, 2, &one, a, 2, b, 2, &(beta), c, 2)
-    say("plain", ASK(&h, 2, zero, c), c);
-    say("added", ASK(&h, 2, one, c), c);
-    say("without a handle", ASK(NULL, 2, zero, c), c);
-    say("of no rows", ASK(&h, 0, zero, c), c);
-    say("behind the allocation", ASK(&h, 2, zero, c + 1), c);
+    played_say("plain", ASK(&h, 2, zero, c), c);
+    played_say("added", ASK(&h, 2, one, c), c);
+    played_say("without a handle", ASK(NULL, 2, zero, c), c);
+    played_say("of no rows", ASK(&h, 0, zero, c), c);
+    played_say("behind the allocation", ASK(&h, 2, zero, c + 1), c);
     h.pointer_mode = 1;
-    say("factors on the device", ASK(&h, 2, zero, c), c);
+    played_say("factors on the device", ASK(&h, 2, zero, c), c);
     h.pointer_mode = 0;
     DRIVER("cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode), stream,
            CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -141,8 +142,10 @@ main(int argc, char **argv)
     const int captured = ASK(&h, 2, zero, c);
 
     DRIVER("cuStreamEndCapture", (CUstream, CUgraph *), stream, &graph);
-    say("captured", captured, c);
+    played_say("captured", captured, c);
     ask_matmul(stream, a, b, c, make_numbers(ones));
+
+    played_convolve(&h, make_numbers(ones), make_numbers(twos), make_numbers(ones));
 
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     int (*ask)(void *, const float *, const float *, float *) =
@@ -151,8 +154,8 @@ main(int argc, char **argv)
 
     if (!ask)
         return 3;
-    say("of a plug-in", ask(&h, a, b, c), c);
+    played_say("of a plug-in", ask(&h, a, b, c), c);
     h.pointer_mode = 1;
-    say("of a plug-in, factors on the device", ask(&h, a, b, c), c);
+    played_say("of a plug-in, factors on the device", ask(&h, a, b, c), c);
     return 0;
 }

@@ -25,13 +25,21 @@ factors on the device: 99 8
 captured: 99 8
 matmul with a bias: 0 5
 matmul with more than the CPU has: 99 5
+convolution: 0 2
+convolution, turned around: 97 2
+convolution, two operations: 97 2
+convolution, unknown plan: 97 2
+convolution, another one's place: 97 2
+convolution, behind the allocation: 97 2
+to data: 0 4
+to filter: 0 32
 of a plug-in: 0 4
 of a plug-in, factors on the device: 98 4
 """
 
-SAID = ("OpenBLAS 9.8.7 computed 4 matrix products and 0 convolutions, 6 were left to kernels: "
-        "2 of other types or kinds, 2 with factors in the GPU's memory, "
-        "1 captured into graphs, 1 with operands outside of the GPU's allocations\n")
+SAID = ("OpenBLAS 9.8.7 computed 4 matrix products and 3 convolutions, 9 were left to kernels: "
+        "4 of other types or kinds, 2 with factors in the GPU's memory, "
+        "1 captured into graphs, 2 with operands outside of the GPU's allocations\n")
 
 
 def run(*options, **more):

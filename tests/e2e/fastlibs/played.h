@@ -31,3 +31,18 @@ int cublasLtMatmul(void *handle, const void *desc, const void *alpha, const void
                    const void *layout_a, const void *b, const void *layout_b, const void *beta,
                    const void *c, const void *layout_c, void *d, const void *layout_d,
                    const void *algorithm, void *workspace, size_t workspace_size, void *stream);
+
+int cudnnGetStream(void *handle, void **stream);
+int cudnnBackendCreateDescriptor(int type, void **out);
+int cudnnBackendDestroyDescriptor(void *descriptor);
+int cudnnBackendSetAttribute(void *descriptor, int attribute, int type, int64_t count,
+                             const void *elements);
+int cudnnBackendGetAttribute(void *descriptor, int attribute, int type, int64_t count,
+                             int64_t *returned, void *elements);
+int cudnnBackendExecute(void *handle, void *plan, void *pack);
+
+/* asks.c: prints who has answered, and the first number of a result. */
+void played_say(const char *what, int status, const float *result);
+
+/* asks_cudnn.c: asks for convolutions. The numbers are in the GPU's memory, four each. */
+void played_convolve(struct played_handle *h, float *x, float *w, float *y);
