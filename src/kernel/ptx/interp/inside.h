@@ -355,8 +355,8 @@ void hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_
 void hed_interp_values(struct interp_decoder *d, const struct hed_ptx_var *v,
                        struct interp_value **out, uint32_t *count);
 
-/* The address of every lane. */
-static inline void
+/* The address of every lane. Inlined, so that it is vector code of the step's processor. */
+static inline __attribute__((always_inline)) void
 interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int64_t imm,
                  uint64_t *out)
 {

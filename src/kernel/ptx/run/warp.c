@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernel/ptx/run/small_float.h"
 
 static uint32_t
@@ -106,8 +107,8 @@ hed_warp_meet(struct hed_warp *w, uint32_t lanes, uint32_t pc, uint32_t required
 
 /* "maxLane = (lane[4:0] & segmask[4:0]) | (cval[4:0] & ~segmask[4:0]); minLane = (lane[4:0] &
  * segmask[4:0])" (PTX ISA, shfl.sync) */
-bool
-hed_warp_source(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from)
+static inline __attribute__((always_inline)) bool
+source_of_lane(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from)
 {
     const int by = (int)(b & 31);
     const int clamp = (int)(c & 31);
@@ -125,18 +126,48 @@ hed_warp_source(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *
     return inside;
 }
 
-uint32_t
-hed_warp_shfl(uint32_t mode, const uint32_t *values, const uint32_t *b, const uint32_t *c,
-              uint32_t *out)
+bool
+hed_warp_source(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from)
+{
+    return source_of_lane(mode, lane, b, c, from);
+}
+
+/* The same for all lanes, in a form that becomes vectors if the mode is known. */
+static inline __attribute__((always_inline)) uint32_t
+shuffle_by(uint32_t mode, const uint32_t *restrict values, const uint32_t *restrict b,
+           const uint32_t *restrict c, uint32_t *restrict out)
 {
     uint32_t inside = 0;
 
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
         unsigned from;
 
-        inside |= (uint32_t)hed_warp_source(mode, lane, b[lane], c[lane], &from) << lane;
+        inside |= (uint32_t)source_of_lane(mode, lane, b[lane], c[lane], &from) << lane;
         out[lane] = values[from];
     }
+    return inside;
+}
+
+HED_CLONES uint32_t
+hed_warp_shfl(uint32_t mode, const uint32_t *values, const uint32_t *b, const uint32_t *c,
+              uint32_t *out)
+{
+    uint32_t room[HED_PTX_LANES], inside;
+
+    switch (mode) {
+    case HED_RT_SHFL_UP:
+        inside = shuffle_by(HED_RT_SHFL_UP, values, b, c, room);
+        break;
+    case HED_RT_SHFL_DOWN:
+        inside = shuffle_by(HED_RT_SHFL_DOWN, values, b, c, room);
+        break;
+    case HED_RT_SHFL_BFLY:
+        inside = shuffle_by(HED_RT_SHFL_BFLY, values, b, c, room);
+        break;
+    default:
+        inside = shuffle_by(HED_RT_SHFL_IDX, values, b, c, room);
+    }
+    memcpy(out, room, sizeof room);
     return inside;
 }
 

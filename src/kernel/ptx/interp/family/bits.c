@@ -358,6 +358,95 @@ hed_interp_op_clz(struct interp_decoder *d)
     emit_count(d, clz_32, clz_64);
 }
 
+/* ---- fields of 32 bits ----------------------------------------------------------------------- */
+
+/* The n lowest bits; n is at most 32. */
+static inline uint32_t
+low_bits_32(uint32_t n)
+{
+    return (uint32_t)((UINT64_C(1) << n) - 1);
+}
+
+static inline uint32_t
+field_32(uint32_t v, uint32_t at, uint32_t length)
+{
+    const uint32_t down = at > 31 ? 0 : v >> (at & 31);
+
+    return down & low_bits_32(length > 32 ? 32 : length);
+}
+
+/* bfe_lane() says what is asked for. */
+static inline uint32_t
+signed_field_32(uint32_t v, uint32_t at, uint32_t length)
+{
+    const uint32_t last = at + length - 1, top = last > 31 ? 31 : last;
+    const uint32_t there = 32 - (at > 32 ? 32 : at), bits = length > there ? there : length;
+    const uint32_t sign = length && (v >> (top & 31) & 1) ? ~low_bits_32(bits) : 0;
+
+    return field_32(v, at, length) | sign;
+}
+
+static inline uint32_t
+insert_field_32(uint32_t from, uint32_t into, uint32_t at, uint32_t length)
+{
+    const uint32_t mask = low_bits_32(length > 32 ? 32 : length) << (at & 31);
+    const uint32_t there = at > 31 ? 0 : mask;
+
+    return (from << (at & 31) & there) | (into & ~there);
+}
+
+static inline uint32_t
+reverse_32(uint32_t v)
+{
+    v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
+    v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
+    v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
+    v = (v >> 8 & 0x00ff00ff) | (v & 0x00ff00ff) << 8;
+    return v >> 16 | v << 16;
+}
+
+/* Byte k of the result of prmt: of the eight bytes `both`, or its sign. */
+static inline uint32_t
+permuted_byte(uint64_t both, uint32_t selector, unsigned k)
+{
+    const uint32_t nibble = selector >> (4 * k);
+    const uint32_t byte = (uint32_t)(both >> (8 * (nibble & 7))) & 255;
+    const uint32_t sign = 0 - (byte >> 7);
+
+    return (nibble & 8 ? sign & 255 : byte) << (8 * k);
+}
+
+#define PERMUTED(both)                                                                  \
+    permuted_byte(both, c, 0) | permuted_byte(both, c, 1) | permuted_byte(both, c, 2) | \
+        permuted_byte(both, c, 3)
+
+STEP_UNARY(brev_32, uint32_t, uint32_t, reverse_32(a))
+STEP_TERNARY(bfe_u32, uint32_t, uint32_t, uint32_t, uint32_t, field_32(a, b & 255, c & 255))
+STEP_TERNARY(bfe_s32, uint32_t, uint32_t, uint32_t, uint32_t, signed_field_32(a, b & 255, c & 255))
+STEP_TERNARY(prmt_any, uint32_t, uint32_t, uint32_t, uint32_t, PERMUTED((uint64_t)b << 32 | a))
+
+static INTERP_STEP(bfi_32)
+{
+    const uint32_t *pa = interp_at(w, s->a), *pb = interp_at(w, s->b);
+    const uint32_t *pc = interp_at(w, s->c), *pe = interp_at(w, s->e);
+
+    COMPUTE_LANES(uint32_t, to[i] = insert_field_32(pa[i], pb[i], pc[i] & 255, pe[i] & 255));
+}
+
+/* All operands are words. */
+static void
+emit_word_step(struct interp_decoder *d, interp_run run)
+{
+    uint32_t from[4] = {0};
+    struct interp_step *s;
+
+    for (unsigned i = 1; i < d->inst->noperands && i <= 4; i++)
+        from[i - 1] = hed_interp_operand(d, i, HED_PTX_TYPE_U32);
+    s = hed_interp_emit3(d, run, hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_U32),
+                         from[0], from[1], from[2]);
+    s->e = from[3];
+}
+
 /* ---- lane by lane ---------------------------------------------------------------------------- */
 
 /* `own` sources of the instruction's type, then numbers of 32 bits. */
@@ -388,19 +477,34 @@ hed_interp_op_fns(struct interp_decoder *d)
 void
 hed_interp_op_brev(struct interp_decoder *d)
 {
-    emit_scalar(d, brev_lane, d->inst->form->types[0], 1);
+    const enum hed_ptx_type t = d->inst->form->types[0];
+
+    if (interp_bytes(t) == 4)
+        emit_word_step(d, brev_32);
+    else
+        emit_scalar(d, brev_lane, t, 1);
 }
 
 void
 hed_interp_op_bfe(struct interp_decoder *d)
 {
-    emit_scalar(d, bfe_lane, d->inst->form->types[0], 1);
+    const enum hed_ptx_type t = d->inst->form->types[0];
+
+    if (interp_bytes(t) == 4)
+        emit_word_step(d, interp_is_signed(t) ? bfe_s32 : bfe_u32);
+    else
+        emit_scalar(d, bfe_lane, t, 1);
 }
 
 void
 hed_interp_op_bfi(struct interp_decoder *d)
 {
-    emit_scalar(d, bfi_lane, d->inst->form->types[0], 2);
+    const enum hed_ptx_type t = d->inst->form->types[0];
+
+    if (interp_bytes(t) == 4)
+        emit_word_step(d, bfi_32);
+    else
+        emit_scalar(d, bfi_lane, t, 2);
 }
 
 void
@@ -418,7 +522,10 @@ hed_interp_op_bmsk(struct interp_decoder *d)
 void
 hed_interp_op_prmt(struct interp_decoder *d)
 {
-    emit_scalar(d, prmt_lane, HED_PTX_TYPE_U32, 1);
+    if (d->inst->form->mode)
+        emit_scalar(d, prmt_lane, HED_PTX_TYPE_U32, 1);
+    else
+        emit_word_step(d, prmt_any);
 }
 
 /* ---- dot products ---------------------------------------------------------------------------- */

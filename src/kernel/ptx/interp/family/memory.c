@@ -1,4 +1,4 @@
-/* ld and st in all spaces and orders, and memory on the stack.
+/* ld and st in all spaces and orders.
  *
  * An access computes the addresses of all lanes. If all lanes run and their addresses are equal or
  * consecutive, it moves a whole register at once; otherwise it goes lane by lane.
@@ -8,7 +8,6 @@
 #include "kernel/ptx/interp/lanes.h"
 
 #define ELEMENTS_MAX 8
-#define STACK_ROOM (1u << 20) /* bytes of a confined warp that alloca can have */
 
 /* Of struct interp_step.e, above the kind of the memory operand. */
 #define KIND_MASK 7u
@@ -56,8 +55,8 @@ offset_pattern(const uint32_t *at, uint32_t imm, uint32_t step)
     return SCATTERED;
 }
 
-static void
-check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *at)
+static __attribute__((noinline)) void
+trap_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *at)
 {
     uint32_t bad = 0;
 
@@ -65,6 +64,18 @@ check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *
         bad |= at[i] & (s->b - 1) ? hed_interp_bits[i] : 0;
     if (bad & w->mask)
         hed_interp_trap(w, s, bad & w->mask, HED_PTX_TRAP_ALIGN);
+}
+
+/* Lanes that do not run may have any address, so they are told apart where something is wrong. */
+static inline __attribute__((always_inline)) void
+check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *at)
+{
+    uint64_t any = 0;
+
+    EACH_LANE(i)
+    any |= at[i];
+    if (any & (s->b - 1))
+        trap_lanes(w, s, at);
 }
 
 /* The addresses of all lanes: in `room`, unless a register holds them. */
@@ -162,6 +173,36 @@ element_place(const struct interp_step *s, unsigned count, unsigned k)
     return count == 1 ? s->d : ((const uint32_t *)s->more)[k];
 }
 
+/* Rows of half a warp, or one address for each half: blocks are often 16 threads wide. False: they
+ * are neither. */
+static inline __attribute__((always_inline)) bool
+load_halves(unsigned char *to, const uint64_t *at, unsigned size)
+{
+    const unsigned half = HED_PTX_LANES / 2;
+    const uint64_t step = at[1] - at[0];
+    uint64_t off = 0;
+
+    if ((step != 0 && step != size) || at[half + 1] - at[half] != step)
+        return false;
+    _Pragma("GCC ivdep") for (unsigned i = 0; i < half; i++) off |=
+        ((at[i] - at[0]) ^ (i * step)) | ((at[half + i] - at[half]) ^ (i * step));
+    if (off)
+        return false;
+    if (step) {
+        memcpy(to, (const void *)(uintptr_t)at[0], (size_t)half * size);
+        memcpy(to + (size_t)half * size, (const void *)(uintptr_t)at[half], (size_t)half * size);
+        return true;
+    }
+    for (unsigned h = 0; h < 2; h++) {
+        unsigned char value[16];
+
+        memcpy(value, (const void *)(uintptr_t)at[h * half], size);
+        for (unsigned i = 0; i < half; i++)
+            memcpy(to + ((size_t)h * half + i) * size, value, size);
+    }
+    return true;
+}
+
 /* Lanes that do not run have no address, so only those that run load. The elements of a lane are
  * read at once. */
 static inline __attribute__((always_inline)) void
@@ -169,9 +210,12 @@ load_lanes(const struct interp_warp *w, const struct interp_step *s, const uint6
            unsigned size, unsigned count)
 {
     if (count == 1 && w->mask == INTERP_ALL) {
+        unsigned char *to = interp_at(w, s->d);
+
+        if (load_halves(to, at, size))
+            return;
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
-            memcpy((unsigned char *)interp_at(w, s->d) + (size_t)i * size,
-                   (const void *)(uintptr_t)at[i], size);
+            memcpy(to + (size_t)i * size, (const void *)(uintptr_t)at[i], size);
         return;
     }
     MASKED_LANES(w->mask, i)
@@ -527,64 +571,4 @@ hed_interp_op_store(struct interp_decoder *d)
         places[k] = hed_interp_source(d, &e, f->types[0]);
     }
     emit_access(d, &m, places, count, false);
-}
-
-/* ---- the stack ------------------------------------------------------------------------------- */
-
-/* b is the width of the size and of the result, c the alignment. */
-static INTERP_STEP(alloca_lanes)
-{
-    uint64_t most = 0, stride;
-    struct interp_block *block;
-    unsigned char *at;
-
-    w->warp->line = s->line;
-    MASKED_LANES(w->mask, lane)
-    {
-        const uint64_t size = interp_get_lane(w, s->a, s->b, lane);
-
-        most = size > most ? size : most;
-    }
-    if (most > (uint64_t)(w->local ? w->local_end - w->local : w->end - w->free))
-        hed_interp_trap(w, s, w->mask, HED_PTX_TRAP_ADDRESS);
-    stride = (most + s->c - 1) / s->c * s->c;
-    block = hed_interp_take(w, sizeof(*block));
-    *block = (struct interp_block){.below = w->top, .local = w->local, .previous = w->frame->extra};
-    at = hed_interp_take_local(w, s->c + stride * HED_PTX_LANES);
-    w->top = block;
-    w->frame->extra = block;
-    at = (unsigned char *)(((uintptr_t)at + s->c - 1) / s->c * s->c);
-    MASKED_LANES(w->mask, lane)
-    interp_set_lane(w, s->d, s->b, lane, (uintptr_t)at + lane * stride);
-    return s + 1;
-}
-
-void
-hed_interp_op_alloca(struct interp_decoder *d)
-{
-    const struct hed_ptx_inst *i = d->inst;
-    const enum hed_ptx_type t = i->form->types[0];
-    const uint32_t size = hed_interp_operand(d, 1, t);
-
-    d->program->info.local = STACK_ROOM;
-    hed_interp_emit3(d, alloca_lanes, hed_interp_dest(d, &i->operands[0], t), size, interp_bytes(t),
-                     d->meaning->align);
-}
-
-/* The memory of alloca is released when the function returns, so any value will do. */
-void
-hed_interp_op_stacksave(struct interp_decoder *d)
-{
-    const enum hed_ptx_type t = d->inst->form->types[0];
-
-    hed_interp_move(d, hed_interp_dest(d, &d->inst->operands[0], t),
-                    hed_interp_constant(d, 0, interp_bytes(t)), interp_bytes(t));
-}
-
-/* Only cache hints use the value of createpolicy. */
-void
-hed_interp_op_createpolicy(struct interp_decoder *d)
-{
-    hed_interp_move(d, hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_B64),
-                    hed_interp_constant(d, 0, 8), 8);
 }

@@ -46,7 +46,7 @@ member_masks(const struct interp_warp *w, const struct interp_step *s, uint32_t 
     return room;
 }
 
-static void
+static inline __attribute__((always_inline)) void
 write_words(const struct interp_warp *w, uint32_t place, const uint32_t *words)
 {
     interp_merge(interp_at(w, place), words, w->write, 4);
@@ -246,7 +246,7 @@ second_dest(const struct interp_step *s)
     return (uint32_t)(uintptr_t)s->more;
 }
 
-static void
+static inline __attribute__((always_inline)) void
 act_on_shuffle(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t out[HED_PTX_LANES];
