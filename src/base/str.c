@@ -180,6 +180,14 @@ is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+const char *
+hed_str_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 char *
 hed_str_trim(char *s)
 {

@@ -25,6 +25,9 @@ int hed_parse_bool(const char *s, bool *out);
 /* Copies src to dst[size], cut to fit and terminated unless size is 0. Did all of it fit? */
 bool hed_str_copy(char *dst, size_t size, const char *src);
 
+/* A path behind its last slash; all of it if there is none. */
+const char *hed_str_base_name(const char *path);
+
 /* Cuts blanks off the end of s, in place, and returns a pointer to the first other character. */
 char *hed_str_trim(char *s);
 

@@ -4,7 +4,9 @@
  */
 #include "fastlibs/answer.h"
 
+#include <fenv.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -39,45 +41,70 @@ hed_answer_leave(enum hed_left why)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Does it lie in one allocation? What is freed later is freed in the order of the stream, or after
- * the stream was waited for. */
+/* May the GPU read, or write, the allocation at an address? */
 static bool
-is_inside(const struct hed_real_driver *d, const void *data, uint64_t bytes)
+is_open(const struct hed_real_driver *d, CUdeviceptr at, bool writes)
 {
-    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)data;
-    CUdeviceptr base = 0;
-    size_t size = 0;
+    unsigned access = 0;
 
-    return bytes > 0 && d->address_range(&base, &size, at) == CUDA_SUCCESS && at >= base &&
-           at - base <= size && bytes <= size - (at - base);
+    return d->pointer_attribute(&access, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, at) == CUDA_SUCCESS &&
+           (writes ? access == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+                   : access != CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+}
+
+/* Does it lie in allocations that may be used so? What is freed later is freed in the order of the
+ * stream, or after the stream was waited for. A large operand may lie in several mappings. */
+static bool
+is_inside(const struct hed_real_driver *d, const void *data, uint64_t bytes, bool writes)
+{
+    CUdeviceptr at = (CUdeviceptr)(uintptr_t)data;
+
+    while (bytes > 0) {
+        CUdeviceptr base = 0;
+        size_t size = 0;
+        uint64_t here;
+
+        if (d->address_range(&base, &size, at) != CUDA_SUCCESS || at < base || at - base >= size ||
+            !is_open(d, at, writes))
+            return false;
+        here = size - (at - base);
+        if (bytes <= here)
+            return true;
+        bytes -= here;
+        at += here;
+    }
+    return false;
 }
 
 static bool
 is_matrix_inside(const struct hed_real_driver *d, const struct hed_product_matrix *x, int64_t rows,
-                 int64_t columns, int64_t batches)
+                 int64_t columns, int64_t batches, bool writes)
 {
-    return is_inside(d, x->data, hed_product_extent(x, rows, columns, batches));
+    return is_inside(d, x->data, hed_product_extent(x, rows, columns, batches), writes);
 }
 
 static bool
 is_product_inside(const struct hed_real_driver *d, const struct hed_product *p)
 {
     return is_matrix_inside(d, &p->a, hed_product_rows(&p->a, p->m, p->k),
-                            hed_product_columns(&p->a, p->m, p->k), p->batches) &&
+                            hed_product_columns(&p->a, p->m, p->k), p->batches, false) &&
            is_matrix_inside(d, &p->b, hed_product_rows(&p->b, p->k, p->n),
-                            hed_product_columns(&p->b, p->k, p->n), p->batches) &&
-           is_matrix_inside(d, &p->d, p->m, p->n, p->batches) &&
+                            hed_product_columns(&p->b, p->k, p->n), p->batches, false) &&
+           is_matrix_inside(d, &p->d, p->m, p->n, p->batches, true) &&
            ((p->beta.re == 0 && p->beta.im == 0) ||
-            is_matrix_inside(d, &p->c, p->m, p->n, p->batches)) &&
-           (!p->bias.data || is_matrix_inside(d, &p->bias, p->m, 1, p->batches));
+            is_matrix_inside(d, &p->c, p->m, p->n, p->batches, false)) &&
+           (!p->bias.data || is_matrix_inside(d, &p->bias, p->m, 1, p->batches, false));
 }
 
 static bool
 is_convolution_inside(const struct hed_real_driver *d, const struct hed_convolution *c)
 {
-    return is_inside(d, c->x.data, hed_convolution_extent(&c->x, c->type)) &&
-           is_inside(d, c->y.data, hed_convolution_extent(&c->y, c->type)) &&
-           is_inside(d, c->w.data, hed_convolution_extent(&c->w, c->type));
+    return is_inside(d, c->x.data, hed_convolution_extent(&c->x, c->type),
+                     c->kind == HED_CONVOLUTION_TO_DATA) &&
+           is_inside(d, c->y.data, hed_convolution_extent(&c->y, c->type),
+                     c->kind == HED_CONVOLUTION_FORWARD) &&
+           is_inside(d, c->w.data, hed_convolution_extent(&c->w, c->type),
+                     c->kind == HED_CONVOLUTION_TO_FILTER);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -86,11 +113,16 @@ static void
 run_job(void *arg)
 {
     struct job *j = arg;
+    fenv_t env;
 
+    /* The thread may have the program's rounding, or take small numbers for 0. */
+    fegetenv(&env);
+    fesetenv(FE_DFL_ENV);
     if (j->is_convolution)
         hed_convolution_run(&j->convolution, j->blas);
     else
         hed_product_run(&j->product, j->blas);
+    fesetenv(&env);
     free(j);
 }
 
@@ -108,13 +140,17 @@ put_job(const struct hed_real_driver *d, CUstream stream, const struct job *from
     return false;
 }
 
-static bool
-is_captured(const struct hed_real_driver *d, CUstream stream)
+/* Why nothing can be put into a stream now; HED_LEFT_COUNT: it can. */
+static enum hed_left
+hinders_stream(const struct hed_real_driver *d, CUstream stream)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult r = d->is_capturing(stream, &status);
 
-    return d->is_capturing(stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+        (r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE))
+        return HED_LEFT_CAPTURED;
+    return r == CUDA_SUCCESS ? HED_LEFT_COUNT : HED_LEFT_REFUSED;
 }
 
 bool
@@ -123,12 +159,15 @@ hed_answer_product(CUstream stream, const struct hed_product *p)
     const struct hed_real_driver *d = hed_real_driver();
     const struct hed_blas *blas = d ? hed_blas_load() : NULL;
 
+    enum hed_left hinder;
+
     if (!blas)
         return false;
+    hinder = hinders_stream(d, stream);
     if (!hed_product_is_sound(p))
         hed_answer_leave(HED_LEFT_KIND);
-    else if (is_captured(d, stream))
-        hed_answer_leave(HED_LEFT_CAPTURED);
+    else if (hinder != HED_LEFT_COUNT)
+        hed_answer_leave(hinder);
     else if (!is_product_inside(d, p))
         hed_answer_leave(HED_LEFT_MEMORY);
     else if (!hed_product_prepare() ||
@@ -147,12 +186,15 @@ hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
     const struct hed_real_driver *d = hed_real_driver();
     const struct hed_blas *blas = d ? hed_blas_load() : NULL;
 
+    enum hed_left hinder;
+
     if (!blas)
         return false;
+    hinder = hinders_stream(d, stream);
     if (!hed_convolution_is_sound(c))
         hed_answer_leave(HED_LEFT_KIND);
-    else if (is_captured(d, stream))
-        hed_answer_leave(HED_LEFT_CAPTURED);
+    else if (hinder != HED_LEFT_COUNT)
+        hed_answer_leave(hinder);
     else if (!is_convolution_inside(d, c))
         hed_answer_leave(HED_LEFT_MEMORY);
     else if (!hed_convolution_prepare(c) ||
@@ -167,9 +209,23 @@ hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
+static bool is_child; /* of a fork: it has libraries that it need not use */
+
+/* A child counts what it does itself. */
+static void
+forget_counts(void)
+{
+    is_child = true;
+    atomic_store(&products, 0);
+    atomic_store(&convolutions, 0);
+    for (unsigned i = 0; i < HED_LEFT_COUNT; i++)
+        atomic_store(&left[i], 0);
+}
+
 __attribute__((constructor)) static void
 open_log(void)
 {
+    (void)pthread_atfork(NULL, NULL, forget_counts);
     /* This library has a log of its own. A text that cannot be read is libcuda's to complain about.
      */
     (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);
@@ -196,7 +252,8 @@ say_counts(void)
             hed_buf_addf(&b, "%s%" PRIu64 " %s", kernels ? ", " : ": ", n, texts[i]);
         kernels += n;
     }
-    if (computed + kernels)
+    /* Nothing is seen of a program that asks for cuBLAS's functions by their address. */
+    if (computed + kernels || (!is_child && hed_real_is_loaded()))
         hed_log_write(HED_LOG_FAST_LIBS, HED_LEVEL_INFO,
                       "%s computed %" PRIu64 " matrix products and %" PRIu64
                       " convolutions, %" PRIu64 " were left to kernels%s",

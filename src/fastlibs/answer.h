@@ -24,8 +24,9 @@ enum hed_left {
         HED_LEFT_COUNT
 };
 
-/* Puts it into the stream. False: the caller calls the library instead. Operands that the program
- * has no right to read or write are left to the library's kernels, which report them. */
+/* Puts it into the stream. False: the caller calls the library instead. Operands that the GPU
+ * may not read or write are left to the library's kernels, which report them. A right that is taken
+ * away while the job waits is not seen. */
 bool hed_answer_product(CUstream stream, const struct hed_product *p);
 bool hed_answer_convolution(CUstream stream, const struct hed_convolution *c);
 

@@ -1,7 +1,8 @@
 /* See arguments.h. */
 #include "fastlibs/arguments.h"
 
-#include "fastlibs/convert.h"
+#include <math.h>
+
 #include "fastlibs/cublas.h"
 
 bool
@@ -40,11 +41,21 @@ hed_argument_op(int op, char *out)
     return true;
 }
 
+/* In numbers that are never subnormal, which the caller's thread may take for 0. */
+static double
+half_value(uint16_t h)
+{
+    const int exponent = h >> 10 & 31, fraction = h & 1023;
+    const double size = exponent == 31  ? (fraction ? NAN : INFINITY)
+                        : exponent == 0 ? ldexp(fraction, -24)
+                                        : ldexp(fraction + 1024, exponent - 25);
+
+    return h >> 15 ? -size : size;
+}
+
 bool
 hed_argument_scalar(const void *from, int type, struct hed_product_scalar *out)
 {
-    float f;
-
     if (!from)
         return false;
     *out = (struct hed_product_scalar){0, 0};
@@ -64,8 +75,7 @@ hed_argument_scalar(const void *from, int type, struct hed_product_scalar *out)
         out->im = ((const double *)from)[1];
         return true;
     case CUDA_R_16F:
-        hed_convert_from_f16(&f, from, 1);
-        out->re = f;
+        out->re = half_value(*(const uint16_t *)from);
         return true;
     default:
         return false;
@@ -73,7 +83,8 @@ hed_argument_scalar(const void *from, int type, struct hed_product_scalar *out)
 }
 
 bool
-hed_argument_compute(int compute, enum hed_product_type type, int *scalar)
+hed_argument_compute(int compute, enum hed_product_type type, enum hed_product_type result,
+                     int *scalar)
 {
     const bool is_double = type == HED_PRODUCT_F64 || type == HED_PRODUCT_C64;
     const bool is_complex = type == HED_PRODUCT_C32 || type == HED_PRODUCT_C64;
@@ -81,7 +92,7 @@ hed_argument_compute(int compute, enum hed_product_type type, int *scalar)
     switch (compute) {
     case CUBLAS_COMPUTE_16F:
         *scalar = CUDA_R_16F;
-        return type == HED_PRODUCT_F16;
+        return type == HED_PRODUCT_F16 && result == HED_PRODUCT_F16;
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
@@ -94,4 +105,12 @@ hed_argument_compute(int compute, enum hed_product_type type, int *scalar)
     default:
         return false;
     }
+}
+
+bool
+hed_argument_algorithm(int algorithm)
+{
+    return (algorithm >= CUBLAS_GEMM_DEFAULT && algorithm <= CUBLAS_GEMM_ALGO23) ||
+           (algorithm >= CUBLAS_GEMM_DEFAULT_TENSOR_OP &&
+            algorithm <= CUBLAS_GEMM_ALGO15_TENSOR_OP);
 }

@@ -7,6 +7,8 @@
 #include "fastlibs/blas.h"
 
 #include <dlfcn.h>
+#include <fenv.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,15 +29,17 @@ static char blas_name[64];
 static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The first library of that kind that the process has loaded. */
+/* The path of the first library of that kind that the process has loaded. It is opened afterwards:
+ * a lock of the loader is held here. */
 static int
 find_bundled(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    if (!info->dlpi_name || !strstr(info->dlpi_name, BUNDLED))
+    if (!info->dlpi_name || !strstr(info->dlpi_name, BUNDLED) ||
+        strlen(info->dlpi_name) >= PATH_MAX)
         return 0;
-    *(void **)arg = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    return *(void **)arg != NULL;
+    memcpy(arg, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
 }
 
 static bool
@@ -65,15 +69,20 @@ bind_library(void *library, const char *prefix, const char *suffix, bool is_wide
 static void
 load_library(void)
 {
-    void *library = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_LOCAL);
+    char path[PATH_MAX] = "";
+    void *library;
+    fenv_t env;
 
-    if (library && bind_library(library, "", "", false)) {
-        is_loaded = true;
-        return;
+    /* Its threads begin as this one is. */
+    fegetenv(&env);
+    fesetenv(FE_DFL_ENV);
+    library = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_LOCAL);
+    is_loaded = library && bind_library(library, "", "", false);
+    if (!is_loaded && dl_iterate_phdr(find_bundled, path)) {
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        is_loaded = library && bind_library(library, "scipy_", "64_", true);
     }
-    library = NULL;
-    (void)dl_iterate_phdr(find_bundled, &library);
-    is_loaded = library && bind_library(library, "scipy_", "64_", true);
+    fesetenv(&env);
     if (!is_loaded)
         hed_warn(FAST_LIBS, "there is no OpenBLAS on this machine, so kernels do all the work; "
                             "install libopenblas0-pthread, or NumPy from the package index");

@@ -106,6 +106,8 @@ hed_columns_step(const struct hed_convolution_tensor *t)
     for (unsigned i = HED_CONVOLUTION_DIMS; i-- > 2;) {
         if (t->size[i] == 1)
             continue;
+        if (t->stride[i] == 0)
+            return 0; /* all places are one */
         if (step == 0)
             step = expected = t->stride[i];
         if (t->stride[i] != expected)

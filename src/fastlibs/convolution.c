@@ -96,7 +96,8 @@ hed_convolution_is_sound(const struct hed_convolution *c)
 {
     const int64_t filters = c->w.size[0], channels = c->w.size[1];
 
-    if (c->type != HED_PRODUCT_F32 && c->type != HED_PRODUCT_F16 && c->type != HED_PRODUCT_BF16)
+    if ((c->type != HED_PRODUCT_F32 && c->type != HED_PRODUCT_F16 && c->type != HED_PRODUCT_BF16) ||
+        c->alpha == 0)
         return false;
     for (unsigned i = 0; i < 3; i++) {
         const struct hed_convolution_tensor *t = (const void *[]){&c->x, &c->y, &c->w}[i];
@@ -110,6 +111,9 @@ hed_convolution_is_sound(const struct hed_convolution *c)
             c->step[i] > INT16_MAX || c->dilation[i] > INT16_MAX || c->before[i] > INT16_MAX ||
             c->after[i] > INT16_MAX || !is_sound_space(c, i))
             return false;
+    /* They are numbers of a BLAS, which may have 32 bits. */
+    if (channels * c->w.size[2] * c->w.size[3] * c->w.size[4] > INT32_MAX)
+        return false;
     return c->y.size[0] == c->x.size[0] && c->y.size[1] == filters &&
            c->x.size[1] % channels == 0 && filters % (c->x.size[1] / channels) == 0 &&
            hed_columns_step(&c->x) > 0 && hed_columns_step(&c->y) > 0 &&
@@ -150,18 +154,21 @@ make_plan(const struct hed_convolution *c)
 {
     struct plan p = {.groups = c->x.size[1] / c->w.size[1]};
     const int64_t space = c->y.size[2] * c->y.size[3] * c->y.size[4];
+    int64_t image;
 
     p.rows = c->w.size[1] * c->w.size[2] * c->w.size[3] * c->w.size[4];
     p.filters = c->w.size[0] / p.groups;
     p.places = c->y.size[0] * space;
-    p.chunk = (int64_t)hed_max(COLUMNS_MOST / (uint64_t)p.rows, PLACES_LEAST);
+    p.chunk = (int64_t)hed_max(COLUMNS_MOST / hed_max(p.rows, p.filters), PLACES_LEAST);
     p.chunk = (int64_t)hed_min(p.chunk, p.places);
-    p.images = (int64_t)hed_clamp(p.chunk / space, 1, c->x.size[0]);
+    image = c->w.size[1] * c->x.size[2] * c->x.size[3] * c->x.size[4];
+    p.images = (int64_t)hed_min(p.chunk / space, COLUMNS_MOST / (uint64_t)image);
+    p.images = (int64_t)hed_clamp(p.images, 1, c->x.size[0]);
     p.column_floats = (uint64_t)p.chunk * p.rows;
     p.y_floats = (uint64_t)p.chunk * p.filters;
     p.in_place = is_filter_in_place(c);
     if (c->kind == HED_CONVOLUTION_TO_DATA)
-        p.sum_floats = p.images * c->w.size[1] * c->x.size[2] * c->x.size[3] * c->x.size[4];
+        p.sum_floats = p.images * image;
     if (c->kind == HED_CONVOLUTION_TO_FILTER)
         p.sum_floats = p.in_place ? 0 : p.filters * p.rows;
     else

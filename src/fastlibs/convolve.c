@@ -19,6 +19,7 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t, int, int
 EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t, int, int, int64_t,
                                               int64_t *, void *);
 EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t);
+EXPORT cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t);
 EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
                                          cudnnBackendDescriptor_t);
 
@@ -61,6 +62,17 @@ cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
         (cudnnStatus_t(*)(cudnnBackendDescriptor_t))FIND("cudnnBackendDestroyDescriptor");
 
     /* Before another thread gets its address. */
+    hed_descriptors_forget(descriptor);
+    return real ? real(descriptor) : CUDNN_STATUS_NOT_INITIALIZED;
+}
+
+/* A descriptor begins anew. */
+cudnnStatus_t
+cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
+{
+    cudnnStatus_t (*real)(cudnnBackendDescriptor_t) =
+        (cudnnStatus_t(*)(cudnnBackendDescriptor_t))FIND("cudnnBackendInitialize");
+
     hed_descriptors_forget(descriptor);
     return real ? real(descriptor) : CUDNN_STATUS_NOT_INITIALIZED;
 }

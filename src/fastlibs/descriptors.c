@@ -56,6 +56,7 @@ struct descriptor {
     const void *is;
     struct descriptor *next;
     enum kind kind;
+    uint32_t told; /* attributes, a bit for each, by their last two digits */
     union {
         struct tensor tensor;
         struct space space;
@@ -101,8 +102,6 @@ make_descriptor(const void *is, enum kind kind)
             return NULL;
         (*at)->is = is;
         (*at)->kind = kind;
-        if (kind == OPERATION)
-            (*at)->operation.alpha = 1;
     }
     return (*at)->kind == kind ? *at : NULL;
 }
@@ -183,13 +182,39 @@ read_real(const struct value *v, double *out)
     return v->type == CUDNN_TYPE_FLOAT;
 }
 
-/* The descriptor at this place, if it is of that kind. */
+#define BIT(attribute) (UINT32_C(1) << (attribute) % 100)
+
+/* Has everything been told of it that is needed? Of an operation: one of the three groups. */
+static bool
+is_complete(const struct descriptor *d)
+{
+    static const uint32_t tensor =
+        BIT(CUDNN_ATTR_TENSOR_DATA_TYPE) | BIT(CUDNN_ATTR_TENSOR_DIMENSIONS) |
+        BIT(CUDNN_ATTR_TENSOR_STRIDES) | BIT(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+    static const uint32_t space = 0x7f, operation = 0x3f;
+
+    switch (d->kind) {
+    case TENSOR:
+        return (d->told & tensor) == tensor;
+    case SPACE:
+        return (d->told & space) == space;
+    case OPERATION:
+        return d->told == operation || d->told == operation << 6 || d->told == operation << 12;
+    default:
+        return true;
+    }
+}
+
+/* The descriptor at this place, if it is of that kind and complete. */
 static struct descriptor *
 read_descriptor(const struct value *v, int64_t i, enum kind kind)
 {
+    struct descriptor *d;
+
     if (v->type != CUDNN_TYPE_BACKEND_DESCRIPTOR || i >= v->count)
         return NULL;
-    return find_kind(((void *const *)v->elements)[i], kind);
+    d = find_kind(((void *const *)v->elements)[i], kind);
+    return d && is_complete(d) ? d : NULL;
 }
 
 static void
@@ -334,13 +359,14 @@ static void
 set_operations(struct runs *r, const struct value *v)
 {
     r->what = HED_DESCRIBED_NOT;
-    for (int64_t i = 0; i < v->count; i++) {
-        const struct descriptor *d = read_descriptor(v, i, OPERATION);
+    for (int64_t i = 0; v->type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < v->count; i++) {
+        const struct descriptor *d = find_kind(((void *const *)v->elements)[i], OPERATION);
 
         if (!d)
             continue;
         r->operation = d->operation;
-        r->what = v->count == 1 && !d->operation.odd ? HED_DESCRIBED_PLAIN : HED_DESCRIBED_OTHER;
+        r->what = v->count == 1 && !d->operation.odd && is_complete(d) ? HED_DESCRIBED_PLAIN
+                                                                       : HED_DESCRIBED_OTHER;
     }
 }
 
@@ -430,6 +456,8 @@ hed_descriptors_set(const void *descriptor, int attribute, int type, int64_t cou
         return;
     hed_lock(&lock);
     d = make_descriptor(descriptor, kind);
+    if (d)
+        d->told |= BIT(attribute);
     if (d && kind == TENSOR)
         set_tensor(&d->tensor, &v);
     else if (d && kind == SPACE)

@@ -24,23 +24,27 @@ struct gemm {
     int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
 };
 
-/* The handle's stream, and whether factors are in host memory. */
+#define MATH_FLAGS 16 /* of a math mode: which sums may be halves */
+
+/* A setting of a handle; -1: it has none. */
+static int
+read_setting(cublasHandle_t handle, const void *caller, const char *getter)
+{
+    cublasStatus_t (*get)(cublasHandle_t, int *) =
+        (cublasStatus_t(*)(cublasHandle_t, int *))hed_real_find(HED_REAL_CUBLAS, getter, caller);
+    int value = -1;
+
+    return get && get(handle, &value) == CUBLAS_STATUS_SUCCESS ? value : -1;
+}
+
 static bool
-read_handle(cublasHandle_t handle, const void *caller, CUstream *stream, bool *is_host)
+read_stream(cublasHandle_t handle, const void *caller, CUstream *stream)
 {
     cublasStatus_t (*get_stream)(cublasHandle_t, CUstream *) =
         (cublasStatus_t(*)(cublasHandle_t, CUstream *))hed_real_find(HED_REAL_CUBLAS,
                                                                      "cublasGetStream_v2", caller);
-    cublasStatus_t (*get_mode)(cublasHandle_t, int *) =
-        (cublasStatus_t(*)(cublasHandle_t, int *))hed_real_find(HED_REAL_CUBLAS,
-                                                                "cublasGetPointerMode_v2", caller);
-    int mode = -1;
 
-    if (!get_stream || !get_mode || get_stream(handle, stream) != CUBLAS_STATUS_SUCCESS ||
-        get_mode(handle, &mode) != CUBLAS_STATUS_SUCCESS)
-        return false;
-    *is_host = mode == CUBLAS_POINTER_MODE_HOST;
-    return true;
+    return get_stream && get_stream(handle, stream) == CUBLAS_STATUS_SUCCESS;
 }
 
 static bool
@@ -71,15 +75,16 @@ answer_gemm(cublasHandle_t handle, const void *caller, const struct gemm *g)
 {
     struct hed_product p;
     CUstream stream;
-    bool is_host;
+    int math;
 
-    if (!hed_real_driver() || !read_handle(handle, caller, &stream, &is_host))
+    if (!hed_real_driver() || !read_stream(handle, caller, &stream))
         return false;
-    if (!is_host) {
+    if (read_setting(handle, caller, "cublasGetPointerMode_v2") != CUBLAS_POINTER_MODE_HOST) {
         hed_answer_leave(HED_LEFT_SCALARS);
         return false;
     }
-    if (!make_product(g, &p)) {
+    math = read_setting(handle, caller, "cublasGetMathMode");
+    if (math < 0 || (math & (MATH_FLAGS - 1)) == CUBLAS_PEDANTIC_MATH || !make_product(g, &p)) {
         hed_answer_leave(HED_LEFT_KIND);
         return false;
     }
@@ -146,12 +151,13 @@ DEFINE_STRIDED(cublasHgemmStridedBatched, CUDA_R_16F)
 /* ---- any types ------------------------------------------------------------------------------- */
 
 static bool
-answer_any(cublasHandle_t handle, const void *caller, struct gemm *g, int compute)
+answer_any(cublasHandle_t handle, const void *caller, struct gemm *g, int compute, int algorithm)
 {
-    enum hed_product_type type;
+    enum hed_product_type type, result;
 
-    if (!hed_argument_type(g->type_a, &type) ||
-        !hed_argument_compute(compute, type, &g->type_scalar)) {
+    if (!hed_argument_algorithm(algorithm) || !hed_argument_type(g->type_a, &type) ||
+        !hed_argument_type(g->type_c, &result) ||
+        !hed_argument_compute(compute, type, result, &g->type_scalar)) {
         hed_answer_leave(HED_LEFT_KIND);
         return false;
     }
@@ -188,7 +194,7 @@ cublasGemmEx(EX_PARAMETERS)
 {
     struct gemm g = {ANY_TYPE, .batches = 1};
 
-    if (answer_any(handle, CALLER, &g, compute))
+    if (answer_any(handle, CALLER, &g, compute, algorithm))
         return CUBLAS_STATUS_SUCCESS;
     PASS_ON("cublasGemmEx", EX_PARAMETERS, EX_ARGUMENTS);
 }
@@ -199,7 +205,7 @@ cublasGemmStridedBatchedEx(EX_STRIDED_PARAMETERS)
     struct gemm g = {ANY_TYPE, .batches = batches, .stride_a = stride_a, .stride_b = stride_b,
                      .stride_c = stride_c};
 
-    if (answer_any(handle, CALLER, &g, compute))
+    if (answer_any(handle, CALLER, &g, compute, algorithm))
         return CUBLAS_STATUS_SUCCESS;
     PASS_ON("cublasGemmStridedBatchedEx", EX_STRIDED_PARAMETERS, EX_STRIDED_ARGUMENTS);
 }

@@ -108,8 +108,9 @@ read_epilogue(struct reader *r, struct hed_product *p)
     default:
         return false;
     }
+    /* A bias that is not asked for: cuBLAS refuses it. */
     if (!(epilogue & CUBLASLT_EPILOGUE_BIAS))
-        return true;
+        return !read_address(r, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
     p->bias.data = read_address(r, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
     p->bias.stride = read_number(r, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE);
     p->bias.op = 'N';
@@ -155,7 +156,7 @@ read_product(get_attribute *get_of_desc, get_attribute *get_of_layout, const voi
         read_int(&r, CUBLASLT_MATMUL_DESC_TRANSC) != CUBLAS_OP_N ||
         read_int(&r, CUBLASLT_MATMUL_DESC_FILL_MODE) != CUBLAS_FILL_MODE_FULL ||
         !hed_argument_compute(read_int(&r, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE), l[0].matrix.type,
-                              &expected) ||
+                              l[3].matrix.type, &expected) ||
         scalar != expected || has_scales(&r) || !read_epilogue(&r, p) || r.failed ||
         !hed_argument_scalar(alpha, scalar, &p->alpha) ||
         !hed_argument_scalar(beta, scalar, &p->beta))

@@ -101,6 +101,10 @@ hed_product_is_sound(const struct hed_product *p)
 {
     const bool is_plain = p->post == HED_POST_NONE && !p->bias.data;
 
+    /* Then nobody reads A and B. A BLAS may, and multiply NaN by 0. */
+    if (p->alpha.re == 0 && p->alpha.im == 0)
+        return false;
+
     if (p->m < 1 || p->n < 1 || p->k < 1 || p->batches < 1 || p->m > INT32_MAX ||
         p->n > INT32_MAX || p->k > INT32_MAX || p->a.type != p->b.type || p->c.type != p->d.type ||
         p->c.op != 'N' || p->d.op != 'N')
@@ -109,15 +113,17 @@ hed_product_is_sound(const struct hed_product *p)
         return false;
     if (!is_plain && p->d.type != HED_PRODUCT_F32 && !is_half(p->d.type))
         return false;
-    if (p->bias.data && ((p->bias.type != p->d.type && p->bias.type != HED_PRODUCT_F32) ||
-                         p->bias.stride < 0 || !is_aligned(&p->bias)))
+    if (p->bias.data && (p->bias.type != p->d.type || p->bias.stride < 0 || !is_aligned(&p->bias)))
+        return false;
+    if (!is_sound_matrix(&p->d, p->m))
         return false;
     /* Matrices of the result that lie in each other are not computed one after the other. */
     if (p->batches > 1 && p->d.stride < p->d.ld * (p->n - 1) + p->m)
         return false;
+    if (p->c.data == p->d.data && (p->c.ld != p->d.ld || p->c.stride != p->d.stride))
+        return false;
     return is_sound_matrix(&p->a, hed_product_rows(&p->a, p->m, p->k)) &&
            is_sound_matrix(&p->b, hed_product_rows(&p->b, p->k, p->n)) &&
-           is_sound_matrix(&p->d, p->m) &&
            ((p->beta.re == 0 && p->beta.im == 0) || is_sound_matrix(&p->c, p->m));
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/str.h"
 
 static const char *const sonames[] = {
     [HED_REAL_CUBLAS] = "libcublas.so.",
@@ -24,57 +25,168 @@ static const char *const sonames[] = {
 
 /* ---- the library of a caller ----------------------------------------------------------------- */
 
-/* The soname that starts with `prefix` among those that a library asks for; NULL: none. */
+#define LOADED_MOST 1024 /* libraries of a process that are looked at */
+
+struct library {
+    char *path;
+    const ElfW(Dyn) * dynamic;
+    bool seen;
+};
+
+struct libraries {
+    struct library all[LOADED_MOST];
+    unsigned n;
+};
+
+static int
+add_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct libraries *l = arg;
+    struct library *to = &l->all[l->n];
+
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum && l->n < LOADED_MOST; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+            continue;
+        to->path = strdup(info->dlpi_name ? info->dlpi_name : "");
+        to->dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        l->n += to->path != NULL;
+        break;
+    }
+    return l->n == LOADED_MOST;
+}
+
+static void
+free_libraries(struct libraries *l)
+{
+    for (unsigned i = 0; l && i < l->n; i++)
+        free(l->all[i].path);
+    free(l);
+}
+
+static struct libraries *
+list_libraries(void)
+{
+    struct libraries *l = calloc(1, sizeof *l);
+
+    if (l)
+        (void)dl_iterate_phdr(add_library, l);
+    return l;
+}
+
+/* Finds the library that another one names so. */
+static struct library *
+find_library(struct libraries *l, const char *name)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (strcmp(l->all[i].path, name) == 0 ||
+            strcmp(hed_str_base_name(l->all[i].path), name) == 0)
+            return &l->all[i];
+    return NULL;
+}
+
+/* The nth library that another one needs, by its name; NULL: there are fewer. */
 static const char *
-needed_name(const struct link_map *map, const char *prefix)
+needed_name(const struct library *of, unsigned n)
 {
     const char *strings = NULL;
 
-    for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++)
+    for (const ElfW(Dyn) *d = of->dynamic; d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_STRTAB)
             strings = (const char *)d->d_un.d_ptr; /* the loader has made it an address */
-    for (const ElfW(Dyn) *d = map->l_ld; strings && d && d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_NEEDED && strncmp(strings + d->d_un.d_val, prefix, strlen(prefix)) == 0)
+    for (const ElfW(Dyn) *d = of->dynamic; strings && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_NEEDED && n-- == 0)
             return strings + d->d_un.d_val;
     return NULL;
 }
 
-struct loaded {
-    const char *prefix;
-    char path[4096];
-};
-
-static int
-find_loaded(struct dl_phdr_info *info, size_t size, void *arg)
+/* As the loader finds a name: in what a library needs, in what that needs, and so on. Only what the
+ * caller needs is looked at, since other libraries may be unloaded meanwhile. */
+static const char *
+find_needed(struct libraries *l, struct library *from, const char *prefix)
 {
-    struct loaded *l = arg;
-    const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    struct library *queue[LOADED_MOST];
+    unsigned head = 0, tail = 0;
 
-    (void)size;
-    if (!base || strncmp(base + 1, l->prefix, strlen(l->prefix)) != 0 ||
-        strlen(info->dlpi_name) >= sizeof l->path)
-        return 0;
-    memcpy(l->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
-    return 1;
+    queue[tail++] = from;
+    from->seen = true;
+    while (head < tail) {
+        const struct library *of = queue[head++];
+        const char *name;
+
+        for (unsigned i = 0; (name = needed_name(of, i)); i++) {
+            struct library *next;
+
+            if (strncmp(name, prefix, strlen(prefix)) == 0)
+                return name;
+            next = find_library(l, name);
+            if (next && !next->seen) {
+                next->seen = true;
+                queue[tail++] = next;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The path of a library that the process has loaded; says so if several may be meant. */
+static const char *
+find_any(const struct libraries *l, const char *prefix)
+{
+    const char *found = NULL;
+
+    for (unsigned i = 0; i < l->n; i++) {
+        const char *path = l->all[i].path;
+
+        if (strncmp(hed_str_base_name(path), prefix, strlen(prefix)) != 0)
+            continue;
+        if (found) {
+            hed_warn(FAST_LIBS, "a caller names no library, and takes %s, not %s", found, path);
+            break;
+        }
+        found = path;
+    }
+    return found;
 }
 
 static void *
 open_library(const char *prefix, const void *caller)
 {
-    /* Functions that were found stay where they are. */
-    const int flags = RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE;
+    struct libraries *l = list_libraries();
     struct link_map *map = NULL;
-    struct loaded l = {prefix, ""};
-    const char *name;
+    struct library *from = NULL;
+    const char *name = NULL;
+    void *library;
     Dl_info info;
 
-    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
-        name = needed_name(map, prefix);
-        if (name)
-            return dlopen(name, flags);
-    }
-    /* It uses the library without naming it, as plug-ins of a program do. */
-    return dl_iterate_phdr(find_loaded, &l) ? dlopen(l.path, flags) : NULL;
+    if (l && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map)
+        from = find_library(l, map->l_name);
+    if (from)
+        name = find_needed(l, from, prefix);
+    /* It may use the library without naming it, as plug-ins of a program do. */
+    if (l && !name)
+        name = find_any(l, prefix);
+    /* Functions that were found stay where they are. */
+    library = name ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : NULL;
+    free_libraries(l);
+    return library;
+}
+
+static int
+is_one_of_ours(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    for (unsigned i = 0; info->dlpi_name && i < sizeof sonames / sizeof sonames[0]; i++)
+        if (strncmp(hed_str_base_name(info->dlpi_name), sonames[i], strlen(sonames[i])) == 0)
+            return 1;
+    return 0;
+}
+
+bool
+hed_real_is_loaded(void)
+{
+    return dl_iterate_phdr(is_one_of_ours, NULL) != 0;
 }
 
 /* ---- what was found before ------------------------------------------------------------------- */
@@ -128,6 +240,8 @@ keep_known(const char *name, uintptr_t caller, void *f)
     }
 }
 
+static _Atomic bool has_said[sizeof sonames / sizeof sonames[0]];
+
 void *
 hed_real_find(enum hed_real_library library, const char *name, const void *caller)
 {
@@ -140,7 +254,7 @@ hed_real_find(enum hed_real_library library, const char *name, const void *calle
     f = from ? dlsym(from, name) : NULL;
     if (f)
         keep_known(name, (uintptr_t)caller, f);
-    else
+    else if (!atomic_exchange(&has_said[library], true))
         hed_warn(FAST_LIBS, "%s was called, but no %s* is loaded that has it", name,
                  sonames[library]);
     return f;
@@ -165,9 +279,12 @@ bind_driver(void)
         (CUresult(*)(CUstream, CUstreamCaptureStatus *))dlsym(library, "cuStreamIsCapturing");
     driver.address_range = (CUresult(*)(CUdeviceptr *, size_t *, CUdeviceptr))dlsym(
         library, "cuMemGetAddressRange_v2");
+    driver.pointer_attribute = (CUresult(*)(void *, CUpointer_attribute, CUdeviceptr))dlsym(
+        library, "cuPointerGetAttribute");
     driver.host_function =
         (CUresult(*)(CUstream, CUhostFn, void *))dlsym(library, "cuLaunchHostFunc");
-    has_driver = driver.is_capturing && driver.address_range && driver.host_function;
+    has_driver = driver.is_capturing && driver.address_range && driver.pointer_attribute &&
+                 driver.host_function;
 }
 
 const struct hed_real_driver *

@@ -1,6 +1,8 @@
 /* The real functions of cuBLAS, cuDNN and the driver. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "gen/cuda_abi.h"
 
 /* Which library has a function. */
@@ -15,10 +17,14 @@ enum hed_real_library {
  * the return address of our function. */
 void *hed_real_find(enum hed_real_library library, const char *name, const void *caller);
 
+/* Has the process loaded one of these libraries? */
+bool hed_real_is_loaded(void);
+
 /* What is needed of the driver. */
 struct hed_real_driver {
     CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
     CUresult (*address_range)(CUdeviceptr *, size_t *, CUdeviceptr);
+    CUresult (*pointer_attribute)(void *, CUpointer_attribute, CUdeviceptr);
     CUresult (*host_function)(CUstream, CUhostFn, void *);
 };
 

@@ -13,6 +13,8 @@
 
 #define ALIGN 64
 #define SPARE_MOST 4
+#define SPARE_LARGE (8 << 20) /* of pieces that are larger, the largest alone stays */
+#define TAKEN_MOST 16         /* a BLAS has room for so many calls at least */
 
 struct piece {
     struct piece *next;
@@ -24,7 +26,7 @@ _Static_assert(sizeof(struct piece) <= ALIGN, "the head of a piece fits in front
 static struct hed_lock lock = HED_LOCK_INIT(HED_RANK_SCRATCH);
 static pthread_cond_t was_put = PTHREAD_COND_INITIALIZER;
 static struct piece *spare; /* sorted by size; these are guarded by the lock */
-static unsigned spares;
+static unsigned spares, taken;
 static size_t reserved;
 
 static struct piece *
@@ -40,7 +42,8 @@ make_piece(size_t bytes)
     return p;
 }
 
-/* With the lock held. Returns a piece to free: the smallest one, if there are too many. */
+/* With the lock held. Returns a piece to free: the smallest one if there are too many, or a large
+ * one. */
 static struct piece *
 put_piece(struct piece *p)
 {
@@ -51,9 +54,14 @@ put_piece(struct piece *p)
     p->next = *at;
     *at = p;
     spares++;
-    if (spares > SPARE_MOST) {
-        first = spare;
-        spare = first->next;
+    at = &spare;
+    while (*at && (*at)->bytes <= SPARE_LARGE)
+        at = &(*at)->next;
+    if (spares > SPARE_MOST)
+        at = &spare;
+    if (*at && (*at)->next) {
+        first = *at;
+        *at = first->next;
         spares--;
     }
     pthread_cond_broadcast(&was_put);
@@ -89,6 +97,9 @@ hed_scratch_take(size_t bytes)
     struct piece **at, *p;
 
     hed_lock(&lock);
+    while (taken >= TAKEN_MOST)
+        hed_lock_wait(&lock, &was_put, UINT64_MAX);
+    taken++;
     for (;;) {
         at = &spare;
         while (*at && (*at)->bytes < bytes)
@@ -114,6 +125,7 @@ hed_scratch_put(void *memory)
     struct piece *p = (struct piece *)((char *)memory - ALIGN);
 
     hed_lock(&lock);
+    taken--;
     p = put_piece(p);
     hed_unlock(&lock);
     free(p);

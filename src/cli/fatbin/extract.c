@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/fatbin/fatbin.h"
 
@@ -46,14 +47,6 @@ struct extract {
     struct hed_arena arena;
     struct hed_buf buf;
 };
-
-static const char *
-base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
 
 /* 0 or errno. */
 static int
@@ -115,8 +108,9 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
         return err == 0;
     }
     snprintf(number, sizeof number, "kind%u", m->entry.kind);
-    n = snprintf(path, sizeof path, "%s/%s.%" PRIu64 ".%s.%s", x->asked.dir, base_name(m->path),
-                 m->number, hed_fatbin_arch_text(&m->entry, arch), kind ? kind : number);
+    n = snprintf(path, sizeof path, "%s/%s.%" PRIu64 ".%s.%s", x->asked.dir,
+                 hed_str_base_name(m->path), m->number, hed_fatbin_arch_text(&m->entry, arch),
+                 kind ? kind : number);
     err = n < 0 || (size_t)n >= sizeof path ? ENAMETOOLONG : write_image_file(path, image);
     if (err) {
         hed_cli_say("fatbin extract: cannot write '%s': %s", path, strerror(err));
@@ -184,7 +178,7 @@ check_outputs(const struct extract *x, char *const *files, int count)
 {
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i && !x->to_stdout; j++) {
-            if (strcmp(base_name(files[i]), base_name(files[j])) == 0) {
+            if (strcmp(hed_str_base_name(files[i]), hed_str_base_name(files[j])) == 0) {
                 hed_cli_say("fatbin extract: '%s' and '%s' have the same name; extract one at a "
                             "time",
                             files[j], files[i]);

@@ -56,7 +56,11 @@ is_host_allocation(const struct hed_allocation *m)
 static unsigned
 access_of(const struct hed_allocation *m)
 {
-    return m->kind == HED_MEMORY_VIRTUAL ? m->flags : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    if (m->kind == HED_MEMORY_VIRTUAL)
+        return m->flags;
+    return m->kind == HED_MEMORY_REGISTERED && (m->flags & CU_MEMHOSTREGISTER_READ_ONLY)
+               ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
+               : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 }
 
 /* Answers have three sizes; data need not be aligned. */

@@ -110,7 +110,7 @@ main(int argc, char **argv)
 {
     const float ones[COUNT] = {1, 1, 1, 1}, twos[COUNT] = {2, 2, 2, 2};
     const float one = 1, zero = 0;
-    struct played_handle h = {NULL, 0};
+    struct played_handle h = {NULL, 0, 0};
     CUcontext context = NULL;
     CUgraph graph = NULL;
     CUstream stream = NULL;
@@ -136,6 +136,10 @@ main(int argc, char **argv)
     h.pointer_mode = 1;
     played_say("factors on the device", ASK(&h, 2, zero, c), c);
     h.pointer_mode = 0;
+    h.math_mode = 2;
+    played_say("with an order of sums", ASK(&h, 2, zero, c), c);
+    h.math_mode = 0;
+    played_say("times 0", cublasSgemm_v2(&h, 0, 0, 2, 2, 2, &zero, a, 2, b, 2, &zero, c, 2), c);
     DRIVER("cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode), stream,
            CU_STREAM_CAPTURE_MODE_RELAXED);
 

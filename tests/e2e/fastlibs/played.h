@@ -7,7 +7,7 @@
 /* A handle of cublasCreate(). */
 struct played_handle {
     void *stream;
-    int pointer_mode;
+    int pointer_mode, math_mode;
 };
 
 /* A descriptor of cublasLt: the value of each attribute by its number. */
@@ -20,6 +20,7 @@ struct played_descriptor {
 
 int cublasGetStream_v2(void *handle, void **stream);
 int cublasGetPointerMode_v2(void *handle, int *mode);
+int cublasGetMathMode(void *handle, int *mode);
 int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
                    const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
                    int ldc);

@@ -18,6 +18,13 @@ cublasGetPointerMode_v2(void *handle, int *mode)
 }
 
 int
+cublasGetMathMode(void *handle, int *mode)
+{
+    *mode = ((struct played_handle *)handle)->math_mode;
+    return 0;
+}
+
+int
 cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
                const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
                int ldc)

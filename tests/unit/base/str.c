@@ -129,6 +129,15 @@ copy_truncates_terminates_and_says_so(void **state)
 }
 
 static void
+base_names(void **state)
+{
+    (void)state;
+    assert_string_equal(hed_str_base_name("/usr/lib/libcuda.so.1"), "libcuda.so.1");
+    assert_string_equal(hed_str_base_name("libcuda.so.1"), "libcuda.so.1");
+    assert_string_equal(hed_str_base_name("folder/"), "");
+}
+
+static void
 trim_removes_blanks_at_both_ends(void **state)
 {
     static const char *const rows[][2] = {
@@ -206,6 +215,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(size_reads_units_and_fractions),
     cmocka_unit_test(bool_reads_eight_words),
     cmocka_unit_test(copy_truncates_terminates_and_says_so),
+    cmocka_unit_test(base_names),
     cmocka_unit_test(trim_removes_blanks_at_both_ends),
     cmocka_unit_test(escape_makes_valid_json_of_any_bytes),
 };

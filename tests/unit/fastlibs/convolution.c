@@ -317,10 +317,12 @@ unsound(void **state)
     UNSOUND(c.dilation[2] = -1);
     UNSOUND(c.before[0] = -1);
     UNSOUND(c.x.stride[0] = -1);
-    UNSOUND(c.y.stride[4] = 0);         /* elements of a result in one place */
-    UNSOUND(c.y.stride[1] = 2);         /* or in each other */
-    UNSOUND(c.x.stride[3] += 1);        /* lines farther apart than space */
-    UNSOUND(c.x.stride[0] = INT64_MAX); /* ends behind all memory */
+    UNSOUND(c.alpha = 0);                       /* then nothing is multiplied, not even NaN */
+    UNSOUND(c.x.stride[4] = c.x.stride[3] = 0); /* places that are one */
+    UNSOUND(c.y.stride[4] = 0);                 /* elements of a result in one place */
+    UNSOUND(c.y.stride[1] = 2);                 /* or in each other */
+    UNSOUND(c.x.stride[3] += 1);                /* lines farther apart than space */
+    UNSOUND(c.x.stride[0] = INT64_MAX);         /* ends behind all memory */
     UNSOUND(c.x.size[0] = INT64_MAX);
     UNSOUND(c.after[2] = INT64_MAX);
     c = good;
@@ -339,7 +341,7 @@ too_large(void **state)
     float data[1];
 
     (void)state;
-    s.channels = 1 << 30;
+    s.channels = 1 << 27;
     c = make(&s, HED_PRODUCT_F32, PACKED);
     c.x.data = c.y.data = c.w.data = data;
     assert_true(hed_convolution_is_sound(&c));

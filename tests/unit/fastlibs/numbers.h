@@ -9,6 +9,11 @@
     X(CUBLAS_OP_T)                                 \
     X(CUBLAS_OP_C)                                 \
     X(CUBLAS_POINTER_MODE_HOST)                    \
+    X(CUBLAS_PEDANTIC_MATH)                        \
+    X(CUBLAS_GEMM_DEFAULT)                         \
+    X(CUBLAS_GEMM_ALGO23)                          \
+    X(CUBLAS_GEMM_DEFAULT_TENSOR_OP)               \
+    X(CUBLAS_GEMM_ALGO15_TENSOR_OP)                \
     X(CUDA_R_32F)                                  \
     X(CUDA_R_64F)                                  \
     X(CUDA_R_16F)                                  \

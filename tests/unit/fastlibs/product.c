@@ -359,6 +359,9 @@ unsound(void **state)
     REFUSED(p.d.op = 'T');
     REFUSED(p.a.op = 'X');
     REFUSED(p.bias = one; p.bias.type = HED_PRODUCT_F64);
+    REFUSED(p.alpha.re = 0); /* then A and B are not read */
+    REFUSED(p.c.ld = 3);     /* in place, but not where D lies */
+    REFUSED(p.batches = 2; p.n = 2; p.d.ld = INT64_MAX);
 }
 
 static void
