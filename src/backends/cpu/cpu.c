@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/meeting.h"
 #include "base/str.h"
+#include "core/activity.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/plugin.h"
@@ -114,6 +115,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         }
     }
     hed_near_init(&c->near, &hed_cpu_executor);
+    hed_activity_offer();
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++) {
         hed_heap_init(&c->heaps[i], c->sandbox ? &c->sandbox->open : NULL);
         hed_heap_init(&c->buffers[i], c->sandbox ? &c->sandbox->open : NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "see/see.h"
 
 #define DEVICES_MAX 1000000u /* numbers of processes that are ours; only a broken file has more */
@@ -74,11 +75,17 @@ put_slice(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint64_t tid
     hed_chrome_us(o, "ts", hed_cli_trace_time(g->trace, a->start));
     hed_chrome_us(o, "dur", a->end - a->start);
     hed_buf_addf(&o->event, ",\"cat\":\"%s\"", kind);
-    if (a->name_size)
-        hed_chrome_text(o, "name", a->name, a->name_size);
-    else
+    if (a->name_size) {
+        hed_buf_addf(&o->event, ",\"name\":\"");
+        hed_trace_add_readable(&o->event, a);
+        hed_buf_addf(&o->event, "\"");
+    } else
         hed_chrome_text(o, "name", name, strlen(name));
     hed_buf_addf(&o->event, ",\"args\":{");
+    if (a->kind == HED_TRACE_KERNEL && a->name_size) {
+        hed_str_field(&o->event, "symbol", a->name, a->name_size);
+        hed_buf_addf(&o->event, ",");
+    }
     hed_trace_json_activity(r, &o->event);
     hed_buf_addf(&o->event, "}");
     hed_chrome_end(o);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/demangle.h"
 #include "cli/trace/link.h"
 #include "see/see.h"
 
@@ -271,13 +272,14 @@ print_time(uint64_t ns)
 static void
 print_kernels(const struct hed_call_stats *s)
 {
+    char readable[HED_TRACE_NAME_MAX];
     double total = 0;
 
     for (size_t i = 0; i < s->count; i++)
         total += (double)s->lines[i].total;
     if (s->count)
-        printf("\n%9s %9s %6s %9s %9s %9s  kernel\n", "kernels", "total", "%", "mean", "min",
-               "max");
+        printf("\n%9s %9s %6s %9s %9s %9s %9s  kernel\n", "kernels", "total", "%", "mean", "min",
+               "p99", "max");
     for (size_t i = 0; i < s->count; i++) {
         const struct hed_call_stats_line *l = &s->lines[i];
         int width = printf("%9" PRIu64 " ", l->count);
@@ -286,8 +288,9 @@ print_kernels(const struct hed_call_stats *s)
         width += printf("%6.1f ", total > 0 ? 100 * (double)l->total / total : 0);
         width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->min);
+        width += print_time(l->p99);
         width += print_time(l->max);
-        print_name(l->name, width);
+        print_name(hed_demangle(l->name, readable, sizeof readable), width);
     }
 }
 
@@ -363,8 +366,9 @@ hed_gpu_json_devices(const struct hed_gpu_devices *devices, struct hed_buf *b)
 }
 
 static void
-print_stats_json(const char *name, const struct hed_call_stats *s, bool bytes)
+print_stats_json(const char *name, const struct hed_call_stats *s, bool symbols, bool bytes)
 {
+    char readable[HED_TRACE_NAME_MAX];
     struct hed_buf b;
 
     hed_buf_init(&b, HED_CLI_LINE_MAX);
@@ -375,6 +379,10 @@ print_stats_json(const char *name, const struct hed_call_stats *s, bool bytes)
         hed_buf_reset(&b);
         hed_buf_addf(&b, "%s\n{\"name\":", i ? "," : "");
         hed_cli_json_text(&b, l->name);
+        if (symbols) {
+            hed_buf_addf(&b, ",\"readable\":");
+            hed_cli_json_text(&b, hed_demangle(l->name, readable, sizeof readable));
+        }
         hed_buf_addf(&b,
                      ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64
                      ",\"mean_ns\":%.1f,\"min_ns\":%" PRIu64 ",\"p50_ns\":%" PRIu64
@@ -392,11 +400,11 @@ print_stats_json(const char *name, const struct hed_call_stats *s, bool bytes)
 void
 hed_gpu_print_json(const struct hed_gpu *g)
 {
-    print_stats_json("kernels", &g->kernels.stats, false);
+    print_stats_json("kernels", &g->kernels.stats, true, false);
     printf(",");
-    print_stats_json("copies", &g->copies.stats, true);
+    print_stats_json("copies", &g->copies.stats, false, true);
     printf(",");
-    print_stats_json("waits", &g->waits.stats, false);
+    print_stats_json("waits", &g->waits.stats, false, false);
 }
 
 void

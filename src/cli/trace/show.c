@@ -74,6 +74,10 @@ matches_name(struct show *s, const struct hed_trace_record *r)
     if (hed_trace_get_activity(r, &a)) {
         hed_buf_reset(&s->name);
         hed_buf_add(&s->name, a.name, a.name_size);
+        if (a.name_size && fnmatch(s->glob, hed_buf_cstr(&s->name), 0) == 0)
+            return true;
+        hed_buf_reset(&s->name);
+        hed_trace_add_readable(&s->name, &a);
         return a.name_size && fnmatch(s->glob, hed_buf_cstr(&s->name), 0) == 0;
     }
     if (r->kind != HED_TRACE_CALL)
@@ -259,6 +263,11 @@ json_activity(struct show *s, const struct hed_trace_record *r)
     }
     if (a.name) {
         hed_str_field(b, "name", a.name, a.name_size);
+        if (a.kind == HED_TRACE_KERNEL) {
+            hed_buf_addf(b, ",\"readable\":\"");
+            hed_trace_add_readable(b, &a);
+            hed_buf_addf(b, "\"");
+        }
         hed_buf_addf(b, ",");
     }
     hed_trace_json_activity(r, b);

@@ -16,6 +16,7 @@
 #include "kernel/fatbin.h"
 
 struct hed_condition;
+struct hed_watcher;
 
 enum hed_code_kind { HED_CODE_PTX, HED_CODE_CUBIN };
 
@@ -190,5 +191,11 @@ CUresult hed_near_surface_made(void *m, struct hed_context *c, const struct hed_
 uint64_t hed_near_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value);
 CUresult hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
 
-/* Runs the work now, on this thread. run.c */
-CUresult hed_near_run(struct hed_work *w, struct hed_why *why);
+/* Runs the work now, on this thread. It is what was put on a stream, `of`, or a part of that. run.c
+ */
+CUresult hed_near_run(struct hed_work *w, const struct hed_work *of, struct hed_why *why);
+
+/* tell.c: what has run, for who watches (core/activity.h). */
+bool hed_near_is_told(const struct hed_work *w);
+void hed_near_tell(struct hed_watcher *watcher, const struct hed_work *w, const struct hed_work *of,
+                   uint64_t begin, uint64_t end);

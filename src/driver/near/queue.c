@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "core/activity.h"
 #include "driver/ipc/event.h"
 #include "driver/near/near.h"
 #include "driver/parts.h"
@@ -142,7 +143,7 @@ perform_work(struct hed_work *w)
     const CUresult failed = hed_context_error(w->ctx);
 
     if (failed == CUDA_SUCCESS || runs_after_failure(w->kind)) {
-        r = hed_near_run(w, &why);
+        r = hed_near_run(w, w, &why);
         if (r != CUDA_SUCCESS) {
             hed_error(DRIVER, "work on a stream failed with error %d%s%s", (int)r,
                       why.text[0] ? ": " : "", why.text);
@@ -496,6 +497,10 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
     /* The thread that runs the work writes this before the number is done; it is read after
      * waiting. */
     w->result = wait ? &result : NULL;
+    if (hed_watcher_get()) {
+        w->stream = s->id;
+        w->cause = hed_activity_cause();
+    }
 
     const bool here = wait || (w->after.count == 0 && is_quick(w));
     const enum queued where = w->kind == HED_WORK_EVENT_RECORD

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "core/activity.h"
 #include "driver/graph/node.h"
 #include "driver/ipc/event.h"
 #include "driver/memory/memory.h"
@@ -162,13 +163,13 @@ run_kernel(const struct hed_context *c, struct hed_launch *l, struct hed_why *wh
 
 /* ---- all kinds ------------------------------------------------------------------------------- */
 
-static CUresult run_graph(const struct hed_context *c, struct hed_graph_exec *g,
-                          struct hed_why *why);
+static CUresult run_graph(const struct hed_work *of, struct hed_graph_exec *g, struct hed_why *why);
 
 /* A loop ends with its context, as a kernel in its body would have to. */
 static CUresult
-run_choice(const struct hed_context *c, const struct hed_exec_node *n, struct hed_why *why)
+run_choice(const struct hed_work *of, const struct hed_exec_node *n, struct hed_why *why)
 {
+    const struct hed_context *c = of->ctx;
     const bool repeats = n->condition.type == CU_GRAPH_COND_TYPE_WHILE;
     CUresult r = CUDA_SUCCESS;
 
@@ -177,7 +178,7 @@ run_choice(const struct hed_context *c, const struct hed_exec_node *n, struct he
 
         if (which >= n->condition.count)
             break;
-        r = run_graph(c, n->branches[which], why);
+        r = run_graph(of, n->branches[which], why);
         if (r == CUDA_SUCCESS)
             r = hed_context_error(c);
         /* Acquire: pairs with the store that ends the context. */
@@ -186,7 +187,7 @@ run_choice(const struct hed_context *c, const struct hed_exec_node *n, struct he
 }
 
 static CUresult
-run_graph(const struct hed_context *c, struct hed_graph_exec *g, struct hed_why *why)
+run_graph(const struct hed_work *of, struct hed_graph_exec *g, struct hed_why *why)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct hed_exec_node *n = &g->nodes[i];
@@ -195,19 +196,19 @@ run_graph(const struct hed_context *c, struct hed_graph_exec *g, struct hed_why 
         if (n->disabled)
             continue;
         if (n->child)
-            r = run_graph(c, n->child, why);
+            r = run_graph(of, n->child, why);
         else if (n->condition.count)
-            r = run_choice(c, n, why);
+            r = run_choice(of, n, why);
         else if (n->work)
-            r = hed_near_run(n->work, why);
+            r = hed_near_run(n->work, of, why);
         if (r != CUDA_SUCCESS)
             return r;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult
-hed_near_run(struct hed_work *w, struct hed_why *why)
+static CUresult
+run_work(struct hed_work *w, const struct hed_work *of, struct hed_why *why)
 {
     const struct hed_driver *d = w->ctx->device->driver;
     struct hed_near *n = d->machine_state;
@@ -243,8 +244,23 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
     case HED_WORK_GRAPH:
         if (w->graph->root)
             hed_near_conditions_begin(n, w->graph->root);
-        return run_graph(w->ctx, w->graph, why);
+        return run_graph(of, w->graph, why);
     default:
         return CUDA_SUCCESS; /* nothing to do; a wait is over by now */
     }
+}
+
+CUresult
+hed_near_run(struct hed_work *w, const struct hed_work *of, struct hed_why *why)
+{
+    struct hed_watcher *watcher = hed_watcher_get();
+    uint64_t begin;
+    CUresult r;
+
+    if (__builtin_expect(!watcher || !hed_near_is_told(w), 1))
+        return run_work(w, of, why);
+    begin = hed_now_ns();
+    r = run_work(w, of, why);
+    hed_near_tell(watcher, w, of, begin, hed_now_ns());
+    return r;
 }

@@ -67,6 +67,8 @@ struct hed_work {
     struct hed_points after; /* points that must be reached before it runs */
     CUresult *result;        /* result for the caller that waits, written before the number is
                               * done; may be NULL */
+    uint64_t stream, cause;  /* where it is told what runs (core/activity.h): of the stream; of
+                              * the call */
 
     enum hed_work_kind kind;
     bool has_params_inside;  /* of a kernel: they are behind this struct */

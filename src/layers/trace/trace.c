@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "core/activity.h"
 #include "core/config.h"
 #include "core/layer.h"
 #include "core/session.h"
@@ -21,6 +22,7 @@
  * larger, and looking at it costs a cache line for each call. */
 enum way {
     WORK,   /* it puts something on a stream, or asks or waits for what is there */
+    CAUSE,  /* the same, and the GPU's work that comes from it may be told (core/activity.h) */
     CHANGE, /* it may change what questions are answered: repeats are not counted beyond it */
     INOUT,  /* the same, and it overwrites arguments: they are encoded before the call */
 };
@@ -34,8 +36,9 @@ way_of(const struct hed_call_info *info)
     case HED_DOES_LAUNCH:
     case HED_DOES_COPY:
     case HED_DOES_FILL:
-    case HED_DOES_MOVE:
     case HED_DOES_ORDER:
+        return CAUSE;
+    case HED_DOES_MOVE:
     case HED_DOES_WAIT:
     case HED_DOES_POLL:
         return WORK;
@@ -64,6 +67,22 @@ way_of(const struct hed_call_info *info)
                                                                   duration, 0, early});        \
     }                                                                                          \
                                                                                                \
+    /* With an id, by which records of what the GPU did name this call. */                     \
+    static __attribute__((noinline))                                                           \
+    result_t trace_##api##_cause(struct hed_layer *self, enum hed_##api##_call id, void *args) \
+    {                                                                                          \
+        uint64_t before;                                                                       \
+        const uint64_t cause = hed_activity_begin_cause(&before);                              \
+        const uint64_t start = hed_trace_ticks(self->state);                                   \
+        const result_t r = hed_##api##_invoke(self->next, id, args);                           \
+        const uint64_t duration = hed_trace_ticks(self->state) - start;                        \
+                                                                                               \
+        hed_activity_end_cause(before);                                                        \
+        hed_trace_put_##api(self->state, &(struct hed_trace_call){id, (int32_t)r, args, start, \
+                                                                  duration, cause, NULL});     \
+        return r;                                                                              \
+    }                                                                                          \
+                                                                                               \
     static __attribute__((noinline))                                                           \
     result_t trace_##api##_inout(struct hed_layer *self, enum hed_##api##_call id, void *args) \
     {                                                                                          \
@@ -82,12 +101,14 @@ way_of(const struct hed_call_info *info)
                                       void *args)                                              \
     {                                                                                          \
         /* Also while nothing is recorded: questions after that are not those before it. */    \
-        if (ways_##api[id] != WORK)                                                            \
+        if (ways_##api[id] >= CHANGE)                                                          \
             hed_trace_end_counting();                                                          \
         if (__builtin_expect(!hed_session_recording(), 0))                                     \
             return hed_##api##_invoke(self->next, id, args);                                   \
         if (ways_##api[id] == INOUT)                                                           \
             return trace_##api##_inout(self, id, args);                                        \
+        if (ways_##api[id] == CAUSE && hed_activity_is_offered())                              \
+            return trace_##api##_cause(self, id, args);                                        \
                                                                                                \
         const uint64_t start = hed_trace_ticks(self->state);                                   \
         const result_t r = hed_##api##_invoke(self->next, id, args);                           \
@@ -178,6 +199,51 @@ static const struct hed_cuda_ops questions = {
 #undef QUESTION
 };
 
+/* ---- what the GPU did ------------------------------------------------------------------------ */
+
+static struct hed_trace_writer *watching; /* constant once the watcher is set */
+
+static void
+put_activity(struct hed_watcher *watcher, const struct hed_activity *a)
+{
+    static const uint8_t kinds[] = {
+        [HED_ACTIVITY_KERNEL] = HED_TRACE_KERNEL,
+        [HED_ACTIVITY_COPY] = HED_TRACE_COPY,
+        [HED_ACTIVITY_FILL] = HED_TRACE_FILL,
+        [HED_ACTIVITY_HOST] = HED_TRACE_OTHER,
+    };
+    static const uint8_t places[] = {
+        [HED_PLACE_DEVICE] = HED_TRACE_MEMORY_DEVICE,
+        [HED_PLACE_PINNED] = HED_TRACE_MEMORY_PINNED,
+        [HED_PLACE_PAGEABLE] = HED_TRACE_MEMORY_HOST,
+        [HED_PLACE_ARRAY] = HED_TRACE_MEMORY_ARRAY,
+    };
+    struct hed_trace_activity record = {
+        .kind = kinds[a->kind],
+        .name = a->kind == HED_ACTIVITY_HOST ? "host function" : a->name,
+        .start = a->begin,
+        .end = a->end,
+        .device = a->device,
+        .context = (uint32_t)a->context,
+        .stream = (uint32_t)a->stream,
+        .correlation = a->cause,
+        .static_shared = a->static_shared,
+        .dynamic_shared = a->dynamic_shared,
+        .registers = a->registers,
+        .bytes = a->bytes,
+        .from = places[a->from],
+        .to = places[a->to],
+    };
+
+    if (!hed_session_recording())
+        return;
+    memcpy(record.grid, a->grid, sizeof record.grid);
+    memcpy(record.block, a->block, sizeof record.block);
+    hed_trace_put_activity(watching, &record);
+}
+
+static struct hed_watcher watcher = {put_activity};
+
 /* ---- the layer ------------------------------------------------------------------------------- */
 
 static int
@@ -226,6 +292,8 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     counts_repeats = strcmp(config->trace_repeats, "count") == 0;
     set_ways_cuda();
     set_ways_nvml();
+    watching = w;
+    hed_activity_watch(&watcher);
     hed_info(TRACE, "writing %s", hed_trace_writer_path(w));
     return 0;
 }

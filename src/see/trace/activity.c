@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/demangle.h"
 #include "base/pack.h"
 #include "base/str.h"
 #include "see/trace/format.h"
@@ -153,6 +154,25 @@ print_kernel(const struct hed_trace_activity *a, struct hed_buf *b)
 }
 
 void
+hed_trace_add_readable(struct hed_buf *b, const struct hed_trace_activity *a)
+{
+    char name[HED_TRACE_NAME_MAX + 1], room[HED_TRACE_NAME_MAX + 1];
+    const char *text;
+
+    if (a->kind != HED_TRACE_KERNEL || a->name_size > HED_TRACE_NAME_MAX) {
+        hed_str_escape(b, a->name, a->name_size);
+        return;
+    }
+    memcpy(name, a->name, a->name_size);
+    name[a->name_size] = '\0';
+    text = strlen(name) == a->name_size ? hed_demangle(name, room, sizeof room) : name;
+    if (text == name)
+        hed_str_escape(b, a->name, a->name_size);
+    else
+        hed_str_escape(b, text, strlen(text));
+}
+
+void
 hed_trace_print_activity(const struct hed_trace_record *r, struct hed_buf *b)
 {
     struct hed_trace_activity a;
@@ -164,7 +184,7 @@ hed_trace_print_activity(const struct hed_trace_record *r, struct hed_buf *b)
     }
     if (a.name_size) {
         hed_buf_addf(b, " ");
-        hed_str_escape(b, a.name, a.name_size);
+        hed_trace_add_readable(b, &a);
     }
     if (a.kind == HED_TRACE_KERNEL)
         print_kernel(&a, b);

@@ -72,6 +72,9 @@ const char *hed_trace_activity_name(unsigned kind);
 /* "host", "pinned", "device", ...; "memory" for what is not known. */
 const char *hed_trace_memory_name(unsigned memory);
 
+/* The name of a kernel as people write it, without control characters; otherwise the name. */
+void hed_trace_add_readable(struct hed_buf *b, const struct hed_trace_activity *a);
+
 /* As text: `kernel saxpy grid 256x1x1 block 128x1x1`, `copy host to device, 4096 bytes`. */
 void hed_trace_print_activity(const struct hed_trace_record *r, struct hed_buf *b);
 

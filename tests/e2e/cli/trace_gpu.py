@@ -27,7 +27,7 @@ class Show(Case):
         self.assertEqual(lines[2], "    0.000020  GPU 0 stream 7   25.0 us  copy host to device, "
                                    "1048576 bytes [17]")
         self.assertTrue(lines[1].endswith("= CUDA_SUCCESS [17]"))
-        self.assertIn("    0.000070  GPU 0 stream 13  30.0 us  kernel _Z5saxpyifPfS_ grid 256x1x1 "
+        self.assertIn("    0.000070  GPU 0 stream 13  30.0 us  kernel saxpy grid 256x1x1 "
                       "block 128x1x1 registers 16 [18]", lines)
         text = "\n".join(lines)
         self.assertIn("shared 64+1024", text)
@@ -55,7 +55,8 @@ class Show(Case):
                          [None, 17, 18, 19, 20, 21, 22])
         self.assertEqual(by_kind["activity"][1], {
             "kind": "activity", "time_ns": 70000, "thread": 4250, "thread_name": "cupti",
-            "duration_ns": 30000, "activity": "kernel", "name": "_Z5saxpyifPfS_", "device": 0,
+            "duration_ns": 30000, "activity": "kernel", "name": "_Z5saxpyifPfS_",
+            "readable": "saxpy", "device": 0,
             "context": 1, "stream": 13, "correlation": 18, "grid": [256, 1, 1],
             "block": [128, 1, 1], "static_shared": 0, "dynamic_shared": 0, "registers": 16})
         self.assertEqual(by_kind["activity"][0]["from"], "host")
@@ -83,8 +84,8 @@ class Summary(Case):
         self.assertTrue(head.endswith("GPU 1     busy for 3.00 us (2.2 %): 1 copy, 2 others"))
         self.assertEqual(calls.splitlines()[1].split()[-1], "cuMemcpyHtoD_v2")
         self.assertEqual([line.split() for line in kernels.splitlines()][:2],
-                         ["kernels total % mean min max kernel".split(),
-                          "2 50.0 us 52.6 25.0 us 20.0 us 30.0 us _Z5saxpyifPfS_".split()])
+                         ["kernels total % mean min p99 max kernel".split(),
+                          "2 50.0 us 52.6 25.0 us 20.0 us 30.0 us 30.0 us saxpy".split()])
         self.assertNotIn("\n", kernels.splitlines()[3].replace('odd "name"?', ""))
         self.assertEqual(copies.splitlines()[1].split(),
                          "1 25.0 us 1.05 MB 41.94 25.0 us 25.0 us host to device".split())
@@ -177,7 +178,7 @@ class Export(ExportCase):
         # The thread that delivered the records has no track of its own.
         self.assertNotIn("cupti 4250", self.labels(names, "thread_name"))
         slices = [e for e in events if e["ph"] == "X"]
-        saxpy = next(e for e in slices if e["name"] == "_Z5saxpyifPfS_")
+        saxpy = next(e for e in slices if e["name"] == "saxpy")
         self.assertEqual((saxpy["cat"], saxpy["ts"], saxpy["dur"]), ("kernel", 70, 30))
         self.assertEqual((saxpy["args"]["grid"], saxpy["args"]["block"]), ([256, 1, 1],
                                                                          [128, 1, 1]))
