@@ -268,7 +268,7 @@ activities_are_printed_for_people(void **state)
     const struct hed_trace_activity fill = {.kind = HED_TRACE_FILL, .bytes = 64, .to = 3};
     const struct hed_trace_activity other = {.kind = HED_TRACE_OTHER, .name = "a \"b\"\n"};
     static const char *const expected[] = {
-        "kernel _Z5saxpyifPfS_ grid 256x2x3 block 128x4x5 shared 64+1024 registers 32",
+        "kernel saxpy grid 256x2x3 block 128x4x5 shared 64+1024 registers 32",
         "copy pinned to device, 1099511627776 bytes",
         "fill of device, 64 bytes",
         "other a \\\"b\\\"\\n",
