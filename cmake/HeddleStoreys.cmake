@@ -4,7 +4,8 @@
 #   ON     built; configuring fails if what it needs is not there
 #   OFF    left out, and so are its tests. The command says by name what this build lacks.
 #
-#   HEDDLE_HAS_<NAME>   what was decided; HEDDLE_HAS_ALL: only the CPU GPU may be left out
+#   HEDDLE_HAS_<NAME>   what was decided; HEDDLE_HAS_ALL: only the CPU GPU, and what needs
+#                       it, may be left out
 #   "gen/storeys.h"     the same for C: HED_HAVE_<NAME> is 0 or 1
 
 # Device profiles are JSON.
@@ -65,7 +66,7 @@ foreach(name CPU SHARE REMOTE SERVER MOVE SEE CUDART FASTLIBS)
         string(APPEND have "#define HED_HAVE_${name} 0\n")
         string(TOLOWER ${name} label)
         string(APPEND HEDDLE_LEFT_OUT " ${label}")
-        if(NOT name STREQUAL "CPU")
+        if(NOT name MATCHES "^(CPU|FASTLIBS)$")
             set(HEDDLE_HAS_ALL OFF)
         endif()
     endif()
