@@ -62,9 +62,16 @@ factor_as_float(bool is_bf16, uint32_t bits)
 
 /* Four lanes that follow each other have a piece of a row of a or c, and of a column of b. */
 typedef uint32_t four_words __attribute__((vector_size(16)));
+typedef uint32_t eight_words __attribute__((vector_size(32)));
 
 /* Part of its caller, which is compiled for several kinds of processors. */
 #define PART static inline __attribute__((always_inline))
+/* gcc would write a short loop out, and then finds no vectors in it any more. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define AS_VECTORS _Pragma("GCC unroll 1")
+#else
+#define AS_VECTORS
+#endif
 #define PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 
 PART four_words
@@ -89,6 +96,15 @@ transpose_fours(four_words *w)
     w[3] = PICK(c, d, 2, 3, 6, 7);
 }
 
+/* In one piece, because a row is read as a whole soon after. */
+PART void
+write_row(float *to, four_words low, four_words high)
+{
+    const eight_words row = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+
+    memcpy(to, &row, sizeof(row));
+}
+
 struct float_matrices {
     float a[ROWS][16], b[16][COLUMNS], c[ROWS][COLUMNS];
 };
@@ -105,15 +121,14 @@ take_dense_tf32(struct float_matrices *x, const struct lane_view *v, unsigned k)
         }
     }
     for (unsigned r = 0; r < k / 4; r++) {
-        for (unsigned group = 0; group < COLUMNS; group += 4) {
-            four_words w[4];
+        four_words w[8];
 
-            for (unsigned i = 0; i < 4; i++)
-                w[i] = dense_words(v, k / 2 + r, group + i) & TF32_BITS;
-            transpose_fours(w);
-            for (unsigned i = 0; i < 4; i++)
-                memcpy(&x->b[i + 4 * r][group], &w[i], sizeof(w[i]));
-        }
+        for (unsigned i = 0; i < 8; i++)
+            w[i] = dense_words(v, k / 2 + r, i) & TF32_BITS;
+        transpose_fours(w);
+        transpose_fours(w + 4);
+        for (unsigned i = 0; i < 4; i++)
+            write_row(x->b[i + 4 * r], w[i], w[i + 4]);
     }
 }
 
@@ -126,8 +141,7 @@ take_dense_sums(struct float_matrices *x, const struct lane_view *v, unsigned sk
         const four_words odd = dense_words(v, skip + row / 8 * 2 + 1, row % 8);
         const four_words low = PICK(even, odd, 0, 4, 1, 5), high = PICK(even, odd, 2, 6, 3, 7);
 
-        memcpy(&x->c[row][0], &low, sizeof(low));
-        memcpy(&x->c[row][4], &high, sizeof(high));
+        write_row(x->c[row], low, high);
     }
 }
 
@@ -211,17 +225,40 @@ take_float_sums(struct float_matrices *x, const struct lane_view *v, unsigned sk
     }
 }
 
+/* A row of b, or of the sums. */
+typedef float row_of_floats __attribute__((vector_size(COLUMNS * 4)));
+
+PART void
+add_product(row_of_floats *sums, float by, const row_of_floats *row)
+{
+    AS_VECTORS
+    for (unsigned n = 0; n < COLUMNS; n++)
+        (*sums)[n] = fmaf(by, (*row)[n], (*sums)[n]);
+}
+
+/* Four rows at a time, since a sum waits for the one before it. They are no array, which the
+ * compiler would keep in memory. */
 PART void
 multiply_floats(struct float_matrices *x, unsigned k)
 {
-    for (unsigned row = 0; row < ROWS; row++) {
-        float sums[COLUMNS];
+    for (unsigned row = 0; row < ROWS; row += 4) {
+        row_of_floats first, second, third, fourth, b;
 
-        memcpy(sums, x->c[row], sizeof(sums));
-        for (unsigned i = 0; i < k; i++)
-            for (unsigned n = 0; n < COLUMNS; n++)
-                sums[n] = fmaf(x->a[row][i], x->b[i][n], sums[n]);
-        memcpy(x->c[row], sums, sizeof(sums));
+        memcpy(&first, x->c[row], sizeof(first));
+        memcpy(&second, x->c[row + 1], sizeof(second));
+        memcpy(&third, x->c[row + 2], sizeof(third));
+        memcpy(&fourth, x->c[row + 3], sizeof(fourth));
+        for (unsigned i = 0; i < k; i++) {
+            memcpy(&b, x->b[i], sizeof(b));
+            add_product(&first, x->a[row][i], &b);
+            add_product(&second, x->a[row + 1][i], &b);
+            add_product(&third, x->a[row + 2][i], &b);
+            add_product(&fourth, x->a[row + 3][i], &b);
+        }
+        memcpy(x->c[row], &first, sizeof(first));
+        memcpy(x->c[row + 1], &second, sizeof(second));
+        memcpy(x->c[row + 2], &third, sizeof(third));
+        memcpy(x->c[row + 3], &fourth, sizeof(fourth));
     }
 }
 
@@ -312,9 +349,11 @@ multiply_bytes(struct byte_matrices *x, unsigned k)
         uint32_t sums[COLUMNS];
 
         memcpy(sums, x->c[row], sizeof(sums));
-        for (unsigned i = 0; i < k; i++)
+        for (unsigned i = 0; i < k; i++) {
+            AS_VECTORS
             for (unsigned n = 0; n < COLUMNS; n++)
                 sums[n] += (uint32_t)(x->a[row][i] * x->b[i][n]);
+        }
         memcpy(x->c[row], sums, sizeof(sums));
     }
 }
@@ -349,16 +388,19 @@ hed_ptx_mma_usual(void *const data[HED_PTX_LANES], const struct hed_ptx_mma *m, 
     const bool bytes = (m->a == HED_PTX_TYPE_S8 || m->a == HED_PTX_TYPE_U8) &&
                        (m->b == HED_PTX_TYPE_S8 || m->b == HED_PTX_TYPE_U8) &&
                        (m->k == 16 || m->k == 32);
-    struct lane_view v = {.step = is_strided ? HED_PTX_LANES : 1, .is_dense = is_strided};
+    struct lane_view v = {.step = is_strided ? HED_PTX_LANES : 1};
+    bool is_whole = true, is_dense = is_strided;
 
     if (m->m != ROWS || m->n != COLUMNS || !(halves || tf32 || bytes))
         return false;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
         v.first[lane] = data[lane];
-        if (!v.first[lane])
-            return false;
-        v.is_dense = v.is_dense && v.first[lane] == v.first[0] + lane;
+        is_whole &= data[lane] != NULL;
+        is_dense &= v.first[lane] == v.first[0] + lane;
     }
+    if (!is_whole)
+        return false;
+    v.is_dense = is_dense;
     if (halves || tf32)
         product_of_floats(m, &v);
     else

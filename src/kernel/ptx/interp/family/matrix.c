@@ -36,6 +36,10 @@ scatter_word(const struct interp_warp *w, const struct matrix_word *word, const 
 {
     uint32_t *to = interp_at(w, word->place);
 
+    if (w->write == UINT32_MAX && word->bytes == 4) {
+        memcpy(to, from, HED_PTX_LANES * sizeof(*to));
+        return;
+    }
     MASKED_LANES(w->write, lane)
     to[word->bytes == 4 ? lane : 2 * lane + word->half] = from[lane];
 }
