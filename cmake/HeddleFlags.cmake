@@ -41,7 +41,8 @@ set(heddle_c_flags
     -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wimplicit-fallthrough -Wno-unused-parameter
     -fvisibility=hidden
     # __FILE__ appears in messages: it shows the path inside the tree, not on the build machine.
-    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+    # So do the names of generated files; equal sources give equal bytes in any folder.
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${PROJECT_BINARY_DIR}/=build/)
 foreach(flag -fno-semantic-interposition -Walloca -Wduplicated-cond -Wlogical-op)
     string(MAKE_C_IDENTIFIER "HEDDLE_HAVE${flag}" have)
     # -Werror, because clang accepts unknown flags with a warning.

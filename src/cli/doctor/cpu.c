@@ -164,7 +164,7 @@ hed_doctor_cpu(struct hed_doctor *d)
                      "libLLVM", llvm, sizeof llvm) &&
         check_compiler(d, &install))
         hed_doctor_say(d, HED_FINDING_OK, NAME, "works (--gpu cpu); the compiler is %s",
-                       llvm[0] ? llvm : "LLVM");
+                       llvm[0] ? llvm : HED_BUILD_LLVM);
     check_profiles(d, &install);
     check_cache(d);
 }
