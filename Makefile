@@ -27,7 +27,7 @@ define workflow
 endef
 
 .PHONY: all demo test test-all ci sanitize faults hostile fuzz bench \
-	bench-cpu bench-vm lint tidy deb install uninstall clean help bootstrap
+	bench-cpu bench-vm lint tidy deb wheel release install uninstall clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -104,6 +104,15 @@ tidy:
 deb: bootstrap
 	tools/deb
 
+wheel:
+	tools/bootstrap zlib1g-dev
+	tools/wheel
+
+# ARGS=--check builds everything twice and compares the bytes.
+release:
+	tools/bootstrap zlib1g-dev
+	tools/release $(ARGS)
+
 install:
 	$(need_cmake)
 	$(call product,release)
@@ -131,6 +140,8 @@ help:
 	@echo "make lint       check format, includes, names, links, READMEs, style and headers"
 	@echo "make tidy       run clang-tidy over src (slow)"
 	@echo "make deb        make Debian packages in build/deb"
+	@echo "make wheel      make a file for pip install in build/dist"
+	@echo "make release    make all files of a release in build/dist (ARGS=--check ...)"
 	@echo "make install    install a release build to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make uninstall  remove what \`make install\` has installed"
 	@echo "make clean      remove build/"
