@@ -16,6 +16,7 @@ import zipfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "ship"))
 import bill     # noqa: E402
+import changes  # noqa: E402
 import elf      # noqa: E402
 import tarball  # noqa: E402
 import wheel    # noqa: E402
@@ -175,6 +176,42 @@ class Bill(Case):
         self.assertNotIn((by_name["b.deb"]["SPDXID"], "STATIC_LINK",
                           by_name["libsome-dev"]["SPDXID"]), relations)
         self.assertEqual(made["creationInfo"]["created"], "2023-11-14T22:13:20Z")
+
+
+class Changes(Case):
+    TEXT = """# Changelog
+
+## [Unreleased]
+{}
+## [0.3.0] - 2026-11-18
+
+### Added
+
+- Something.
+
+## [0.2.0]
+
+Old.
+"""
+
+    def said(self, text, *arguments):
+        with self.assertRaises(ValueError) as e:
+            changes.section(*arguments)
+        self.assertIn(text, str(e.exception))
+
+    def test_the_section_of_the_version(self):
+        self.assertEqual(changes.section(self.TEXT.format(""), "0.3.0", False),
+                         "## 0.3.0 - 2026-11-18\n\n### Added\n\n- Something.")
+
+    def test_what_is_not_ready_is_refused(self):
+        self.said("has no section [0.4.0]", self.TEXT.format(""), "0.4.0", False)
+        self.said("has no section [0.3]", self.TEXT.format(""), "0.3", False)
+        self.said("[0.2.0] has no date", self.TEXT.format(""), "0.2.0", False)
+        self.said("lines under [Unreleased]", self.TEXT.format("\n- New.\n"), "0.3.0", False)
+
+    def test_a_try_takes_what_there_is(self):
+        self.assertEqual(changes.section(self.TEXT.format("\n- New.\n"), "Unreleased", True),
+                         "## Unreleased\n\n- New.")
 
 
 class Packed(Case):
