@@ -193,6 +193,17 @@ def check_cu(system, _wheel):
     return f"{len(programs)} programs, in both tiers"
 
 
+def check_server(system, _wheel):
+    """heddled from the wheel; tls uses the OpenSSL that is inside."""
+    found = system.run("echo /env/lib*/python3*/site-packages/heddle/_native/lib/heddle").stdout
+    libraries = found.split()[0]
+    for transport in ("shm", "tls"):
+        system.run(f"python3 -B /heddle/tests/harness/serve {transport} {libraries} /env/bin/heddle "
+                   f"{CU_DEVICE} heddle run -- python3 -B /heddle/tests/conformance/agree.py "
+                   "/heddle/tests/cu/golden/grid.txt /cu/grid.compute_90")
+    return "a program of tests/cu over shm and tls"
+
+
 def check_torch(system, _wheel):
     system.run("pip install torch numpy")
     system.run("rm -rf /root/.cache/heddle")
@@ -246,7 +257,8 @@ def check_processor(system, wheel):
     return last_line(r.stderr)
 
 
-CHECKS = ("install", "folders", "processor", "module", "cu", "torch", "triton", "cupy", "numba")
+CHECKS = ("install", "folders", "processor", "module", "cu", "server", "torch", "triton", "cupy",
+          "numba")
 
 
 # ---- what is tried -------------------------------------------------------------------------------
