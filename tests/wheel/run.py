@@ -128,8 +128,8 @@ class System:
 
     def check_of(self, framework, *functions, **environment):
         """Runs checks of tests/frameworks."""
-        self.heddle(f"/env/bin/python /heddle/tests/wheel/check.py {framework} "
-                    f"{' '.join(functions)}", **environment)
+        self.heddle(gpu="cpu:a100x2", program="/env/bin/python /heddle/tests/wheel/check.py "
+                    f"{framework} {' '.join(functions)}", **environment)
 
 
 def last_line(text):
