@@ -36,7 +36,7 @@ SYSTEMS = {
     "ubuntu2204": (UBUNTU, "jammy", "main,universe", True),
     "debian11": (DEBIAN, "bullseye", "main", False),
 }
-PACKAGES = "python3,python3-venv,ca-certificates"
+PACKAGES = "apt,python3,python3-venv,ca-certificates"
 TOOLS = ("cc", "gcc", "clang", "ld", "nvcc", "ptxas", "llvm-config", "cmake")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 # What says how the package index is reached.
@@ -45,6 +45,8 @@ PASSED_ON = re.compile(r"^(PIP_(INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|DEFAULT_T
 REFUSAL = "is not a supported wheel on this platform"
 # Which binaries of tests/cu: the device, and what nvcc puts into them.
 CU_DEVICE, CU_CODES = "cpu:h200", ("compute_90", "sm_80")
+GRID = ("python3 -B /heddle/tests/conformance/agree.py /heddle/tests/cu/golden/grid.txt "
+        "/cu/grid.compute_90")
 
 
 class Failed(Exception):
@@ -198,10 +200,22 @@ def check_server(system, _wheel):
     found = system.run("echo /env/lib*/python3*/site-packages/heddle/_native/lib/heddle").stdout
     libraries = found.split()[0]
     for transport in ("shm", "tls"):
-        system.run(f"python3 -B /heddle/tests/harness/serve {transport} {libraries} /env/bin/heddle "
-                   f"{CU_DEVICE} heddle run -- python3 -B /heddle/tests/conformance/agree.py "
-                   "/heddle/tests/cu/golden/grid.txt /cu/grid.compute_90")
+        system.run(f"python3 -B /heddle/tests/harness/serve {transport} {libraries} "
+                   f"/env/bin/heddle {CU_DEVICE} heddle run -- {GRID}")
     return "a program of tests/cu over shm and tls"
+
+
+def check_tarball(system, _wheel):
+    """The release's other file for every system. `make wheel` makes none."""
+    found = list((system.work / "wheel").glob("*.tar.xz"))
+    if not found:
+        return "there is none in build/dist: not tried"
+    system.run("rm -rf /srv/here && mkdir /srv/here && python3 -c 'import tarfile; tarfile.open("
+               f"\"/wheel/{found[0].name}\").extractall(\"/srv/here\")'")
+    command = f"/srv/here/{found[0].name.removesuffix('.tar.xz')}/bin/heddle"
+    system.run(f"{command} doctor")
+    system.run(f"{command} run --gpu {CU_DEVICE} -- {GRID}")
+    return found[0].name
 
 
 def check_torch(system, _wheel):
@@ -257,8 +271,8 @@ def check_processor(system, wheel):
     return last_line(r.stderr)
 
 
-CHECKS = ("install", "folders", "processor", "module", "cu", "server", "torch", "triton", "cupy",
-          "numba")
+CHECKS = ("install", "folders", "processor", "module", "cu", "server", "tarball", "torch", "triton",
+          "cupy", "numba")
 
 
 # ---- what is tried -------------------------------------------------------------------------------
@@ -331,7 +345,8 @@ def main():
     wheel = find_wheel(args.wheel)
     args.work = args.work.resolve()
     (args.work / "wheel").mkdir(parents=True, exist_ok=True)
-    shutil.copy(wheel, args.work / "wheel")
+    for path in (wheel, *wheel.parent.glob("*.tar.xz")):
+        shutil.copy(path, args.work / "wheel")
     build_programs(args.work / "cu")
     passed = True
     for name in args.systems or SYSTEMS:
