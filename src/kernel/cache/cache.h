@@ -105,7 +105,8 @@ struct hed_cache_file {
 };
 
 /* Lists the entries' files, the most recently used first. The caller frees *files. HED_ENOTFOUND if
- * there is no folder, HED_ENOMEM. Removes what writers left behind long ago. */
+ * there is no folder, HED_ENOMEM, or why it cannot be read. Removes what writers left behind long
+ * ago. */
 int hed_cache_list(const struct hed_cache *c, struct hed_cache_file **files, size_t *count);
 /* Reads a listed file: its head, or all of it if `whole`. The entry's texts are in `bytes`. Refuses
  * what hed_cache_get() would not trust: HED_EACCESS, HED_EFORMAT, HED_EVERSION, HED_EIO. */

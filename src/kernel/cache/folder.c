@@ -68,7 +68,7 @@ hed_cache_list(const struct hed_cache *c, struct hed_cache_file **files, size_t 
     int err = 0;
 
     if (!d)
-        return HED_ENOTFOUND;
+        return errno == ENOENT ? HED_ENOTFOUND : hed_err_from_errno(errno);
     while (!err && n < FILES_MAX && (e = readdir(d)) != NULL) {
         if (n == room) {
             const size_t more = room ? room * 2 : 256;

@@ -125,6 +125,17 @@ class Cache(Case):
         self.assertGreater(os.path.getsize(kept), 100)
         self.assertEqual([n for n in os.listdir(self.dir) if n.startswith("kernels.archive.")], [])
 
+    def test_a_cache_that_is_not_there_is_empty(self):
+        archive = os.path.join(self.dir, "kernels.archive")
+        self.assertFalse(os.path.exists(self.cache))
+        self.assertIn("exported 0 kernels", self.cache_command("export", archive))
+        self.assertIn("imported 0 kernels", self.cache_command("import", archive))
+
+    def test_a_cache_that_cannot_be_read_is_not_empty(self):
+        os.symlink(self.cache, self.cache)
+        for words in (("list",), ("prune", "--all"), ("export", os.path.join(self.dir, "x"))):
+            self.cache_command(*words, code=1, says="cpu cache")
+
     def test_files_of_others_are_left_alone(self):
         self.fill()
         cache = os.path.dirname(self.entries()[0])
