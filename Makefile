@@ -27,7 +27,7 @@ define workflow
 endef
 
 .PHONY: all demo test test-all ci sanitize faults hostile fuzz bench \
-	bench-cpu bench-vm lint tidy deb wheel release install uninstall clean help bootstrap
+	bench-cpu bench-vm lint tidy deb wheel release containers install uninstall clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -44,7 +44,7 @@ demo: bootstrap
 # are left to test-all, which CI runs.
 test: bootstrap
 	$(call workflow,dev)
-	ctest --preset dev -j $(TEST_JOBS) -LE '^long$$'
+	ctest --preset dev -j $(TEST_JOBS) -LE '^(long|containers)$$'
 
 test-all: test
 	ctest --preset dev -j $(TEST_JOBS) -L '^long$$'
@@ -113,6 +113,10 @@ release:
 	tools/bootstrap zlib1g-dev
 	tools/release $(ARGS)
 
+# ARGS='--build', --clean or names of cases.
+containers: bootstrap
+	tools/containers $(ARGS)
+
 install:
 	$(need_cmake)
 	$(call product,release)
@@ -142,6 +146,7 @@ help:
 	@echo "make deb        make Debian packages in build/deb"
 	@echo "make wheel      make a file for pip install in build/dist"
 	@echo "make release    make all files of a release in build/dist (ARGS=--check ...)"
+	@echo "make containers build container images, and check them with podman"
 	@echo "make install    install a release build to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make uninstall  remove what \`make install\` has installed"
 	@echo "make clean      remove build/"

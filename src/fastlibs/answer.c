@@ -15,26 +15,17 @@
 #include "fastlibs/blas.h"
 #include "fastlibs/real.h"
 
-enum job_kind { JOB_PRODUCT, JOB_CONVOLUTION, JOB_NORMALISATION, JOB_KINDS };
-
-static const char *const job_names[JOB_KINDS] = {
-    [JOB_PRODUCT] = "matrix products",
-    [JOB_CONVOLUTION] = "convolutions",
-    [JOB_NORMALISATION] = "normalisations",
-};
-
 struct job {
-    enum job_kind kind;
+    bool is_convolution;
     union {
         struct hed_product product;
         struct hed_convolution convolution;
-        struct hed_normalisation normalisation;
     };
     const struct hed_blas *blas;
 };
 
 /* Relaxed: they are counted, and order nothing. */
-static _Atomic uint64_t computed[JOB_KINDS], left[HED_LEFT_COUNT];
+static _Atomic uint64_t products, convolutions, left[HED_LEFT_COUNT];
 
 static void
 count_one(_Atomic uint64_t *what)
@@ -108,103 +99,15 @@ is_product_inside(const struct hed_real_driver *d, const struct hed_product *p)
 static bool
 is_convolution_inside(const struct hed_real_driver *d, const struct hed_convolution *c)
 {
-    return is_inside(d, c->x.data, hed_tensor_extent(&c->x, c->type),
+    return is_inside(d, c->x.data, hed_convolution_extent(&c->x, c->type),
                      c->kind == HED_CONVOLUTION_TO_DATA) &&
-           is_inside(d, c->y.data, hed_tensor_extent(&c->y, c->type),
+           is_inside(d, c->y.data, hed_convolution_extent(&c->y, c->type),
                      c->kind == HED_CONVOLUTION_FORWARD) &&
-           is_inside(d, c->w.data, hed_tensor_extent(&c->w, c->type),
+           is_inside(d, c->w.data, hed_convolution_extent(&c->w, c->type),
                      c->kind == HED_CONVOLUTION_TO_FILTER);
 }
 
-static bool
-are_numbers_inside(const struct hed_real_driver *d, const struct hed_normalisation *n)
-{
-    const uint64_t bytes = (uint64_t)n->x.size[1] * sizeof(float);
-
-    for (unsigned i = 0; i < HED_NORMALISATION_NUMBERS; i++) {
-        const enum hed_normalisation_use use = hed_normalisation_uses(n->kind, i);
-
-        if (use != HED_NUMBERS_UNUSED && n->numbers[i] &&
-            !is_inside(d, n->numbers[i], bytes, use != HED_NUMBERS_READ))
-            return false;
-    }
-    return true;
-}
-
-static bool
-is_normalisation_inside(const struct hed_real_driver *d, const struct hed_normalisation *n)
-{
-    return is_inside(d, n->x.data, hed_tensor_extent(&n->x, n->type), false) &&
-           is_inside(d, n->y.data, hed_tensor_extent(&n->y, n->type), true) &&
-           (n->kind != HED_NORMALISATION_GRADIENTS ||
-            is_inside(d, n->dy.data, hed_tensor_extent(&n->dy, n->type), false)) &&
-           are_numbers_inside(d, n);
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
-
-static bool
-is_sound(const struct job *j)
-{
-    switch (j->kind) {
-    case JOB_PRODUCT:
-        return hed_product_is_sound(&j->product);
-    case JOB_CONVOLUTION:
-        return hed_convolution_is_sound(&j->convolution);
-    case JOB_NORMALISATION:
-        return hed_normalisation_is_sound(&j->normalisation);
-    default:
-        return false;
-    }
-}
-
-static bool
-are_operands_inside(const struct hed_real_driver *d, const struct job *j)
-{
-    switch (j->kind) {
-    case JOB_PRODUCT:
-        return is_product_inside(d, &j->product);
-    case JOB_CONVOLUTION:
-        return is_convolution_inside(d, &j->convolution);
-    case JOB_NORMALISATION:
-        return is_normalisation_inside(d, &j->normalisation);
-    default:
-        return false;
-    }
-}
-
-static bool
-prepare_job(const struct job *j)
-{
-    switch (j->kind) {
-    case JOB_PRODUCT:
-        return hed_product_prepare();
-    case JOB_CONVOLUTION:
-        return hed_convolution_prepare(&j->convolution);
-    case JOB_NORMALISATION:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void
-compute(const struct job *j)
-{
-    switch (j->kind) {
-    case JOB_PRODUCT:
-        hed_product_run(&j->product, j->blas);
-        break;
-    case JOB_CONVOLUTION:
-        hed_convolution_run(&j->convolution, j->blas);
-        break;
-    case JOB_NORMALISATION:
-        hed_normalisation_run(&j->normalisation);
-        break;
-    default:
-        break;
-    }
-}
 
 static void
 run_job(void *arg)
@@ -215,7 +118,10 @@ run_job(void *arg)
     /* The thread may have the program's rounding, or take small numbers for 0. */
     fegetenv(&env);
     fesetenv(FE_DFL_ENV);
-    compute(j);
+    if (j->is_convolution)
+        hed_convolution_run(&j->convolution, j->blas);
+    else
+        hed_product_run(&j->product, j->blas);
     fesetenv(&env);
     free(j);
 }
@@ -247,48 +153,58 @@ hinders_stream(const struct hed_real_driver *d, CUstream stream)
     return r == CUDA_SUCCESS ? HED_LEFT_COUNT : HED_LEFT_REFUSED;
 }
 
-/* Takes a job whose `blas` is not set yet. */
-static bool
-answer(CUstream stream, struct job *j)
+bool
+hed_answer_product(CUstream stream, const struct hed_product *p)
 {
     const struct hed_real_driver *d = hed_real_driver();
+    const struct hed_blas *blas = d ? hed_blas_load() : NULL;
+
     enum hed_left hinder;
 
-    j->blas = d ? hed_blas_load() : NULL;
-    if (!j->blas)
+    if (!blas)
         return false;
     hinder = hinders_stream(d, stream);
-    if (!is_sound(j))
+    if (!hed_product_is_sound(p))
         hed_answer_leave(HED_LEFT_KIND);
     else if (hinder != HED_LEFT_COUNT)
         hed_answer_leave(hinder);
-    else if (!are_operands_inside(d, j))
+    else if (!is_product_inside(d, p))
         hed_answer_leave(HED_LEFT_MEMORY);
-    else if (!prepare_job(j) || !put_job(d, stream, j))
+    else if (!hed_product_prepare() ||
+             !put_job(d, stream, &(struct job){false, .product = *p, .blas = blas}))
         hed_answer_leave(HED_LEFT_REFUSED);
     else {
-        count_one(&computed[j->kind]);
+        count_one(&products);
         return true;
     }
     return false;
 }
 
 bool
-hed_answer_product(CUstream stream, const struct hed_product *of)
+hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
 {
-    return answer(stream, &(struct job){.kind = JOB_PRODUCT, .product = *of});
-}
+    const struct hed_real_driver *d = hed_real_driver();
+    const struct hed_blas *blas = d ? hed_blas_load() : NULL;
 
-bool
-hed_answer_convolution(CUstream stream, const struct hed_convolution *of)
-{
-    return answer(stream, &(struct job){.kind = JOB_CONVOLUTION, .convolution = *of});
-}
+    enum hed_left hinder;
 
-bool
-hed_answer_normalisation(CUstream stream, const struct hed_normalisation *of)
-{
-    return answer(stream, &(struct job){.kind = JOB_NORMALISATION, .normalisation = *of});
+    if (!blas)
+        return false;
+    hinder = hinders_stream(d, stream);
+    if (!hed_convolution_is_sound(c))
+        hed_answer_leave(HED_LEFT_KIND);
+    else if (hinder != HED_LEFT_COUNT)
+        hed_answer_leave(hinder);
+    else if (!is_convolution_inside(d, c))
+        hed_answer_leave(HED_LEFT_MEMORY);
+    else if (!hed_convolution_prepare(c) ||
+             !put_job(d, stream, &(struct job){true, .convolution = *c, .blas = blas}))
+        hed_answer_leave(HED_LEFT_REFUSED);
+    else {
+        count_one(&convolutions);
+        return true;
+    }
+    return false;
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -300,8 +216,8 @@ static void
 forget_counts(void)
 {
     is_child = true;
-    for (unsigned i = 0; i < JOB_KINDS; i++)
-        atomic_store(&computed[i], 0);
+    atomic_store(&products, 0);
+    atomic_store(&convolutions, 0);
     for (unsigned i = 0; i < HED_LEFT_COUNT; i++)
         atomic_store(&left[i], 0);
 }
@@ -315,46 +231,33 @@ open_log(void)
     (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);
 }
 
-/* "4 matrix products, 0 convolutions, 0 normalisations"; returns how many there are. */
-static uint64_t
-add_counts(struct hed_buf *b, _Atomic uint64_t *counts, const char *const *names, unsigned n,
-           bool even_none)
-{
-    uint64_t all = 0;
-
-    for (unsigned i = 0; i < n; i++) {
-        const uint64_t count = atomic_load(&counts[i]);
-
-        if (count || even_none)
-            hed_buf_addf(b, "%s%" PRIu64 " %s", b->size ? ", " : "", count, names[i]);
-        all += count;
-    }
-    return all;
-}
-
 __attribute__((destructor)) static void
 say_counts(void)
 {
-    static const char *const reasons[] = {
+    static const char *const texts[] = {
 #define LEFT_TEXT(token, text) [HED_LEFT_##token] = text,
         HED_LEFT_MAP(LEFT_TEXT)
 #undef LEFT_TEXT
     };
-    struct hed_buf done, why;
-    uint64_t by_us, by_kernels;
-    const struct hed_blas *blas;
+    const uint64_t computed = atomic_load(&products) + atomic_load(&convolutions);
+    const struct hed_blas *blas = computed ? hed_blas_load() : NULL;
+    uint64_t kernels = 0;
+    struct hed_buf b;
 
-    hed_buf_init(&done, 256);
-    hed_buf_init(&why, 1024);
-    by_us = add_counts(&done, computed, job_names, JOB_KINDS, true);
-    by_kernels = add_counts(&why, left, reasons, HED_LEFT_COUNT, false);
-    blas = by_us ? hed_blas_load() : NULL;
+    hed_buf_init(&b, 1024);
+    for (unsigned i = 0; i < HED_LEFT_COUNT; i++) {
+        const uint64_t n = atomic_load(&left[i]);
+
+        if (n)
+            hed_buf_addf(&b, "%s%" PRIu64 " %s", kernels ? ", " : ": ", n, texts[i]);
+        kernels += n;
+    }
     /* Nothing is seen of a program that asks for cuBLAS's functions by their address. */
-    if (by_us + by_kernels || (!is_child && hed_real_is_loaded()))
+    if (computed + kernels || (!is_child && hed_real_is_loaded()))
         hed_log_write(HED_LOG_FAST_LIBS, HED_LEVEL_INFO,
-                      "computed %s with %s; %" PRIu64 " were left to kernels%s%s",
-                      hed_buf_cstr(&done), blas ? blas->name : "OpenBLAS", by_kernels,
-                      by_kernels ? ": " : "", by_kernels ? hed_buf_cstr(&why) : "");
-    hed_buf_fini(&done);
-    hed_buf_fini(&why);
+                      "%s computed %" PRIu64 " matrix products and %" PRIu64
+                      " convolutions, %" PRIu64 " were left to kernels%s",
+                      blas ? blas->name : "OpenBLAS", atomic_load(&products),
+                      atomic_load(&convolutions), kernels, hed_buf_cstr(&b));
+    hed_buf_fini(&b);
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "fastlibs/convolution.h"
-#include "fastlibs/normalisation.h"
 #include "fastlibs/product.h"
 #include "gen/cuda_abi.h"
 
@@ -28,9 +27,8 @@ enum hed_left {
 /* Puts it into the stream. False: the caller calls the library instead. Operands that the GPU
  * may not read or write are left to the library's kernels, which report them. A right that is taken
  * away while the job waits is not seen. */
-bool hed_answer_product(CUstream stream, const struct hed_product *of);
-bool hed_answer_convolution(CUstream stream, const struct hed_convolution *of);
-bool hed_answer_normalisation(CUstream stream, const struct hed_normalisation *of);
+bool hed_answer_product(CUstream stream, const struct hed_product *p);
+bool hed_answer_convolution(CUstream stream, const struct hed_convolution *c);
 
 /* Counts a call that is left to the library. */
 void hed_answer_leave(enum hed_left why);

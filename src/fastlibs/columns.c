@@ -5,18 +5,120 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "fastlibs/tensor.h"
+#include "fastlibs/convert.h"
+
+#define PIECE 256 /* numbers of 16 bits, or old values, at a time */
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static void
+read_halves(float *to, const uint16_t *from, enum hed_product_type type, int64_t n)
+{
+    if (type == HED_PRODUCT_F16)
+        hed_convert_from_f16(to, from, n);
+    else
+        hed_convert_from_bf16(to, from, n);
+}
+
+static void
+read_run(float *to, const void *from, enum hed_product_type type, int64_t stride, int64_t n)
+{
+    const float *floats = from;
+    const uint16_t *halves = from;
+    uint16_t piece[PIECE];
+
+    if (type == HED_PRODUCT_F32 && stride == 1) {
+        memcpy(to, floats, (size_t)n * sizeof *to);
+    } else if (type == HED_PRODUCT_F32) {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = floats[i * stride];
+    } else if (stride == 1) {
+        read_halves(to, halves, type, n);
+    } else {
+        for (int64_t at = 0; at < n; at += PIECE) {
+            const int64_t count = hed_min(n - at, PIECE);
+
+            for (int64_t i = 0; i < count; i++)
+                piece[i] = halves[(at + i) * stride];
+            read_halves(to + at, piece, type, count);
+        }
+    }
+}
+
+static void
+store_run(void *to, enum hed_product_type type, int64_t stride, const float *from, int64_t n)
+{
+    float *floats = to;
+    uint16_t *halves = to, piece[PIECE];
+
+    if (type == HED_PRODUCT_F32) {
+        for (int64_t i = 0; i < n; i++)
+            floats[i * stride] = from[i];
+        return;
+    }
+    if (type == HED_PRODUCT_F16)
+        hed_convert_to_f16(piece, from, n);
+    else
+        hed_convert_to_bf16(piece, from, n);
+    for (int64_t i = 0; i < n; i++)
+        halves[i * stride] = piece[i];
+}
+
+/* to = from + beta * to */
+static void
+write_run(char *to, enum hed_product_type type, int64_t stride, const float *from, double beta,
+          int64_t n)
+{
+    const int64_t bytes = stride * (int64_t)hed_product_size(type);
+    float sum[PIECE];
+
+    if (beta == 0 && type == HED_PRODUCT_F32 && stride == 1) {
+        memcpy(to, from, (size_t)n * sizeof *from);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += PIECE) {
+        const int64_t count = hed_min(n - at, PIECE);
+
+        if (beta == 0) {
+            store_run(to + at * bytes, type, stride, from + at, count);
+            continue;
+        }
+        read_run(sum, to + at * bytes, type, stride, count);
+        for (int64_t i = 0; i < count; i++)
+            sum[i] = from[at + i] + (float)beta * sum[i];
+        store_run(to + at * bytes, type, stride, sum, count);
+    }
+}
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 static int64_t
-space_of(const struct hed_tensor *t)
+space_of(const struct hed_convolution_tensor *t)
 {
     return t->size[2] * t->size[3] * t->size[4];
 }
 
+int64_t
+hed_columns_step(const struct hed_convolution_tensor *t)
+{
+    int64_t step = 0, expected = 0;
+
+    for (unsigned i = HED_CONVOLUTION_DIMS; i-- > 2;) {
+        if (t->size[i] == 1)
+            continue;
+        if (t->stride[i] == 0)
+            return 0; /* all places are one */
+        if (step == 0)
+            step = expected = t->stride[i];
+        if (t->stride[i] != expected)
+            return 0;
+        expected *= t->size[i];
+    }
+    return step ? step : 1;
+}
+
 static char *
-tensor_at(const struct hed_convolution *c, const struct hed_tensor *t, int64_t first,
+tensor_at(const struct hed_convolution *c, const struct hed_convolution_tensor *t, int64_t first,
           int64_t second)
 {
     return (char *)t->data +
@@ -40,15 +142,15 @@ next_image(const struct hed_convolution *c, const struct hed_columns_part *of, i
 void
 hed_columns_read_y(const struct hed_convolution *c, const struct hed_columns_part *of, float *to)
 {
-    const int64_t step = hed_tensor_step(&c->y), size = hed_product_size(c->type);
+    const int64_t step = hed_columns_step(&c->y), size = hed_product_size(c->type);
 
     for (int64_t f = 0; f < of->filters; f++)
         for (int64_t done = 0; done < of->places;) {
             const struct within w = next_image(c, of, done);
 
-            hed_tensor_read(to + f * of->places + done,
-                            tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size,
-                            c->type, step, w.places);
+            read_run(to + f * of->places + done,
+                     tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
+                     step, w.places);
             done += w.places;
         }
 }
@@ -57,14 +159,14 @@ void
 hed_columns_write_y(const struct hed_convolution *c, const struct hed_columns_part *of,
                     const float *from)
 {
-    const int64_t step = hed_tensor_step(&c->y), size = hed_product_size(c->type);
+    const int64_t step = hed_columns_step(&c->y), size = hed_product_size(c->type);
 
     for (int64_t f = 0; f < of->filters; f++)
         for (int64_t done = 0; done < of->places;) {
             const struct within w = next_image(c, of, done);
 
-            hed_tensor_write(tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size,
-                             c->type, step, from + f * of->places + done, c->beta, w.places);
+            write_run(tensor_at(c, &c->y, w.image, of->filter + f) + w.place * step * size, c->type,
+                      step, from + f * of->places + done, c->beta, w.places);
             done += w.places;
         }
 }
@@ -73,13 +175,13 @@ void
 hed_columns_write_x(const struct hed_convolution *c, const struct hed_columns_images *of,
                     const float *sums)
 {
-    const int64_t step = hed_tensor_step(&c->x), space = space_of(&c->x);
+    const int64_t step = hed_columns_step(&c->x), space = space_of(&c->x);
     const int64_t channels = c->w.size[1];
 
     for (int64_t i = 0; i < of->images; i++)
         for (int64_t j = 0; j < channels; j++)
-            hed_tensor_write(tensor_at(c, &c->x, of->image + i, of->group * channels + j), c->type,
-                             step, sums + (i * channels + j) * space, c->beta, space);
+            write_run(tensor_at(c, &c->x, of->image + i, of->group * channels + j), c->type, step,
+                      sums + (i * channels + j) * space, c->beta, space);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -92,7 +194,7 @@ struct filter_runs {
 };
 
 static struct filter_runs
-find_filter_runs(const struct hed_tensor *w)
+find_filter_runs(const struct hed_convolution_tensor *w)
 {
     struct filter_runs r = {w->size[4], w->stride[4], 4};
 
@@ -131,8 +233,8 @@ hed_columns_read_filter(const struct hed_convolution *c, int64_t filter, int64_t
 
     for (int64_t f = 0; f < filters; f++)
         for (int64_t row = 0; row < rows; row += r.rows)
-            hed_tensor_read(to + f * rows + row, filter_run(c, &r, filter + f, row), c->type,
-                            r.step, r.rows);
+            read_run(to + f * rows + row, filter_run(c, &r, filter + f, row), c->type, r.step,
+                     r.rows);
 }
 
 void
@@ -144,8 +246,8 @@ hed_columns_write_filter(const struct hed_convolution *c, int64_t filter, int64_
 
     for (int64_t f = 0; f < filters; f++)
         for (int64_t row = 0; row < rows; row += r.rows)
-            hed_tensor_write(filter_run(c, &r, filter + f, row), c->type, r.step,
-                             from + f * rows + row, c->beta, r.rows);
+            write_run(filter_run(c, &r, filter + f, row), c->type, r.step, from + f * rows + row,
+                      c->beta, r.rows);
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -239,8 +341,8 @@ hed_columns_read(const struct hed_convolution *c, const struct hed_columns_part 
             const int64_t at = m.d * stride[2] + m.h * stride[3] + m.w * stride[4];
 
             memset(to, 0, (size_t)m.from * sizeof *to);
-            hed_tensor_read(to + m.from, tensor_at(c, &c->x, l.image, channel) + at * size, c->type,
-                            c->step[2] * stride[4], m.count);
+            read_run(to + m.from, tensor_at(c, &c->x, l.image, channel) + at * size, c->type,
+                     c->step[2] * stride[4], m.count);
             memset(to + m.from + m.count, 0, (size_t)(l.places - m.from - m.count) * sizeof *to);
             to += l.places;
             left -= l.places;

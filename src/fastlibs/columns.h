@@ -19,6 +19,9 @@ struct hed_columns_images {
     int64_t group, image, images;
 };
 
+/* Elements from one place of space to the next; 0: they are not a fixed distance apart. */
+int64_t hed_columns_step(const struct hed_convolution_tensor *t);
+
 /* What each element of a filter meets at each place: rows by places. Zeros around X are zeros. */
 void hed_columns_read(const struct hed_convolution *c, const struct hed_columns_part *of,
                       float *to);

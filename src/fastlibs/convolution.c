@@ -39,7 +39,42 @@ struct parts {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static const struct hed_tensor *
+static bool
+are_sound_sizes(const struct hed_convolution_tensor *t)
+{
+    int64_t elements = 1;
+
+    for (unsigned i = 0; i < HED_CONVOLUTION_DIMS; i++)
+        if (t->size[i] < 1 || t->size[i] > INT32_MAX || t->stride[i] < 0 ||
+            __builtin_mul_overflow(elements, t->size[i], &elements) || elements > INT64_MAX / 64)
+            return false;
+    return true;
+}
+
+/* Do no two elements lie in the same place? Only what is written must be so. */
+static bool
+is_apart(const struct hed_convolution_tensor *t)
+{
+    int64_t behind = 0; /* the farthest element among dimensions with smaller strides */
+    bool done[HED_CONVOLUTION_DIMS] = {false};
+
+    for (unsigned n = 0; n < HED_CONVOLUTION_DIMS; n++) {
+        int least = -1;
+
+        for (int i = 0; i < HED_CONVOLUTION_DIMS; i++)
+            if (!done[i] && (least < 0 || t->stride[i] < t->stride[least]))
+                least = i;
+        done[least] = true;
+        if (t->size[least] == 1)
+            continue;
+        if (t->stride[least] <= behind)
+            return false;
+        behind += (t->size[least] - 1) * t->stride[least];
+    }
+    return true;
+}
+
+static const struct hed_convolution_tensor *
 written_tensor(const struct hed_convolution *c)
 {
     return c->kind == HED_CONVOLUTION_FORWARD   ? &c->y
@@ -65,12 +100,13 @@ hed_convolution_is_sound(const struct hed_convolution *c)
         c->alpha == 0)
         return false;
     for (unsigned i = 0; i < 3; i++) {
-        const struct hed_tensor *t = (const void *[]){&c->x, &c->y, &c->w}[i];
+        const struct hed_convolution_tensor *t = (const void *[]){&c->x, &c->y, &c->w}[i];
 
-        if (!hed_tensor_is_sound(t, c->type))
+        if (!t->data || (uintptr_t)t->data % hed_product_size(c->type) || !are_sound_sizes(t) ||
+            hed_convolution_extent(t, c->type) == 0)
             return false;
     }
-    for (unsigned i = 0; i < HED_TENSOR_SPACE; i++)
+    for (unsigned i = 0; i < HED_CONVOLUTION_SPACE; i++)
         if (c->step[i] < 1 || c->dilation[i] < 1 || c->before[i] < 0 || c->after[i] < 0 ||
             c->step[i] > INT16_MAX || c->dilation[i] > INT16_MAX || c->before[i] > INT16_MAX ||
             c->after[i] > INT16_MAX || !is_sound_space(c, i))
@@ -80,8 +116,21 @@ hed_convolution_is_sound(const struct hed_convolution *c)
         return false;
     return c->y.size[0] == c->x.size[0] && c->y.size[1] == filters &&
            c->x.size[1] % channels == 0 && filters % (c->x.size[1] / channels) == 0 &&
-           hed_tensor_step(&c->x) > 0 && hed_tensor_step(&c->y) > 0 &&
-           hed_tensor_is_apart(written_tensor(c));
+           hed_columns_step(&c->x) > 0 && hed_columns_step(&c->y) > 0 &&
+           is_apart(written_tensor(c));
+}
+
+uint64_t
+hed_convolution_extent(const struct hed_convolution_tensor *t, enum hed_product_type type)
+{
+    uint64_t behind = 1, more;
+
+    for (unsigned i = 0; i < HED_CONVOLUTION_DIMS; i++)
+        if (t->size[i] < 1 || t->stride[i] < 0 ||
+            __builtin_mul_overflow((uint64_t)t->stride[i], (uint64_t)t->size[i] - 1, &more) ||
+            __builtin_add_overflow(behind, more, &behind))
+            return 0;
+    return __builtin_mul_overflow(behind, (uint64_t)hed_product_size(type), &behind) ? 0 : behind;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -94,7 +143,7 @@ is_filter_in_place(const struct hed_convolution *c)
 
     if (c->type != HED_PRODUCT_F32)
         return false;
-    for (unsigned i = HED_TENSOR_DIMS; i-- > 0; expected *= c->w.size[i])
+    for (unsigned i = HED_CONVOLUTION_DIMS; i-- > 0; expected *= c->w.size[i])
         if (c->w.size[i] > 1 && c->w.stride[i] != expected)
             return false;
     return true;

@@ -1,6 +1,6 @@
-/* What heddle knows of cuDNN's interface, version 9. Named as in NVIDIA's cudnn.h; the numbers are
- * not documented to change within a version. tests/unit/fastlibs/numbers.c compares them where that
- * header is installed beside cuda.h.
+/* What heddle knows of cuDNN's backend interface, version 9. Named as in NVIDIA's cudnn_graph.h;
+ * the numbers are not documented to change within a version. tests/unit/fastlibs/numbers.c compares
+ * them where that header is installed beside cuda.h.
  */
 #pragma once
 
@@ -22,10 +22,6 @@
 #define CUDNN_DATA_FLOAT 0
 #define CUDNN_DATA_HALF 2
 #define CUDNN_DATA_BFLOAT16 9
-
-#define CUDNN_BATCHNORM_SPATIAL 1
-#define CUDNN_BATCHNORM_SPATIAL_PERSISTENT 2
-#define CUDNN_BATCHNORM_OPS_BN 0
 
 #define CUDNN_CROSS_CORRELATION 1
 #define CUDNN_TENSOR_REORDERING_NONE 0

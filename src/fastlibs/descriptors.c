@@ -491,8 +491,10 @@ hed_descriptors_filled(const void *descriptor, int attribute, int64_t count, con
     hed_unlock(&lock);
 }
 
-bool
-hed_descriptors_type(int type, enum hed_product_type *out)
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+static bool
+find_type(int type, enum hed_product_type *out)
 {
     switch (type) {
     case CUDNN_DATA_FLOAT:
@@ -509,21 +511,19 @@ hed_descriptors_type(int type, enum hed_product_type *out)
     }
 }
 
-/* ---- convolutions ---------------------------------------------------------------------------- */
-
 /* Missing dimensions of space are in front of those that there are. */
 static bool
 find_tensor(const struct tensor *from, const struct pack *pack, int64_t space,
-            struct hed_tensor *out)
+            struct hed_convolution_tensor *out)
 {
     if (from->odd || from->dims != space + 2)
         return false;
-    for (unsigned i = 0; i < HED_TENSOR_DIMS; i++) {
+    for (unsigned i = 0; i < HED_CONVOLUTION_DIMS; i++) {
         out->size[i] = 1;
         out->stride[i] = 0;
     }
     for (int i = 0; i < from->dims; i++) {
-        const int64_t at = i < 2 ? i : i + HED_TENSOR_SPACE - space;
+        const int64_t at = i < 2 ? i : i + HED_CONVOLUTION_SPACE - space;
 
         out->size[at] = from->size[i];
         out->stride[at] = from->stride[i];
@@ -542,16 +542,16 @@ read_operation(const struct operation *o, const struct pack *pack, struct hed_co
     const int64_t space = o->space.dims;
 
     *out = (struct hed_convolution){.kind = o->kind, .alpha = o->alpha, .beta = o->beta};
-    if (o->space.odd || space < 1 || space > HED_TENSOR_SPACE || pack->odd ||
+    if (o->space.odd || space < 1 || space > HED_CONVOLUTION_SPACE || pack->odd ||
         pack->ids != pack->addresses || pack->ids > TENSORS ||
         o->tensors[Y].type != o->tensors[X].type || o->tensors[W].type != o->tensors[X].type ||
-        !hed_descriptors_type(o->tensors[X].type, &out->type) ||
+        !find_type(o->tensors[X].type, &out->type) ||
         !find_tensor(&o->tensors[X], pack, space, &out->x) ||
         !find_tensor(&o->tensors[Y], pack, space, &out->y) ||
         !find_tensor(&o->tensors[W], pack, space, &out->w))
         return false;
-    for (int64_t i = 0; i < HED_TENSOR_SPACE; i++) {
-        const int64_t from = i - (HED_TENSOR_SPACE - space);
+    for (int64_t i = 0; i < HED_CONVOLUTION_SPACE; i++) {
+        const int64_t from = i - (HED_CONVOLUTION_SPACE - space);
 
         out->before[i] = from < 0 ? 0 : o->space.before[from];
         out->after[i] = from < 0 ? 0 : o->space.after[from];

@@ -30,6 +30,3 @@ enum hed_described {
 /* What does a plan do with the tensors of a variant pack? Sizes are as the program said. */
 enum hed_described hed_descriptors_find(const void *plan, const void *pack,
                                         struct hed_convolution *out);
-
-/* The type of a tensor's elements, by its number in cuDNN. False: one that is not computed here. */
-bool hed_descriptors_type(int cudnn, enum hed_product_type *out);

@@ -140,37 +140,3 @@ played_convolve(struct played_handle *h, float *x, float *w, float *y)
     other = create_operation(2, 1);
     played_say("to filter", execute(h, create_plan(&other, 1), x, w, y), w);
 }
-
-static int
-train(struct played_handle *h, int mode, int fused, float old, const struct played_tensor *is,
-      float *x, float *y, float *numbers, float *saved)
-{
-    const struct played_tensor one = {0, {1, 1, 1, 1}, {1, 1, 1, 1}};
-    const float new = 1;
-
-    return cudnnBatchNormalizationForwardTrainingEx(
-        h, mode, fused, &new, &old, is, x, NULL, NULL, is, y, &one, numbers, numbers + 1, 1, NULL,
-        NULL, 0, saved, saved + 1, NULL, (void *)11, 12, (void *)13, 14);
-}
-
-void
-played_normalise(struct played_handle *h, float *x, float *y, float *numbers, float *saved)
-{
-    const struct played_tensor is = {0, {2, 1, 1, 2}, {2, 2, 2, 1}};
-    const struct played_tensor halves = {5, {2, 1, 1, 2}, {2, 2, 2, 1}};
-    const struct played_tensor one = {0, {1, 1, 1, 1}, {1, 1, 1, 1}};
-    const float new = 1, old = 0;
-
-    played_say("normalisation", train(h, 1, 0, 0, &is, x, y, numbers, saved), y);
-    played_say("normalisation, fused", train(h, 1, 1, 0, &is, x, y, numbers, saved), y);
-    played_say("normalisation, of elements", train(h, 0, 0, 0, &is, x, y, numbers, saved), y);
-    played_say("normalisation, added", train(h, 1, 0, 1, &is, x, y, numbers, saved), y);
-    played_say("normalisation, of another type", train(h, 1, 0, 0, &halves, x, y, numbers, saved),
-               y);
-    played_say("normalisation, gradients",
-               cudnnBatchNormalizationBackwardEx(h, 2, 0, &new, &old, &new, &old, &is, x, NULL,
-                                                 NULL, &is, x, NULL, NULL, &is, y, &one, numbers,
-                                                 NULL, numbers, numbers + 1, 0, saved, saved + 1,
-                                                 NULL, (void *)11, 12, (void *)13, 14),
-               numbers);
-}

@@ -10,7 +10,7 @@
 #include "fastlibs/convert.h"
 #include "fastlibs/convolution.h"
 
-#define DIMS HED_TENSOR_DIMS
+#define DIMS HED_CONVOLUTION_DIMS
 
 static void
 play_sgemm(int order, int op_a, int op_b, int m, int n, int k, float alpha, const void *a_, int lda,
@@ -39,7 +39,7 @@ static const struct hed_blas blas = {"played", false, {(void *)play_sgemm}};
 enum layout { PACKED, CHANNELS_LAST, WITH_GAPS, LAYOUTS };
 
 static void
-lay_out(struct hed_tensor *t, enum layout layout)
+lay_out(struct hed_convolution_tensor *t, enum layout layout)
 {
     static const unsigned char orders[LAYOUTS][DIMS] = {[PACKED] = {4, 3, 2, 1, 0},
                                                         [CHANNELS_LAST] = {1, 4, 3, 2, 0},
@@ -58,7 +58,7 @@ lay_out(struct hed_tensor *t, enum layout layout)
 }
 
 static double
-get(const struct hed_tensor *t, enum hed_product_type type, const int64_t *at)
+get(const struct hed_convolution_tensor *t, enum hed_product_type type, const int64_t *at)
 {
     int64_t place = 0;
     float f;
@@ -76,16 +76,16 @@ get(const struct hed_tensor *t, enum hed_product_type type, const int64_t *at)
 
 /* All bytes, those between elements included. */
 static size_t
-bytes_of(const struct hed_convolution *c, const struct hed_tensor *t)
+bytes_of(const struct hed_convolution *c, const struct hed_convolution_tensor *t)
 {
-    const size_t bytes = hed_tensor_extent(t, c->type);
+    const size_t bytes = hed_convolution_extent(t, c->type);
 
     assert_true(bytes > 0);
     return bytes;
 }
 
 static void
-fill(const struct hed_convolution *c, struct hed_tensor *t, uint32_t *seed)
+fill(const struct hed_convolution *c, struct hed_convolution_tensor *t, uint32_t *seed)
 {
     const size_t n = bytes_of(c, t) / hed_product_size(c->type);
 
@@ -106,7 +106,7 @@ fill(const struct hed_convolution *c, struct hed_tensor *t, uint32_t *seed)
 }
 
 static bool
-next(const struct hed_tensor *t, int64_t *at)
+next(const struct hed_convolution_tensor *t, int64_t *at)
 {
     for (unsigned i = DIMS; i-- > 0;) {
         if (++at[i] < t->size[i])
@@ -138,7 +138,7 @@ sum_up(const struct hed_convolution *c, double *sums, const int64_t *size)
             bool inside = tap[0] == 0; /* the filter is y's */
             int64_t place = 0;
 
-            for (unsigned i = 0; i < HED_TENSOR_SPACE; i++) {
+            for (unsigned i = 0; i < HED_CONVOLUTION_SPACE; i++) {
                 x[2 + i] = y[2 + i] * c->step[i] - c->before[i] + tap[2 + i] * c->dilation[i];
                 inside = inside && x[2 + i] >= 0 && x[2 + i] < c->x.size[2 + i];
             }
@@ -156,10 +156,10 @@ sum_up(const struct hed_convolution *c, double *sums, const int64_t *size)
 static void
 check(struct hed_convolution *c, double error)
 {
-    struct hed_tensor *t = c->kind == HED_CONVOLUTION_FORWARD   ? &c->y
-                           : c->kind == HED_CONVOLUTION_TO_DATA ? &c->x
-                                                                : &c->w;
-    struct hed_tensor before = *t;
+    struct hed_convolution_tensor *t = c->kind == HED_CONVOLUTION_FORWARD   ? &c->y
+                                       : c->kind == HED_CONVOLUTION_TO_DATA ? &c->x
+                                                                            : &c->w;
+    struct hed_convolution_tensor before = *t;
     int64_t n = 1, at[DIMS] = {0}, i = 0;
     double *sums;
 
@@ -200,7 +200,7 @@ make(const struct shape *s, enum hed_product_type type, enum layout layout)
     c.x.size[1] = s->groups * s->channels;
     c.w.size[0] = c.y.size[1] = s->groups * s->filters;
     c.w.size[1] = s->channels;
-    for (unsigned i = 0; i < HED_TENSOR_SPACE; i++) {
+    for (unsigned i = 0; i < HED_CONVOLUTION_SPACE; i++) {
         c.before[i] = s->before[i];
         c.after[i] = s->after[i];
         c.step[i] = s->step[i];

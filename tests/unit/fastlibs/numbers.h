@@ -68,9 +68,6 @@
     X(CUDNN_TYPE_CONVOLUTION_MODE)                           \
     X(CUDNN_TYPE_BACKEND_DESCRIPTOR)                         \
     X(CUDNN_TYPE_TENSOR_REORDERING_MODE)                     \
-    X(CUDNN_BATCHNORM_SPATIAL)                               \
-    X(CUDNN_BATCHNORM_SPATIAL_PERSISTENT)                    \
-    X(CUDNN_BATCHNORM_OPS_BN)                                \
     X(CUDNN_DATA_FLOAT)                                      \
     X(CUDNN_DATA_HALF)                                       \
     X(CUDNN_DATA_BFLOAT16)                                   \
