@@ -17,7 +17,7 @@ endef
 
 # The product alone, or with tests and benchmarks, which are twice as much to build.
 define product
-	cmake --preset $(1) $(GENERATOR) -DHEDDLE_TESTS=OFF
+	cmake --preset $(1) $(GENERATOR) -DHEDDLE_TESTS=OFF $(2)
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
@@ -27,7 +27,8 @@ define workflow
 endef
 
 .PHONY: all demo test test-all ci sanitize faults hostile fuzz bench \
-	bench-cpu bench-vm lint tidy deb wheel release containers install uninstall clean help bootstrap
+	bench-cpu bench-vm site lint tidy deb wheel release containers install uninstall clean help \
+	bootstrap
 
 all:
 	$(need_cmake)
@@ -36,8 +37,10 @@ all:
 bootstrap:
 	tools/bootstrap
 
-demo: bootstrap
-	$(call product,dev)
+# Compiled fast, in a folder of its own: minutes matter to people who have just met heddle.
+demo:
+	tools/bootstrap --build
+	$(call product,demo)
 	tools/demo
 
 # The lint cases are among the CTest cases. Cases that take more than 20 seconds of processor time
@@ -91,6 +94,10 @@ bench-vm: bootstrap
 	$(call workflow,release)
 	bench/vm/run $(ARGS)
 
+# ARGS='--out DIR' makes it elsewhere.
+site:
+	@python3 -B tools/site $(ARGS)
+
 lint:
 	$(need_cmake)
 	$(call workflow,dev)
@@ -119,7 +126,7 @@ containers: bootstrap
 
 install:
 	$(need_cmake)
-	$(call product,release)
+	$(call product,release,-DHEDDLE_SITE=ON)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
 uninstall:
@@ -141,6 +148,7 @@ help:
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
 	@echo "make bench-vm   calls and copies in a QEMU guest beside its bare primitives"
+	@echo "make site       the documentation as HTML, in build/site; it needs Python alone"
 	@echo "make lint       check format, includes, names, links, READMEs, style and headers"
 	@echo "make tidy       run clang-tidy over src (slow)"
 	@echo "make deb        make Debian packages in build/deb"

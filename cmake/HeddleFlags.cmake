@@ -9,6 +9,11 @@
 
 include(CheckCCompilerFlag)
 
+# A build type of our own, for `make demo`: it is made in less than half the time. Kernels that are
+# compiled run as fast as ever, but calls and the baseline tier are slower.
+set(CMAKE_C_FLAGS_QUICK "-O1 -DNDEBUG" CACHE STRING "Flags of the build type Quick")
+mark_as_advanced(CMAKE_C_FLAGS_QUICK)
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()

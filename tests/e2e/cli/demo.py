@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make demo` works, and its output has colours only on a terminal without NO_COLOR."""
+"""`make demo` works, its output has colours only on a terminal without NO_COLOR, and the commands
+that it ends with can be typed."""
 
 import os
 import pathlib
@@ -41,6 +42,19 @@ def check(what, good, output):
         sys.exit(f"demo: {what}; it printed:\n{output.decode(errors='replace')}")
 
 
+def try_what_comes_next(output):
+    """Each command of the last part, as it is printed there."""
+    lines = output.decode().partition("What to try next\n")[2].splitlines()
+    commands = [line.strip() for line in lines if line.startswith("  ") and line[2] != " "]
+    check("it ends without commands to try next", len(commands) >= 2, output)
+    for command in commands:
+        done = subprocess.run(command, shell=True, env=environment(True), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        # 1 is how doctor says that something is wrong with this machine.
+        good = done.returncode == 0 or (done.returncode == 1 and command.endswith(" doctor"))
+        check(f"'{command}' ends with {done.returncode}", good, done.stdout)
+
+
 def main():
     for where, (code, output), colours in (
             ("in a pipe", run_in_pipe(), False),
@@ -48,6 +62,8 @@ def main():
             ("on a terminal with NO_COLOR", run_on_terminal(True), False)):
         check(f"{where} it ends with {code}", code == 0, output)
         check(f"colours {where} are wrong", (b"\033" in output) == colours, output)
+        if where == "in a pipe":
+            try_what_comes_next(output)
     return 0
 
 
