@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that README.md and README.zh-CN.md say the same, as far as a script can tell.
+"""Checks that pages in English and in Chinese say the same, as far as a script can tell.
 
-    check_readmes.py [ENGLISH CHINESE]
+    check_readmes.py [ENGLISH CHINESE]      all pairs without arguments
 
 1. They have the same commands: each line of a fenced block, without its comment.
 2. They have the same paragraphs and table rows in the same order, and each has the same numbers,
    `code` and links on both pages. Comments of commands count as well: a command that runs machine
    code of sm_75 must not run sm_80 for readers of Chinese. Numbers in words are not compared.
 
-The links between the two pages differ and are left out.
+A link to a Chinese page counts as the same as one to the English page.
 """
 
 import os
@@ -16,7 +16,7 @@ import re
 import sys
 from collections import Counter
 
-PAGES = ("README.md", "README.zh-CN.md")
+PAIRS = (("README.md", "README.zh-CN.md"), ("docs/tour.md", "docs/tour.zh-CN.md"))
 FENCE = re.compile(r"^(?:```|~~~)")
 COMMENT = re.compile(r"(?:^|\s)#\s")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -61,7 +61,7 @@ def cut_command(line):
 
 def facts_of(text):
     """What a translation must keep: code, links, numbers, each as often as it is there."""
-    links = [link for link in LINK.findall(text) if link not in PAGES]
+    links = [link.replace(".zh-CN.md", ".md") for link in LINK.findall(text)]
     code = CODE.findall(text)
     bare = LINK.sub(" ", CODE.sub(" ", text))
     numbers = [re.sub(r"(?<=\d)s$", "", number) for number in NUMBER.findall(bare)]  # H100s
@@ -105,13 +105,8 @@ def compare_pages(english, chinese):
     return found
 
 
-def main(argv):
-    paths = argv[1:] or PAGES
-    if len(paths) != 2:
-        print("check_readmes.py: give two pages, or none", file=sys.stderr)
-        return 2
-    if not argv[1:]:
-        os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+def check_pair(paths):
+    """Prints what differs between two pages; gives how many places do."""
     texts = []
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -119,7 +114,17 @@ def main(argv):
     found = compare_pages(*texts)
     for first, second, message in found:
         print(f"{paths[0]}:{first}, {paths[1]}:{second}: {message}")
-    return 1 if found else 0
+    return len(found)
+
+
+def main(argv):
+    if len(argv) not in (1, 3):
+        print("check_readmes.py: give two pages, or none", file=sys.stderr)
+        return 2
+    if argv[1:]:
+        return 1 if check_pair(argv[1:]) else 0
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return 1 if sum([check_pair(pair) for pair in PAIRS]) else 0
 
 
 if __name__ == "__main__":

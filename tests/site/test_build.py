@@ -100,7 +100,8 @@ class Pages(Case):
 
 class Refused(Case):
     def test_links_that_lead_nowhere(self):
-        self.assertIn("docs/new.md: gone.md leads nowhere", self.refused("docs/new.md", "[a](gone.md)"))
+        self.assertIn("docs/new.md: gone.md leads nowhere",
+                      self.refused("docs/new.md", "[a](gone.md)"))
 
     def test_anchors_that_are_not_there(self):
         self.assertIn("docs/new.html: wire.html#x: docs/wire.html has no such anchor",

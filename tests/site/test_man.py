@@ -34,7 +34,8 @@ class Pages(unittest.TestCase):
                          "[<b>-x</b>]</p>")
 
     def test_characters(self):
-        self.assertEqual(show_text(r"\-\- a\|.\|.\|. \(dqb\(dq c\e \&.x"), '-- a... &quot;b&quot; c\\ .x')
+        self.assertEqual(show_text(r"\-\- a\|.\|.\|. \(dqb\(dq c\e \&.x"),
+                         '-- a... &quot;b&quot; c\\ .x')
 
     def test_paragraphs(self):
         self.assertEqual(show("a\nb\n.PP\nc"), "<p>a\nb</p>\n<p>c</p>")

@@ -171,7 +171,8 @@ class Hostile(unittest.TestCase):
         for text in ("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x -->",
                      "a <b onmouseover='x'>b</b>", "| <script> | b |\n| --- | --- |\n| <i> | c |",
                      "# <script>x</script>", "- <iframe src=x>", "> <style>", "`<script>`",
-                     "[<script>](a.md)", '![" onload="x](a.svg)', "```<script>\n</code><script>\n```",
+                     "[<script>](a.md)", '![" onload="x](a.svg)',
+                     "```<script>\n</code><script>\n```",
                      "&lt;script&gt;"):
             body = show(text)
             allowed = re.sub(r"</?(?:p|h\d|ul|li|a|code|pre|table|thead|tbody|tr|th|td|div|"

@@ -25,7 +25,8 @@ BODY = ('<h1 id="t">The title <a class="anchor" href="#t">#</a></h1><p>Intro</p>
 
 # (url, title, group, weight, body)
 PAGES = [
-    ("index.html", "heddle", "Start", 1, '<h1 id="heddle">heddle</h1><p>A driver. Memory, too.</p>'),
+    ("index.html", "heddle", "Start", 1,
+     '<h1 id="heddle">heddle</h1><p>A driver. Memory, too.</p>'),
     ("sharing.html", "Sharing a GPU", "Guides", 1,
      '<h1 id="sharing-a-gpu">Sharing a GPU</h1><p>Programs share memory and time.</p>'
      '<h2 id="memory-limits">Memory limits</h2><p>A limit of memory is set by --mem.</p>'

@@ -75,8 +75,9 @@ class Site:
         folder, name = os.path.split(pattern)
         if "*" in folder:
             above, middle = os.path.split(folder)
-            return [os.path.join(above, d, name) for d in sorted(os.listdir(self.full(above)))
-                    if fnmatch.fnmatch(d, middle) and os.path.isfile(self.full(f"{above}/{d}/{name}"))]
+            found = [os.path.join(above, d, name) for d in sorted(os.listdir(self.full(above)))
+                     if fnmatch.fnmatch(d, middle)]
+            return [path for path in found if os.path.isfile(self.full(path))]
         return [os.path.join(folder, n) for n in sorted(os.listdir(self.full(folder)))
                 if fnmatch.fnmatch(n, name)]
 

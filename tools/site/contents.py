@@ -10,6 +10,9 @@ NAVIGATION = [
         ("Start", """
             README.md Overview
             README.zh-CN.md 中文
+            docs/tour.md
+            docs/tour.zh-CN.md 命令一览
+            docs/comparison.md
             docs/status.md What is missing
             CHANGELOG.md
         """),
@@ -86,5 +89,6 @@ NAVIGATION = [
 WHOLE = ("docs/*.md", "docs/internals/*.md", "docs/adr/*.md", "docs/man/*.[1-9]")
 # How much a hit counts in a search, by the group of the page.
 WEIGHT = {"Decisions": 0.6, "Internals": 0.75, "Storeys": 0.6, "Formats": 0.8, "Files": 0.5}
-PAGE_WEIGHT = {"CHANGELOG.md": 0.4, "README.zh-CN.md": 0.9, "docs/status.md": 0.8,
+PAGE_WEIGHT = {"CHANGELOG.md": 0.4, "README.zh-CN.md": 0.9, "docs/tour.zh-CN.md": 0.8,
+               "docs/status.md": 0.8,
                "bench/RESULTS.md": 0.7}

@@ -18,7 +18,7 @@ class Links(unittest.TestCase):
     def test_links_to_files_folders_headings_and_the_web_are_fine(self):
         self.assertEqual(complaints("docs/a.md", "## Why, and how", "[a](../README.md)",
                                     "[b](adr)", "[c](#why-and-how)", "[d](https://x.example/y)",
-                                    "[e](../README.md#what-works)"), [])
+                                    "[e](../README.md#what-it-costs)"), [])
 
     def test_a_missing_file_is_found_with_its_line(self):
         self.assertEqual(complaints("docs/a.md", "", "see [a](../gone.md)"), [2])

@@ -53,6 +53,10 @@ class Prose(unittest.TestCase):
     def test_the_links_between_the_pages_differ(self):
         self.assertEqual(lines(["[中文](README.zh-CN.md)"], ["[English](README.md)"]), [])
 
+    def test_a_page_may_lead_to_the_one_in_its_language(self):
+        self.assertEqual(lines(["see [a](docs/a.md)"], ["见 [a](docs/a.zh-CN.md)"]), [])
+        self.assertEqual(lines(["see [a](docs/a.md)"], ["见 [a](docs/b.zh-CN.md)"]), [(1, 1)])
+
     def test_text_in_place_of_a_command_is_found_once(self):
         self.assertEqual(lines(["a", *fenced("b"), "c 1"], [*fenced("b"), "a", "c 2"]), [(1, 2)])
 
