@@ -162,6 +162,9 @@ class InParagraphs(unittest.TestCase):
     def test_breaks(self):
         self.assertEqual(show_line("a  \nb\\\nc"), "a<br>\nb<br>\nc")
 
+    def test_chinese_lines_are_joined_without_a_blank(self):
+        self.assertEqual(show_line("第一行，\n第二行\nGPU 在\n此"), "第一行，第二行\nGPU 在此")
+
     def test_plain_text(self):
         self.assertEqual(plain_text("the `a<b>` of [*x*](y.md) & z"), "the a<b> of x & z")
 

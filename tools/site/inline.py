@@ -76,6 +76,10 @@ def read_target(text, at, pairs):
     return html.unescape(re.sub(r"\\([()\\])", r"\1", url)), end + 1
 
 
+def is_wide(c):
+    return "\u3000" <= c <= "\u9fff" or "\uff00" <= c <= "\uffef"
+
+
 class Inline:
     """One paragraph on its way. Pieces are HTML, or a run of * or _ that may yet be emphasis:
     [character, how many are left, may open, may close]."""
@@ -157,6 +161,8 @@ class Inline:
         return at + 2
 
     def step_newline(self, at):
+        if is_wide(self.text[at - 1:at]) and is_wide(self.text[at + 1:at + 2]):
+            return at + 1  # Chinese has no blanks between words, and a browser would show one
         if "".join(self.plain).endswith("  "):
             self.plain = ["".join(self.plain).rstrip()]
             self.put("<br>")
