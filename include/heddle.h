@@ -24,7 +24,8 @@
  *   3. Link with heddle: `pkg-config --cflags --libs heddle`. The program then needs heddle to run.
  *
  * Functions return 0, or a negative number if they cannot do what was asked. Any thread may call
- * them at any time. Those that concern the trace start heddle, as a first CUDA call would.
+ * them at any time. Those that concern the trace start heddle, as a first CUDA call would; so does
+ * everything from heddle_chain() on.
  */
 #pragma once
 
@@ -52,6 +53,31 @@ struct heddle_counters {
     uint64_t trace_records;     /* calls, ranges and marks in the trace */
     uint64_t trace_dropped;     /* records left out because the disk was too slow */
     uint64_t faults_injected;   /* calls that failed on purpose (setting `fault`) */
+    uint64_t problems;          /* see heddle_problem() */
+    uint64_t refusals;          /* launches and calls that heddle cannot do, as opposed to CUDA */
+
+    /* Only with the setting control=yes, otherwise 0. Memory is what the program asked for and has
+     * not freed: plain, pitched and managed memory, arrays, pools, and handles of cuMemCreate. */
+    uint64_t launches;         /* of kernels and graphs, as far as they were accepted */
+    uint64_t context_errors;   /* contexts that an error has made useless, such as a bad address */
+    uint64_t allocations;      /* of device memory so far: the last one's serial */
+    uint64_t live_allocations; /* of them, not freed yet */
+    uint64_t memory_bytes;     /* the sum of their sizes */
+    uint64_t memory_peak;      /* the largest that it was */
+
+    /* Only where the CPU GPU is in this process, otherwise 0. */
+    uint64_t grids_interpreted; /* began in the interpreter */
+    uint64_t grids_compiled;    /* ran compiled code only */
+    uint64_t kernels_compiled;  /* for this process */
+    uint64_t kernels_cached;    /* compiled before, and found in the cache on disk */
+};
+
+/* Device memory that the program has allocated and not freed. */
+struct heddle_memory {
+    uint64_t serial;  /* allocations of a process are numbered from 1 */
+    uint64_t address; /* or the handle */
+    uint64_t bytes;
+    char library[64]; /* file name of the library that asked for it, CUDA runtime left out; "" */
 };
 
 /* heddle's version, "0.3.0". */
@@ -81,9 +107,50 @@ HEDDLE_FUNCTION int heddle_range_pop(void);
 /* Reads the counters. -1: counters is NULL or its size makes no sense. */
 HEDDLE_FUNCTION int heddle_read_counters(struct heddle_counters *counters);
 
+/* Why the calling thread's last call of a function below failed: one line. "" if it did not. */
+HEDDLE_FUNCTION const char *heddle_reason(void);
+
+/* Has a first call started heddle in this process? Until then the environment is not read. */
+HEDDLE_FUNCTION int heddle_is_running(void);
+
+/* Writes the chain of layers, "trace>fault>cpu", and returns its length. If that is not less than
+ * size, the text is cut off. Fails if heddle could not be started: then every call of CUDA does. */
+HEDDLE_FUNCTION int heddle_chain(char *out, size_t size);
+
+/* What went wrong in this process: something that heddle refused, or an error that has made a
+ * context useless. Problems are numbered from 0; counters have how many there were. Writes one line
+ * and returns 0; -1 if there is no such problem, or it is too old: the latest 64 are kept. */
+HEDDLE_FUNCTION int heddle_problem(uint64_t number, char *out, size_t size);
+
+/* The functions below need layers that are there only if the program was started with the setting
+ * control=yes (HEDDLE_CONTROL=yes, heddle run --set control=yes). Without it they fail with -12.
+ *
+ * Makes calls fail on purpose from now on: rules as for `heddle run --fault`, which count the calls
+ * after this one. Returns a positive number, by which they are removed, or how many calls they have
+ * made fail is asked. */
+HEDDLE_FUNCTION int heddle_fault_add(const char *rules);
+HEDDLE_FUNCTION int heddle_fault_remove(int rules);
+HEDDLE_FUNCTION int64_t heddle_fault_count(int rules);
+
+/* Begins a trace of this process, and completes it. One at a time. A trace that is there is
+ * replaced; any other file is not. */
+HEDDLE_FUNCTION int heddle_trace_start(const char *path);
+HEDDLE_FUNCTION int heddle_trace_stop(void);
+/* Writes the path of the trace that is being written, "" if there is none. */
+HEDDLE_FUNCTION int heddle_trace_file(char *out, size_t size);
+
+/* Writes the device memory that was allocated after the one with that serial, and not freed: the
+ * first `room` of it, in the order of the serials. Returns how many were written. */
+HEDDLE_FUNCTION int heddle_list_memory(uint64_t after, struct heddle_memory *out, int room);
+
+/* Waits until all work of the devices' primary contexts is done. Returns 0, or the number of the
+ * error (CUresult) that one of them has. Not while a stream captures a graph. */
+HEDDLE_FUNCTION int heddle_settle(void);
+
 #ifdef HEDDLE_DYNAMIC
 #include <dlfcn.h>
 
+/* The functions from `reason` on are NULL if heddle is older than this header. */
 struct heddle_api {
     const char *(*version)(void);
     int (*record)(int on);
@@ -92,6 +159,18 @@ struct heddle_api {
     int (*range_push)(const char *text);
     int (*range_pop)(void);
     int (*read_counters)(struct heddle_counters *counters);
+    const char *(*reason)(void);
+    int (*is_running)(void);
+    int (*chain)(char *out, size_t size);
+    int (*problem)(uint64_t number, char *out, size_t size);
+    int (*fault_add)(const char *rules);
+    int (*fault_remove)(int rules);
+    int64_t (*fault_count)(int rules);
+    int (*trace_start)(const char *path);
+    int (*trace_stop)(void);
+    int (*trace_file)(char *out, size_t size);
+    int (*list_memory)(uint64_t after, struct heddle_memory *out, int room);
+    int (*settle)(void);
 };
 
 /* The functions, or NULL when the program does not run under heddle. Call it after the first CUDA
@@ -102,9 +181,13 @@ heddle_load(void)
 {
     static struct heddle_api api;
     static const char *const names[] = {
-        "heddle_version",    "heddle_record",    "heddle_set_client",    "heddle_mark",
-        "heddle_range_push", "heddle_range_pop", "heddle_read_counters",
+        "heddle_version",      "heddle_record",      "heddle_set_client",    "heddle_mark",
+        "heddle_range_push",   "heddle_range_pop",   "heddle_read_counters", "heddle_reason",
+        "heddle_is_running",   "heddle_chain",       "heddle_problem",       "heddle_fault_add",
+        "heddle_fault_remove", "heddle_fault_count", "heddle_trace_start",   "heddle_trace_stop",
+        "heddle_trace_file",   "heddle_list_memory", "heddle_settle",
     };
+    const size_t always = 7; /* those that every heddle has */
     void *library = api.version ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void **slot = (void **)&api;
     size_t i;
@@ -113,7 +196,7 @@ heddle_load(void)
         return &api;
     for (i = sizeof names / sizeof *names; library && i-- > 0;) {
         slot[i] = dlsym(library, names[i]);
-        if (!slot[i])
+        if (!slot[i] && i < always)
             break;
     }
     return api.version ? &api : NULL;

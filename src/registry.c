@@ -21,6 +21,7 @@ const struct hed_layer_type *const hed_layer_types[] = {
     &hed_trace_layer,
 #endif
     &hed_fault_layer,
+    &hed_watch_layer,
 #if HED_HAVE_SHARE
     &hed_quota_layer,
     &hed_record_layer,

@@ -37,6 +37,7 @@ MOST = {
     "see/inject": (0, 3),
     "layers/fault": (0, 2),
     "layers/lift": (14, 44),
+    "layers/watch": (11, 0),
     "share/quota": (33, 0),
     "layers/sched": (9, 1),
     "share/record": (11, 13),

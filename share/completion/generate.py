@@ -20,7 +20,7 @@ LISTS = {
     "sched-set": "policy= prio= share= deadline_us= cap_us= hold_us= slice_us= batch="
                  " batch_wait_us= swap=",
     "ckpt": "on every= keep= dir= zstd= recover recover= wait=",
-    "layers": "trace fault quota record sched lift",
+    "layers": "trace fault watch quota record sched lift",
     "log": "off error warn info debug",
 }
 # The values of a key of those.

@@ -63,6 +63,10 @@ enum hed_rank {
     HED_RANK_PERF_MAP,     /* the file that tells perf the names of kernels */
     HED_RANK_DESCRIPTORS,  /* what a program has told cuDNN */
     HED_RANK_SCRATCH,      /* memory for matrix products of the CPU */
+    HED_RANK_WATCHED,      /* what the layer watch knows of memory and contexts */
+    HED_RANK_FAULTS,       /* the rules of the fault layer */
+    HED_RANK_PROBLEMS,     /* the texts of a program's problems */
+    HED_RANK_TRACE_SWITCH, /* a trace being started or stopped */
     HED_RANK_TRACE_FILE,   /* the trace file itself */
     HED_RANK_TRACE,        /* a trace's bookkeeping */
     HED_RANK_COUNT

@@ -110,7 +110,7 @@ int
 hed_cli_check_setting(const char *key, const char *value, struct hed_why *why)
 {
     struct hed_sched_settings settings;
-    struct hed_fault_rule rules[HED_FAULT_RULES];
+    static struct hed_fault_rule rules[HED_FAULT_RULES]; /* large; nobody reads them */
     size_t count;
 
     if (strcmp(key, "sched") == 0 && *value)

@@ -53,7 +53,8 @@ struct hed_watcher {
     void (*ran)(struct hed_watcher *self, const struct hed_activity *a);
 };
 
-/* At most one, for the rest of the process's life. */
+/* At most one; NULL: none from now on. One that was set stays valid, since a thread may have found
+ * it before. */
 void hed_activity_watch(struct hed_watcher *w);
 
 HED_EXPORT extern _Atomic(struct hed_watcher *) hed_activity_watcher;

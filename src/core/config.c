@@ -75,6 +75,7 @@ static const struct {
     {"cpu_code", {"auto", "ptx", "sass"}},
     {"lift", {"no", "yes"}},
     {"fast_libs", {"no", "yes"}},
+    {"control", {"no", "yes"}},
     {"cache_trust", {"user", "group"}},
     {"cpu_confine", {"no", "yes"}},
     {"orders", {"trusted", "on", "off"}},
@@ -82,8 +83,8 @@ static const struct {
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault", "quota", "record",
-                                         "sched", "lift",  NULL};
+const char *const hed_config_layers[] = {"trace",  "fault", "watch", "quota",
+                                         "record", "sched", "lift",  NULL};
 
 /* no_counter: the trace reads CLOCK_MONOTONIC instead of the processor's counter. */
 const char *const hed_config_perfs[] = {"no_counter", NULL};
@@ -233,6 +234,16 @@ check_gpu(const char *value, struct hed_why *why)
     for (const char *const *name = hed_config_gpus; *name; name++)
         if (strcmp(value, *name) == 0)
             return 0;
+
+    char device[80];
+    const int n = snprintf(device, sizeof device, "cpu:%s", value);
+
+    if (n > 4 && (size_t)n < sizeof device && hed_profiles_check(device, NULL) == 0 &&
+        hed_profiles_folder(device, 0) != HED_ENOTFOUND) {
+        hed_why_set(why, "gpu: '%.64s' is a device that the CPU can be; did you mean 'cpu:%.64s'?",
+                    value, value);
+        return HED_EINVAL;
+    }
     hed_why_set(why,
                 "gpu: there is no '%.64s'; choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, "
                 "unix:PATH, tcp://HOST:PORT and vm:",
@@ -498,7 +509,9 @@ load_env(struct hed_config *c, char *const *env, struct hed_why *why)
 
         if (strncmp(*env, ENV_PREFIX, strlen(ENV_PREFIX)) != 0 || !equals)
             continue;
-        if (equals - name == 6 && strncmp(name, "CONFIG", 6) == 0)
+        /* Where the settings are, and where heddle's Python package finds heddle. */
+        if (equals - name == 6 &&
+            (strncmp(name, "CONFIG", 6) == 0 || strncmp(name, "PREFIX", 6) == 0))
             continue;
 
         const size_t n = (size_t)(equals - name);

@@ -43,6 +43,7 @@
     X(SIZE, trace_data, "0", "bytes of copied data to keep in each trace record")                \
     X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")  \
     X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")          \
+    X(WORD, control, "no", "let the program steer traces and faults (heddle.h): yes or no")      \
     X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                \
     X(NUMBER, sched_family, "0", "programs of one family have one share (set by heddled)")       \
     X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                   \

@@ -22,12 +22,43 @@
 #include "gen/nvml_calls.h"
 
 struct hed_config;
+struct hed_control;
 struct hed_counts;
 struct hed_layer_type;
 struct hed_why;
 
 /* What the public API (heddle.h) tells the layers. */
 enum hed_note { HED_NOTE_MARK, HED_NOTE_RANGE_BEGIN, HED_NOTE_RANGE_END, HED_NOTE_CLIENT };
+
+/* What the program wants of a layer while it runs (heddle.h). Each is for one layer. */
+enum hed_control_what {
+    HED_CONTROL_FAULT_ADD,    /* text: rules; writes id */
+    HED_CONTROL_FAULT_REMOVE, /* id */
+    HED_CONTROL_FAULT_COUNT,  /* id; writes count: calls that failed because of it */
+    HED_CONTROL_TRACE_START,  /* text: the file */
+    HED_CONTROL_TRACE_STOP,
+    HED_CONTROL_TRACE_FILE, /* writes to out: the file; "" while nothing is written */
+    HED_CONTROL_MEMORY,     /* count: a serial; writes struct hed_control_memory to out, and their
+                             * count */
+    HED_CONTROL_SETTLE,     /* writes count: the CUresult of the first context with an error */
+};
+
+/* Device memory that the program has: as struct heddle_memory. */
+struct hed_control_memory {
+    uint64_t serial; /* allocations are numbered from 1 */
+    uint64_t address;
+    uint64_t bytes;
+    char library[64]; /* the file whose code asked for it; "" if that is not known */
+};
+
+struct hed_control {
+    enum hed_control_what what;
+    const char *text;
+    int id;
+    uint64_t count;
+    void *out;
+    size_t room; /* bytes of out */
+};
 
 /* Results that generated code needs by role. */
 #define HED_CUDA_OK CUDA_SUCCESS
@@ -83,6 +114,10 @@ struct hed_layer_type {
     /* The program told us something through the public API. 0, or HED_E... if the layer refuses it
      * and has logged the reason. NULL: the layer does not need to know. */
     int (*note)(struct hed_layer *self, enum hed_note note, const char *text);
+
+    /* The program wants something of a layer. HED_ENOTSUP: of another one, so it is asked next.
+     * NULL: always that. */
+    int (*control)(struct hed_layer *self, struct hed_control *c, struct hed_why *why);
 
     /* The backend has taken the program off its GPUs (`away`), with all that it has there, or has
      * brought it back, which took `copy_ns`. In a thread of the backend's, while the program is

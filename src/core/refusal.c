@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/str.h"
 #include "core/config.h"
+#include "core/stats.h"
 
 #define LINE_MAX_BYTES 512
 #define LINES_MAX 1000 /* of a process */
@@ -79,16 +81,114 @@ is_line_wanted(void)
            atomic_fetch_add_explicit(&lines, 1, memory_order_relaxed) < LINES_MAX;
 }
 
+/* ---- what the program may read --------------------------------------------------------------- */
+
+static struct hed_lock problems_lock = HED_LOCK_INIT(HED_RANK_PROBLEMS);
+static char problems[HED_PROBLEMS_KEPT][LINE_MAX_BYTES];
+static _Atomic uint64_t problem_count; /* grows under the lock */
+static char cause[LINE_MAX_BYTES];
+
+/* `size` bytes, the last of which is a newline. */
+static void
+add_problem_line(const char *line, size_t size)
+{
+    hed_lock(&problems_lock);
+
+    const uint64_t n = atomic_load_explicit(&problem_count, memory_order_relaxed);
+    char *at = problems[n % HED_PROBLEMS_KEPT];
+
+    memcpy(at, line, size);
+    at[size ? size - 1 : 0] = '\0';
+    /* Release: who sees the number finds the text. */
+    atomic_store_explicit(&problem_count, n + 1, memory_order_release);
+    hed_unlock(&problems_lock);
+}
+
+void
+hed_problem_add(const char *fmt, ...)
+{
+    char line[LINE_MAX_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_problem_line(line, format_line(line, fmt, ap));
+    va_end(ap);
+}
+
+void
+hed_problem_cause(const char *text)
+{
+    hed_lock(&problems_lock);
+    (void)hed_str_copy(cause, sizeof cause, text);
+    hed_unlock(&problems_lock);
+}
+
+bool
+hed_problem_take_cause(char *out, size_t size)
+{
+    hed_lock(&problems_lock);
+    (void)hed_str_copy(out, size, cause);
+    cause[0] = '\0';
+    hed_unlock(&problems_lock);
+    return size > 0 && out[0] != '\0';
+}
+
+uint64_t
+hed_problem_count(void)
+{
+    return atomic_load_explicit(&problem_count, memory_order_acquire);
+}
+
+bool
+hed_problem_get(uint64_t number, char *out, size_t size)
+{
+    bool kept;
+
+    hed_lock(&problems_lock);
+
+    const uint64_t n = atomic_load_explicit(&problem_count, memory_order_relaxed);
+
+    kept = number < n && n - number <= HED_PROBLEMS_KEPT;
+    if (kept && size)
+        (void)snprintf(out, size, "%s", problems[number % HED_PROBLEMS_KEPT]);
+    hed_unlock(&problems_lock);
+    return kept;
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Notes a line for everybody who wants it: the file only if it is `noted`. */
+__attribute__((format(printf, 3, 0))) static size_t
+take_refusal(char *line, bool noted, const char *fmt, va_list ap)
+{
+    const size_t size = format_line(line, fmt, ap);
+
+    hed_stats_add(&hed_stats.refusals, 1);
+    add_problem_line(line, size);
+    if (noted && is_line_wanted())
+        append_line(line, size);
+    return size;
+}
+
 void
 hed_refused(const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
     va_list ap;
 
-    if (!is_line_wanted())
-        return;
     va_start(ap, fmt);
-    append_line(line, format_line(line, fmt, ap));
+    (void)take_refusal(line, true, fmt, ap);
+    va_end(ap);
+}
+
+void
+hed_refused_again(const char *fmt, ...)
+{
+    char line[LINE_MAX_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)take_refusal(line, false, fmt, ap);
     va_end(ap);
 }
 
@@ -97,19 +197,14 @@ hed_refused_in_kernel(const char *fmt, ...)
 {
     /* Acquire: pairs with the release in hed_refusals_tell(). */
     const bool told = atomic_load_explicit(&is_told, memory_order_acquire);
-    const bool wanted = is_line_wanted();
     char line[LINE_MAX_BYTES];
     va_list ap;
 
-    if (!wanted && !told)
-        return;
     va_start(ap, fmt);
 
-    const size_t size = format_line(line, fmt, ap);
+    const size_t size = take_refusal(line, true, fmt, ap);
 
     va_end(ap);
-    if (wanted)
-        append_line(line, size);
     if (told && size) {
         line[size - 1] = '\0';
         listener.fn(listener.state, line);

@@ -17,6 +17,7 @@
 #include "core/foreign.h"
 #include "core/refusal.h"
 #include "core/registry.h"
+#include "gen/storeys.h"
 
 #define CHAIN_MAX 16 /* layers in a chain */
 
@@ -24,6 +25,7 @@ struct hed_session hed_session = {.recording = true};
 
 static struct hed_lock start_lock = HED_LOCK_INIT(HED_RANK_SESSION);
 static char chain_text[256] = "none";
+static struct hed_why failure; /* why there is none; written before top is */
 static pid_t session_pid;      /* process that built the chain */
 static bool no_driver;         /* the backend found no driver */
 static bool stays_here;        /* this process serves others, and uses no host's GPU */
@@ -139,12 +141,18 @@ asks_for_record(const struct hed_config *c)
 void
 hed_session_layers(const struct hed_config *c, char *out, size_t size)
 {
+    const bool control = strcmp(c->control, "yes") == 0;
     const struct {
         bool wanted;
         const char *name;
     } layers[] = {
-        {*c->trace, "trace"},           {*c->fault, "fault"}, {c->mem || *c->mem_group, "quota"},
-        {asks_for_record(c), "record"}, {*c->sched, "sched"}, {strcmp(c->lift, "yes") == 0, "lift"},
+        {*c->trace || (control && HED_HAVE_SEE), "trace"},
+        {*c->fault || control, "fault"},
+        {control, "watch"},
+        {c->mem || *c->mem_group, "quota"},
+        {asks_for_record(c), "record"},
+        {*c->sched, "sched"},
+        {strcmp(c->lift, "yes") == 0, "lift"},
     };
     size_t n = 0;
 
@@ -268,6 +276,11 @@ start_session_locked(void)
     err = err ? err : log_err;
     if (config.warning.text[0])
         hed_warn(CORE, "%s", config.warning.text);
+    failure.text[0] = '\0';
+    if (!err && forked_after_init)
+        hed_why_set(&failure,
+                    "this process was forked from one that had initialised CUDA; start it "
+                    "anew (spawn)");
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     hed_meeting_choose(config.meet_dir);
@@ -278,6 +291,7 @@ start_session_locked(void)
         err = build_chain(&config, &top, &why);
     if (err) {
         hed_error(CORE, "%s", why.text);
+        failure = why;
         top = dead_layer();
     }
     return top;
@@ -359,6 +373,12 @@ hed_session_chain(void)
     return chain_text;
 }
 
+const char *
+hed_session_failure(void)
+{
+    return failure.text;
+}
+
 int
 hed_session_note(enum hed_note note, const char *text)
 {
@@ -370,6 +390,20 @@ hed_session_note(enum hed_note note, const char *text)
         err = err ? err : refused;
     }
     return err;
+}
+
+int
+hed_session_control(struct hed_control *c, struct hed_why *why)
+{
+    for (struct hed_layer *l = hed_top(); l; l = l->next) {
+        const int err = l->type->control ? l->type->control(l, c, why) : HED_ENOTSUP;
+
+        if (err != HED_ENOTSUP)
+            return err;
+    }
+    hed_why_set(why, "this process has no layer for that; it needs the setting control=yes "
+                     "(HEDDLE_CONTROL) from its start");
+    return HED_ENOTSUP;
 }
 
 void

@@ -92,9 +92,16 @@ HED_EXPORT struct hed_layer *hed_session_backend(void);
 /* "trace>gpu" */
 HED_EXPORT const char *hed_session_chain(void);
 
+/* Why the chain could not be built, after the first call; "" if it was. */
+const char *hed_session_failure(void);
+
 /* Passes a note to every layer. text may be NULL. 0, or the error (HED_E...) of the first layer
  * that refuses it; the others have got it, too. */
 int hed_session_note(enum hed_note note, const char *text);
+
+/* Asks the layers, top first, for something that the program wants of one of them. HED_ENOTSUP,
+ * with the reason: no layer does that. */
+int hed_session_control(struct hed_control *c, struct hed_why *why);
 
 /* For a backend: tells every layer that the program has left its GPUs, or is back (layer.h). */
 HED_EXPORT void hed_session_tell_away(bool away, uint64_t copy_ns);

@@ -24,8 +24,11 @@ hed_stats_unsupported(enum hed_api api, uint32_t id, const char *who)
 
     _Atomic bool *named = api == HED_API_CUDA ? &cuda_named[id] : &nvml_named[id];
 
-    if (atomic_exchange_explicit(named, true, memory_order_relaxed))
+    if (atomic_exchange_explicit(named, true, memory_order_relaxed)) {
+        if (api == HED_API_CUDA)
+            hed_refused_again("%s is not supported by %s", info->name, who);
         return;
+    }
     hed_warn(CORE, "%s is not supported by %s", info->name, who);
     /* Many GPUs answer questions of NVML so, and nothing that a program computes depends on it. */
     if (api == HED_API_CUDA)

@@ -71,11 +71,14 @@ static int
 weakly(void)
 {
     const struct heddle_api h = {
-        heddle_version,    heddle_record,    heddle_set_client,    heddle_mark,
-        heddle_range_push, heddle_range_pop, heddle_read_counters,
+        heddle_version,      heddle_record,      heddle_set_client,    heddle_mark,
+        heddle_range_push,   heddle_range_pop,   heddle_read_counters, heddle_reason,
+        heddle_is_running,   heddle_chain,       heddle_problem,       heddle_fault_add,
+        heddle_fault_remove, heddle_fault_count, heddle_trace_start,   heddle_trace_stop,
+        heddle_trace_file,   heddle_list_memory, heddle_settle,
     };
 
-    CHECK(h.version && h.read_counters && h.mark, "the weak functions were not found");
+    CHECK(h.version && h.read_counters && h.mark && h.settle, "the weak functions were not found");
     use_api(&h);
     other_sizes(&h);
     return 0;

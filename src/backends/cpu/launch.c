@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/refusal.h"
+#include "core/stats.h"
 #include "driver/driver.h"
 #include "kernel/engine.h"
 
@@ -67,6 +68,8 @@ run_baseline(struct hed_cpu *c, struct hed_cpu_kernel *k, struct hed_job *job, u
         job->hands_over_arg = &launch;
         job->ran = &ran;
     }
+
+    hed_stats_add(&hed_stats.grids_interpreted, 1);
 
     const CUresult r = run_job(c, job, why);
 
@@ -170,6 +173,7 @@ hed_cpu_run_grid(struct hed_parent *p, struct hed_why *why)
     if (in_baseline)
         return run_baseline(c, k, &job, change_at, why);
     hed_show_launch(k, 0);
+    hed_stats_add(&hed_stats.grids_compiled, 1);
     return run_job(c, &job, why);
 }
 

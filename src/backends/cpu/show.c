@@ -1,5 +1,6 @@
-/* Shows other processes what kernels do. See kernel/ptx/run/board.h. */
+/* Shows other processes what kernels do, and counts for this one. See kernel/ptx/run/board.h. */
 #include "backends/cpu/code.h"
+#include "core/stats.h"
 
 /* All stores are relaxed: readers only want recent numbers. */
 
@@ -29,6 +30,8 @@ hed_show_tier(const struct hed_cpu_kernel *k)
     const int tier = atomic_load_explicit(&k->tier, memory_order_acquire);
     struct hed_board_kernel *s = k->shown;
 
+    if (tier == HED_TIER_COMPILED)
+        hed_stats_add(c->is_cached ? &hed_stats.kernels_cached : &hed_stats.kernels_compiled, 1);
     if (!s)
         return;
     if (tier == HED_TIER_COMPILED) {

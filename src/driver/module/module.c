@@ -294,12 +294,14 @@ hed_function_refused(struct hed_function *f, CUresult r, const char *why)
     char name[HED_DEMANGLED_MAX];
     char text[2 * HED_DEMANGLED_MAX];
 
-    /* Relaxed: it only says whether the line has been written. */
-    if (atomic_exchange_explicit(&f->refusal_logged, true, memory_order_relaxed))
-        return;
     (void)snprintf(text, sizeof text, "%s%s%s%s: kernel %s cannot run here.%s", why,
                    archs[0] ? " (" : "", archs, archs[0] ? ")" : "",
                    hed_demangle(hed_function_kernel(f)->name, name, sizeof name), advice_for(f, r));
+    /* Relaxed: it only says whether the line has been written. */
+    if (atomic_exchange_explicit(&f->refusal_logged, true, memory_order_relaxed)) {
+        hed_refused_again("%s", text);
+        return;
+    }
     hed_error(DRIVER, "%s", text);
     hed_logs_tell(CU_LOG_LEVEL_ERROR, text);
     hed_refused("%s", text);

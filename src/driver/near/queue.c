@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "core/activity.h"
+#include "core/refusal.h"
 #include "driver/ipc/event.h"
 #include "driver/near/near.h"
 #include "driver/parts.h"
@@ -147,6 +148,7 @@ perform_work(struct hed_work *w)
         if (r != CUDA_SUCCESS) {
             hed_error(DRIVER, "work on a stream failed with error %d%s%s", (int)r,
                       why.text[0] ? ": " : "", why.text);
+            hed_problem_cause(why.text);
             hed_context_fail(w->ctx, r);
         }
     }

@@ -3,11 +3,17 @@
  * It sees all calls through `any`. A record is made after the call, when its outputs are known;
  * only arguments that the call overwrites are encoded before. Between the two readings of the time
  * there is nothing but the call itself.
+ *
+ * With the setting control=yes the layer is there without a file, and the program begins and ends
+ * files while it runs (heddle.h).
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/activity.h"
 #include "core/config.h"
 #include "core/layer.h"
@@ -17,6 +23,16 @@
 #include "gen/cuda_sets.h"
 #include "gen/nvml_names.h"
 #include "see/see.h"
+
+/* Is there a file? It can change while the program runs (heddle.h). That is a request, not a
+ * barrier: relaxed. */
+static _Atomic bool is_running;
+
+static inline bool
+is_recorded(void)
+{
+    return hed_session_recording() && atomic_load_explicit(&is_running, memory_order_relaxed);
+}
 
 /* How a call is recorded. Kept in small tables of our own, because the description of a call is far
  * larger, and looking at it costs a cache line for each call. */
@@ -103,7 +119,7 @@ way_of(const struct hed_call_info *info)
         /* Also while nothing is recorded: questions after that are not those before it. */    \
         if (ways_##api[id] >= CHANGE)                                                          \
             hed_trace_end_counting();                                                          \
-        if (__builtin_expect(!hed_session_recording(), 0))                                     \
+        if (__builtin_expect(!is_recorded(), 0))                                               \
             return hed_##api##_invoke(self->next, id, args);                                   \
         if (ways_##api[id] == INOUT)                                                           \
             return trace_##api##_inout(self, id, args);                                        \
@@ -155,7 +171,7 @@ put_question(struct hed_layer *self, enum hed_cuda_call id, const void *args, ui
     static __attribute__((noinline, cold))                                                         \
     CUresult first_##call(struct hed_layer *self, struct hed_##call *a)                            \
     {                                                                                              \
-        if (!hed_session_recording())                                                              \
+        if (!is_recorded())                                                                        \
             return self->next->cuda->call(self->next, a);                                          \
         if (!counts_repeats)                                                                       \
             return trace_cuda_any(self, HED_##call, a);                                            \
@@ -176,7 +192,7 @@ put_question(struct hed_layer *self, enum hed_cuda_call id, const void *args, ui
         const struct hed_trace_own *own = hed_trace_self();                                        \
         const struct hed_trace_open *o = hed_trace_find_open(own, HED_##call);                     \
                                                                                                    \
-        if (__builtin_expect(!o || !(same) || !hed_session_recording(), 0))                        \
+        if (__builtin_expect(!o || !(same) || !is_recorded(), 0))                                  \
             return first_##call(self, a);                                                          \
                                                                                                    \
         const CUresult r = self->next->cuda->call(self->next, a);                                  \
@@ -235,7 +251,7 @@ put_activity(struct hed_watcher *watcher, const struct hed_activity *a)
         .to = places[a->to],
     };
 
-    if (!hed_session_recording())
+    if (!is_recorded())
         return;
     memcpy(record.grid, a->grid, sizeof record.grid);
     memcpy(record.block, a->block, sizeof record.block);
@@ -243,6 +259,14 @@ put_activity(struct hed_watcher *watcher, const struct hed_activity *a)
 }
 
 static struct hed_watcher watcher = {put_activity};
+
+/* While there is no file, the backend times nothing. */
+static void
+set_running(bool on)
+{
+    atomic_store_explicit(&is_running, on, memory_order_relaxed);
+    hed_activity_watch(on ? &watcher : NULL);
+}
 
 /* ---- the layer ------------------------------------------------------------------------------- */
 
@@ -256,18 +280,96 @@ trace_note(struct hed_layer *self, enum hed_note note, const char *text)
         [HED_NOTE_CLIENT] = HED_TRACE_CLIENT,
     };
 
-    if (!hed_session_recording())
+    if (!is_recorded())
         return 0;
     hed_trace_end_counting();
     hed_trace_put_note(self->state, kinds[note], text);
     return 0;
 }
 
+static const char *const schemas[] = {hed_cuda_schema, hed_nvml_schema, NULL};
+
+static struct hed_lock switch_lock = HED_LOCK_INIT(HED_RANK_TRACE_SWITCH);
+static struct hed_trace_options kept; /* of later files; the path is not */
+
+/* Writing to disk under a lock holds up nobody but those who want to switch, too. */
+static int
+start_trace(struct hed_layer *self, const char *path, struct hed_why *why)
+{
+    struct hed_trace_options options = kept;
+    int err = HED_ESTATE;
+
+    hed_lock(&switch_lock);
+    options.path = path;
+    options.replace = true;
+    if (atomic_load_explicit(&is_running, memory_order_relaxed))
+        hed_why_set(why, "a trace is being written already: '%s'",
+                    hed_trace_writer_path(self->state));
+    else
+        err = hed_trace_writer_start(self->state, &options, why);
+    if (!err)
+        set_running(true);
+    hed_unlock(&switch_lock);
+    return err;
+}
+
+static int
+stop_trace(struct hed_layer *self, struct hed_why *why)
+{
+    int err = HED_ESTATE;
+
+    hed_lock(&switch_lock);
+    if (!atomic_load_explicit(&is_running, memory_order_relaxed)) {
+        hed_why_set(why, "no trace is being written");
+    } else {
+        set_running(false);
+        err = hed_trace_writer_stop(self->state);
+        if (err)
+            hed_why_set(why, "the trace '%s' is not complete: %s",
+                        hed_trace_writer_path(self->state), hed_err_text(err));
+    }
+    hed_unlock(&switch_lock);
+    return err;
+}
+
+static int
+tell_file(struct hed_layer *self, struct hed_control *c, struct hed_why *why)
+{
+    const char *path = "";
+    int err = 0;
+
+    hed_lock(&switch_lock);
+    if (atomic_load_explicit(&is_running, memory_order_relaxed))
+        path = hed_trace_writer_path(self->state);
+    if (!hed_str_copy(c->out, c->room, path)) {
+        hed_why_set(why, "there is no room for the trace's path");
+        err = HED_ELIMIT;
+    }
+    hed_unlock(&switch_lock);
+    return err;
+}
+
+static int
+trace_control(struct hed_layer *self, struct hed_control *c, struct hed_why *why)
+{
+    switch (c->what) {
+    case HED_CONTROL_TRACE_START:
+        return start_trace(self, c->text, why);
+    case HED_CONTROL_TRACE_STOP:
+        return stop_trace(self, why);
+    case HED_CONTROL_TRACE_FILE:
+        return tell_file(self, c, why);
+    default:
+        return HED_ENOTSUP;
+    }
+}
+
 static int
 trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
 {
-    static const char *const schemas[] = {hed_cuda_schema, hed_nvml_schema, NULL};
-    const struct hed_trace_options options = {
+    struct hed_trace_writer *w;
+
+    kept = (struct hed_trace_options){
         .path = config->trace,
         .owner = config->trace_owner,
         .ring_size = config->trace_buffer,
@@ -277,24 +379,25 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
         .counter = !hed_config_perf_has(config, "no_counter"),
         .schemas = schemas,
     };
-    struct hed_trace_writer *w;
-
-    if (!*config->trace) {
+    if (!*config->trace && strcmp(config->control, "yes") != 0) {
         hed_why_set(why, "the trace layer needs the setting 'trace', the file to write to");
         return HED_EINVAL;
     }
 
-    const int err = hed_trace_writer_open(&options, &w, why);
+    const int err = hed_trace_writer_open(&kept, &w, why);
 
     if (err)
         return err;
     self->state = w;
+    kept.path = "";
+    kept.owner = 0;
     counts_repeats = strcmp(config->trace_repeats, "count") == 0;
     set_ways_cuda();
     set_ways_nvml();
     watching = w;
-    hed_activity_watch(&watcher);
-    hed_info(TRACE, "writing %s", hed_trace_writer_path(w));
+    set_running(*config->trace != '\0');
+    if (*config->trace)
+        hed_info(TRACE, "writing %s", hed_trace_writer_path(w));
     return 0;
 }
 
@@ -304,6 +407,8 @@ trace_fini(struct hed_layer *self)
     uint64_t records;
     uint64_t dropped;
 
+    if (!atomic_load_explicit(&is_running, memory_order_relaxed))
+        return;
     hed_trace_writer_close(self->state);
     hed_trace_writer_count(self->state, &records, &dropped);
     if (dropped)
@@ -333,4 +438,5 @@ const struct hed_layer_type hed_trace_layer = {
     .forked = trace_forked,
     .note = trace_note,
     .count = trace_count,
+    .control = trace_control,
 };

@@ -126,6 +126,23 @@ name_of_try(char *out, size_t size, const char *path, unsigned attempt)
     return n > 0 && (size_t)n < size;
 }
 
+/* Is that an older trace, or an empty file? A typo must not destroy somebody's file. */
+static bool
+is_replaceable(const char *path)
+{
+    char magic[sizeof HED_TRACE_MAGIC - 1];
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+
+    if (good && st.st_size > 0)
+        good = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
+               memcmp(magic, HED_TRACE_MAGIC, sizeof magic) == 0;
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
 static int
 open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed_why *why)
 {
@@ -147,6 +164,17 @@ open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed
 
         if (fd >= 0)
             return keep_descriptor(f, fd, why);
+        if (e == EEXIST && plain && o->replace) {
+            if (!is_replaceable(f->path)) {
+                hed_why_set(why, "'%s' is not a trace, so it is not replaced; use another name",
+                            f->path);
+                return HED_EEXIST;
+            }
+            if (unlink(f->path) == 0 || errno == ENOENT)
+                continue;
+            hed_why_set(why, "cannot replace the old trace '%s': %s", f->path, strerror(errno));
+            return hed_err_from_errno(errno);
+        }
         if (e == EEXIST && plain && lstat(f->path, &st) == 0 && !S_ISREG(st.st_mode) &&
             !S_ISLNK(st.st_mode)) {
             hed_why_set(why, "cannot write the trace '%s', which exists and is not a regular file",

@@ -160,7 +160,7 @@ hed_trace_commit(struct hed_trace_writer *w, struct hed_trace_own *own, size_t s
     /* Relaxed: the barrier between commit and this is made by hed_trace_writer_close(), for all
      * threads at once. */
     if (__builtin_expect(atomic_load_explicit(&w->late, memory_order_relaxed), 0))
-        hed_trace_writer_close(w);
+        hed_trace_writer_late(w);
 }
 
 /* As hed_trace_end(). */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "gen/cuda_wire.h"
 #include "see/trace/call.h"
 
@@ -51,13 +52,19 @@ hed_trace_put_first(struct hed_trace_writer *w, const struct hed_trace_call *cal
     hed_trace_commit(w, put.own, size);
 }
 
-void
+uint64_t
 hed_trace_close_counts(uint8_t *p, size_t n)
 {
     struct hed_trace_long head;
+    uint64_t count = 0;
     size_t size;
 
-    for (size_t at = 0; at < n && (size = hed_trace_record_size(p + at, n - at)) != 0; at += size) {
+    for (size_t at = 0; at < n; at += size, count++) {
+        size = hed_trace_record_size(p + at, n - at);
+        if (size == 0) {
+            hed_bug("a trace record that makes no sense");
+            break;
+        }
         if (hed_trace_is_short(p + at))
             continue;
         memcpy(&head, p + at, sizeof head);
@@ -65,4 +72,5 @@ hed_trace_close_counts(uint8_t *p, size_t n)
             atomic_fetch_or_explicit((_Atomic uint32_t *)(void *)(p + at + size - sizeof(uint32_t)),
                                      HED_TRACE_COUNT_CLOSED, memory_order_acquire);
     }
+    return count;
 }

@@ -81,5 +81,6 @@ hed_trace_end_counting(void)
     hed_trace_close_open(hed_trace_self());
 }
 
-/* Closes the counts in n bytes of records. Caller is the drainer. */
-void hed_trace_close_counts(uint8_t *p, size_t n);
+/* Closes the counts in n bytes of records, and returns how many records these are. Caller is the
+ * drainer. */
+uint64_t hed_trace_close_counts(uint8_t *p, size_t n);

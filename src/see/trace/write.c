@@ -27,22 +27,6 @@
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-static uint64_t
-count_run(const uint8_t *p, size_t n)
-{
-    uint64_t count = 0;
-    size_t size;
-
-    for (size_t at = 0; at < n; at += size, count++) {
-        size = hed_trace_record_size(p + at, n - at);
-        if (size == 0) {
-            hed_bug("a trace record that makes no sense");
-            break;
-        }
-    }
-    return count;
-}
-
 /* The size of as many whole records as fit into RUN_MAX bytes, but at least of one. */
 static size_t
 limit_run(const uint8_t *p, size_t n)
@@ -70,7 +54,9 @@ drain_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 
     while ((p = hed_trace_ring_peek(r, &n)) != NULL) {
         n = limit_run(p, n);
-        hed_trace_close_counts(p, n);
+
+        const uint64_t count = hed_trace_close_counts(p, n);
+
         hed_trace_clock_convert(&w->clock, p, n);
         if (!r->named)
             hed_trace_file_block(&w->file, HED_TRACE_THREAD, r->thread, r->name, strlen(r->name));
@@ -78,8 +64,10 @@ drain_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
         hed_trace_file_block(&w->file, HED_TRACE_RECORDS, r->thread, p, n);
         if (w->file.err) {
             hed_lock(&w->lock);
-            w->unwritten += count_run(p, n);
+            w->unwritten += count;
             hed_unlock(&w->lock);
+        } else {
+            w->in_file += count;
         }
         hed_trace_ring_take(r, n);
     }
@@ -213,18 +201,48 @@ hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer
 
     hed_trace_clock_init(&w->clock, o->counter);
     w->source.counter = w->clock.counter;
+    w->file.fd = -1;
+    w->file.err = HED_ESTATE;
+    atomic_store_explicit(&w->late, true, memory_order_relaxed);
 
-    const int err = hed_trace_file_create(&w->file, o, why);
+    const int err = *o->path ? hed_trace_writer_start(w, o, why) : 0;
 
     if (err) {
         free(w);
         return err;
     }
+    *out = w;
+    return 0;
+}
+
+int
+hed_trace_writer_start(struct hed_trace_writer *w, const struct hed_trace_options *o,
+                       struct hed_why *why)
+{
+    struct hed_trace_file file = {.fd = -1};
+    uint64_t records;
+    const int err = hed_trace_file_create(&file, o, why);
+
+    if (err)
+        return err;
+    hed_lock(&w->file_lock);
+    drain_locked(w); /* what came after the last file's end belongs to none */
+    w->file = file;
+    w->in_file = 0;
+    hed_lock(&w->lock);
+    count_records_locked(w, &records, &w->before_dropped);
+    for (struct hed_trace_ring *r = w->rings; r; r = r->next)
+        r->named = false;
+    hed_unlock(&w->lock);
+    atomic_store_explicit(&w->failed, false, memory_order_relaxed);
+    atomic_store_explicit(&w->stopping, false, memory_order_relaxed);
+    /* A thread that has seen it set looks again, with the file's lock. */
+    atomic_store_explicit(&w->late, false, memory_order_release);
     if (start_writer_thread(w)) {
         hed_warn(TRACE, "cannot start the trace's thread, so every call writes its own record");
         atomic_store_explicit(&w->late, true, memory_order_release);
     }
-    *out = w;
+    hed_unlock(&w->file_lock);
     return 0;
 }
 
@@ -234,14 +252,27 @@ hed_trace_writer_path(const struct hed_trace_writer *w)
     return w->file.path;
 }
 
-void
-hed_trace_writer_close(struct hed_trace_writer *w)
+/* Writes what is in the rings, and the totals behind it. Caller is the drainer. */
+static void
+end_file_locked(struct hed_trace_writer *w)
 {
     uint8_t totals[16];
     struct hed_enc e = hed_enc_over(totals, sizeof totals);
     uint64_t records;
     uint64_t dropped;
 
+    drain_locked(w);
+    hed_lock(&w->lock);
+    count_records_locked(w, &records, &dropped);
+    hed_unlock(&w->lock);
+    hed_put_u64(&e, w->in_file);
+    hed_put_u64(&e, dropped - w->before_dropped);
+    hed_trace_file_block(&w->file, HED_TRACE_END, 0, totals, sizeof totals);
+}
+
+void
+hed_trace_writer_close(struct hed_trace_writer *w)
+{
     if (w->process != getpid())
         return;
     if (!atomic_exchange_explicit(&w->late, true, memory_order_acq_rel) && w->has_thread) {
@@ -253,14 +284,33 @@ hed_trace_writer_close(struct hed_trace_writer *w)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
     }
     hed_lock(&w->file_lock);
-    drain_locked(w);
-    hed_lock(&w->lock);
-    count_records_locked(w, &records, &dropped);
-    hed_unlock(&w->lock);
-    hed_put_u64(&e, records);
-    hed_put_u64(&e, dropped);
-    hed_trace_file_block(&w->file, HED_TRACE_END, 0, totals, sizeof totals);
+    end_file_locked(w);
     hed_unlock(&w->file_lock);
+}
+
+void
+hed_trace_writer_late(struct hed_trace_writer *w)
+{
+    if (w->process != getpid())
+        return;
+    hed_lock(&w->file_lock);
+    if (atomic_load_explicit(&w->late, memory_order_relaxed))
+        end_file_locked(w);
+    hed_unlock(&w->file_lock);
+}
+
+int
+hed_trace_writer_stop(struct hed_trace_writer *w)
+{
+    hed_trace_writer_close(w);
+    hed_lock(&w->file_lock);
+
+    const int err = w->file.err;
+
+    hed_trace_file_close(&w->file);
+    w->file.err = HED_ESTATE;
+    hed_unlock(&w->file_lock);
+    return err;
 }
 
 void

@@ -9,6 +9,9 @@
  * HED_TRACE_FLUSH_NS. If a ring is full, its thread waits, or drops the record and counts it, as
  * the options say. After hed_trace_writer_close there is no writer thread any more: a thread that
  * still makes a record writes it to the file itself, so nothing is lost at the end of a process.
+ *
+ * A writer can end its file and begin another one. In between it has none: records are dropped and
+ * counted.
  */
 #pragma once
 
@@ -32,7 +35,8 @@ struct hed_why;
 #define HED_TRACE_RING_MIN (64u << 10)
 
 struct hed_trace_options {
-    const char *path;           /* see hed_trace_writer_open */
+    const char *path;           /* see hed_trace_writer_open; "": no file yet */
+    bool replace;               /* a trace that is there is replaced; no other file is */
     uint64_t owner;             /* process that gets the plain path; 0: any */
     uint64_t ring_size;         /* bytes per thread */
     uint32_t data_bytes;        /* bulk data kept in a record */
@@ -84,6 +88,17 @@ struct hed_trace_put {
  */
 int hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer **out,
                           struct hed_why *why);
+
+/* Begins a file: for a writer without one. Not in two threads at once, nor with stop. */
+int hed_trace_writer_start(struct hed_trace_writer *w, const struct hed_trace_options *o,
+                           struct hed_why *why);
+
+/* Completes the file and closes it. Records of calls that have not returned yet are dropped. 0, or
+ * the error that has ended the file before. */
+int hed_trace_writer_stop(struct hed_trace_writer *w);
+
+/* A thread has put a record into its ring, and there is no writer thread any more. */
+void hed_trace_writer_late(struct hed_trace_writer *w);
 
 /* The file's path, for messages. */
 const char *hed_trace_writer_path(const struct hed_trace_writer *w);

@@ -12,6 +12,9 @@
  *    another writer there (after a fork, or in tests) gets a new ring.
  *
  *     open --> running --(close)--> late: every record is drained by its own thread
+ *                 ^------(start)--- late, without a file --(stop)--'
+ *
+ * 4. Without a file, file.err is set: blocks are not written, and their records count as dropped.
  */
 #pragma once
 
@@ -39,15 +42,17 @@ struct hed_trace_writer {
     uint64_t room; /* bytes of a record that its short header and its body may take */
     pid_t process; /* that opened it; a child made by _Fork must leave it alone */
 
-    /* guards rings, ring_count, ring_bytes, past_*, unwritten */
+    /* guards rings, ring_count, ring_bytes, past_*, unwritten, before_dropped */
     _Alignas(HED_TRACE_RING_LINE) struct hed_lock lock;
     struct hed_trace_ring *rings;
     size_t ring_count;
     uint64_t ring_bytes;
     uint64_t past_records, past_dropped; /* of rings that are gone */
     uint64_t unwritten;                  /* records that were lost when the file failed */
+    uint64_t before_dropped;             /* when the file was begun */
 
-    struct hed_lock file_lock; /* guards file and clock */
+    struct hed_lock file_lock; /* guards file, clock and in_file */
+    uint64_t in_file;          /* records */
     struct hed_trace_file file;
     struct hed_trace_clock clock;
 

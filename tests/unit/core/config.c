@@ -285,7 +285,7 @@ too_large_a_file_is_refused(void **state)
     "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
     "unix:PATH, tcp://HOST:PORT and vm:"
 
-#define LAYERS "choose from trace, fault, quota, record, sched, lift"
+#define LAYERS "choose from trace, fault, watch, quota, record, sched, lift"
 
 static void
 bad_lines_are_refused_by_number(void **state)
@@ -301,6 +301,11 @@ bad_lines_are_refused_by_number(void **state)
         {"= red", HED_ENOTFOUND,
          "f.conf:1: there is no setting ''; `heddle help settings` lists them"},
         {"gpu = tpu", HED_EINVAL, "f.conf:1: gpu: there is no 'tpu'; " PLACES},
+        {"gpu = a100", HED_EINVAL,
+         "f.conf:1: gpu: 'a100' is a device that the CPU can be; did you mean 'cpu:a100'?"},
+        {"gpu = h100x8", HED_EINVAL,
+         "f.conf:1: gpu: 'h100x8' is a device that the CPU can be; did you mean 'cpu:h100x8'?"},
+        {"gpu = a1000", HED_EINVAL, "f.conf:1: gpu: there is no 'a1000'; " PLACES},
         {"gpu = cpux", HED_EINVAL, "f.conf:1: gpu: there is no 'cpux'; " PLACES},
         {"gpu = null:h100", HED_EINVAL, "f.conf:1: gpu: there is no 'null:h100'; " PLACES},
         {"gpu = cpu:", HED_EINVAL,

@@ -25,6 +25,7 @@ struct worker {
     uint64_t who;
     uint32_t count;
     uint64_t kept;
+    _Atomic bool stop;
     pthread_t thread;
 };
 
@@ -192,6 +193,119 @@ late_records_are_written_at_once(void **state)
     hed_trace_writer_free(w);
 }
 
+static void
+a_writer_begins_one_file_after_the_other(void **state)
+{
+    struct hed_trace_options o = {
+        .path = "", .ring_size = 65536, .data_bytes = 64, .chain = "test", .schemas = schemas};
+    struct hed_why why = {""};
+    struct hed_trace_writer *w = NULL;
+
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0);
+    (void)put_call(w, 0, 0, 1); /* of no file */
+    for (uint32_t n = 1; n <= 3; n++) {
+        snprintf(path, sizeof path, "%s/one_after_the_other.%u.hed", getenv("HED_SCRATCH"), n);
+        o.path = path;
+        assert_int_equal(hed_trace_writer_start(w, &o, &why), 0);
+        assert_string_equal(hed_trace_writer_path(w), path);
+        assert_true(run_workers(w, 2, n) == 2 * (uint64_t)n);
+        assert_true(put_call(w, 7, 0, 1));
+        assert_int_equal(hed_trace_writer_stop(w), 0);
+        (void)put_call(w, 7, 1, 1); /* after the end */
+
+        struct hed_trace *t = read_back(path);
+        const struct hed_trace_state *s = hed_trace_state(t);
+
+        assert_true(s->records == 2 * (uint64_t)n + 1);
+        assert_true(s->ended && s->end_records == s->records && s->end_dropped == 0);
+        hed_trace_close(t);
+    }
+
+    uint64_t records;
+    uint64_t dropped;
+
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_true(records == 2 * (1 + 2 + 3) + 3 && dropped == 4);
+    hed_trace_writer_free(w);
+}
+
+static void
+only_an_older_trace_is_replaced(void **state)
+{
+    struct hed_trace_options o = {.path = path, .ring_size = 65536, .schemas = schemas};
+    struct hed_why why = {""};
+    struct hed_trace_writer *w = NULL;
+    int fd;
+
+    snprintf(path, sizeof path, "%s/only_an_older_trace.hed", getenv("HED_SCRATCH"));
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0);
+    assert_true(put_call(w, 0, 0, 1));
+    assert_int_equal(hed_trace_writer_stop(w), 0);
+    o.replace = true;
+    assert_int_equal(hed_trace_writer_start(w, &o, &why), 0);
+    assert_string_equal(hed_trace_writer_path(w), path);
+    assert_int_equal(hed_trace_writer_stop(w), 0);
+    fd = open(path, O_WRONLY | O_TRUNC);
+    assert_true(fd >= 0 && write(fd, "a letter", 8) == 8);
+    close(fd);
+    assert_int_equal(hed_trace_writer_start(w, &o, &why), HED_EEXIST);
+    assert_non_null(strstr(why.text, "is not a trace, so it is not replaced"));
+    hed_trace_writer_free(w);
+}
+
+/* Puts records until it is told to stop. */
+static void *
+put_until_told(void *p)
+{
+    struct worker *me = p;
+
+    while (!atomic_load(&me->stop))
+        (void)put_call(me->w, me->who, me->count++, 8);
+    return NULL;
+}
+
+static void
+files_change_under_threads_that_record(void **state)
+{
+    enum { THREADS = 3, FILES = 40 };
+    struct hed_trace_options o = {
+        .path = "", .ring_size = 65536, .chain = "test", .replace = true, .schemas = schemas};
+    struct worker all[THREADS];
+    struct hed_why why = {""};
+    struct hed_trace_writer *w = NULL;
+
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        all[i] = (struct worker){.w = w, .who = i};
+        assert_int_equal(pthread_create(&all[i].thread, NULL, put_until_told, &all[i]), 0);
+    }
+    snprintf(path, sizeof path, "%s/files_change.hed", getenv("HED_SCRATCH"));
+    o.path = path;
+    for (int n = 0; n < FILES; n++) {
+        uint64_t before;
+        uint64_t records = 0;
+        uint64_t dropped;
+
+        assert_int_equal(hed_trace_writer_start(w, &o, &why), 0);
+        hed_trace_writer_count(w, &before, &dropped);
+        while (records < before + 100)
+            hed_trace_writer_count(w, &records, &dropped);
+        assert_int_equal(hed_trace_writer_stop(w), 0);
+
+        struct hed_trace *t = read_back(path);
+        const struct hed_trace_state *s = hed_trace_state(t);
+
+        assert_true(s->ended && s->records > 0);
+        assert_true(s->records == s->end_records);
+        hed_trace_close(t);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        atomic_store(&all[i].stop, true);
+        pthread_join(all[i].thread, NULL);
+    }
+    hed_trace_writer_free(w);
+}
+
 static void *
 keep_putting(void *p)
 {
@@ -346,6 +460,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threads_that_end_leave_everything),
     cmocka_unit_test(threads_without_a_ring_are_counted),
     cmocka_unit_test(late_records_are_written_at_once),
+    cmocka_unit_test(a_writer_begins_one_file_after_the_other),
+    cmocka_unit_test(only_an_older_trace_is_replaced),
+    cmocka_unit_test(files_change_under_threads_that_record),
     cmocka_unit_test(closing_under_load_loses_nothing),
     cmocka_unit_test(a_forked_child_leaves_the_file_alone),
     cmocka_unit_test(a_full_disk_is_survived_and_counted),
