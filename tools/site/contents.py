@@ -11,6 +11,7 @@ NAVIGATION = [
             README.md Overview
             README.zh-CN.md 中文
             docs/tour.md
+            docs/wheel.md
             docs/tour.zh-CN.md 命令一览
             docs/comparison.md
             docs/status.md What is missing
@@ -18,6 +19,8 @@ NAVIGATION = [
         """),
         ("Guides", """
             docs/frameworks.md
+            docs/python.md
+            docs/containers.md
             docs/cudart.md
             docs/reading-a-trace.md
             docs/sharing.md
@@ -56,6 +59,7 @@ NAVIGATION = [
             CONTRIBUTING.md
             docs/architecture.md
             docs/glossary.md
+            docs/releasing.md
             bench/RESULTS.md
         """),
         ("Extend it", """
