@@ -150,8 +150,9 @@ def settle() -> int:
 class Trace:
     """A trace of this process. It is written from the start of a `with` block to its end."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait: bool = True) -> None:
         self.path = os.path.abspath(os.fspath(path))
+        self.wait = wait
 
     def start(self) -> Trace:
         """Begins the file. One trace at a time; an older trace of that name is replaced."""
@@ -159,10 +160,12 @@ class Trace:
         return self
 
     def stop(self) -> None:
-        """Completes the file."""
+        """Completes the file, after the work that is under way."""
         native = current().native
         if native.trace_file() != self.path:
             raise Error(f"the trace '{self.path}' is not being written")
+        if self.wait:
+            native.settle()
         native.trace_stop()
 
     def __enter__(self) -> Trace:
@@ -183,10 +186,13 @@ class Trace:
         return done.stdout
 
 
-def trace(path: Path) -> Trace:
-    """Records the CUDA and NVML calls of a `with` block in a file: with heddle.trace("t.hed"): ..."""
+def trace(path: Path, *, wait: bool = True) -> Trace:
+    """Records the CUDA and NVML calls of a `with` block in a file: with heddle.trace("t.hed"): ...
+
+    On the CPU GPU, what ran is in it, too. So the end of the block waits for the devices, unless
+    wait is False: where the block ends while a stream captures a graph, which waiting would break."""
     current()
-    return Trace(path)
+    return Trace(path, wait)
 
 
 # ---- faults --------------------------------------------------------------------------------------

@@ -169,6 +169,21 @@ class Package(Programs):
             assert "cuInit" not in trace.summary()
         """)
 
+    def test_a_trace_has_the_kernels_of_its_block(self):
+        self.program("""
+            heddle.use("cpu:a100")
+            library = cuda()
+            assert launch(library, b"fine") == 0
+            with heddle.trace("t.hed") as trace:
+                assert launch(library, b"fine") == 0 and launch(library, b"fine") == 0
+            assert launch(library, b"fine") == 0
+            print(trace.path)
+        """)
+        shown = subprocess.run([HEDDLE, "trace", "show", os.path.join(self.folder, "t.hed")],
+                               capture_output=True, text=True, check=True, timeout=PATIENCE,
+                               env=self.environment())
+        self.assertEqual(len(re.findall(r"kernel fine\b", shown.stdout)), 2, shown.stdout)
+
     def test_a_snapshot_needs_a_server(self):
         self.program("""
             heddle.use("cpu:a100")
