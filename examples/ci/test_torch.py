@@ -4,9 +4,9 @@ import torch
 
 assert torch.cuda.is_available(), "PyTorch sees no GPU"
 torch.manual_seed(0)
-x = torch.randn(256, 16, device="cuda")
-y = x @ torch.randn(16, 1, device="cuda")
-model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)).cuda()
+x = torch.randn(2048, 64, device="cuda")
+y = torch.sin(x.sum(1, keepdim=True) / 4)
+model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)).cuda()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 losses = []
 for _ in range(20):

@@ -81,6 +81,7 @@ def case_client():
     """It lists what there is, runs programs under heddle and heddle as it is, and passes exit
     codes on."""
     run("client").expect("heddle CPU GPU")
+    assert "WARN" not in run("client", options=("--pid", "host")).expect("heddle CPU GPU").text
     run("client", "sh", "-c", "cat /proc/self/maps; exit 41").expect("heddle/libcuda.so.1", code=41)
     # `heddle run` would have set variables that doctor warns of.
     doctor = run("client", "heddle", "doctor").expect("libLLVM")
@@ -167,18 +168,20 @@ BOUNDARIES = {"environment", "session", "privileges", "limits", "files", "calls"
 
 
 def case_sandbox():
-    """Workers are confined in a container without rights. Where the kernel lets every user have
-    namespaces, as it does here or not, podman's list of system calls lets the server have them;
-    a server of root has none without CAP_SYS_ADMIN."""
+    """Workers are confined in a container without rights. podman's list of system calls lets every
+    user have namespaces, if the kernel does; a server of root has none without CAP_SYS_ADMIN."""
     strict = ("--cap-drop", "all", "--security-opt", "no-new-privileges")
     with Server("--sandbox", "require", name="sandbox", options=strict) as server:
         steps, missing = steps_of(server)
         assert BOUNDARIES <= steps, server.logs()
         assert not missing or missing <= {"namespaces", "root", "keyring"}, missing
-    with Server(name="sandbox", options=("--user", "0")) as server:
+    # Rootless containers have 65536 users, and not the default ones for workers.
+    users = ("--worker-uids", "60000-60999")
+    with Server(*users, name="sandbox", options=("--user", "0")) as server:
         steps, missing = steps_of(server)
         assert BOUNDARIES | {"user"} <= steps and {"processes", "root"} <= missing, server.logs()
-    with Server(name="sandbox", options=("--user", "0", "--cap-add", "SYS_ADMIN")) as server:
+    with Server(*users, name="sandbox",
+                options=("--user", "0", "--cap-add", "SYS_ADMIN")) as server:
         steps, missing = steps_of(server)
         assert BOUNDARIES | {"user", "processes", "namespaces", "root"} <= steps, server.logs()
 
@@ -232,7 +235,10 @@ def proxy_options():
 def torch_image():
     """The image cuda with PyTorch in it, as its user would make one; skips without the index."""
     image = "localhost/heddle-torch"
-    if podman("image", "exists", image).code:
+    made_from = inspect("localhost/heddle-cuda", "image")["Id"]
+    there = not podman("image", "exists", image).code
+    if not there or inspect(image, "image")["Config"]["Labels"].get("cuda") != made_from:
+        podman("rmi", "--force", image)
         name = "hed-test-torch"
         podman("rm", "--force", name)
         r = podman("run", "--name", name, *proxy_options(), "localhost/heddle-cuda", "pip",
@@ -241,7 +247,8 @@ def torch_image():
             podman("rm", "--force", name)
             skip("the package index cannot be reached")
         r.expect("Successfully installed")
-        podman("commit", "--change", "CMD heddle devices", name, image, timeout=3600).expect()
+        podman("commit", "--change", f"LABEL cuda={made_from}", name, image,
+               timeout=3600).expect()
         podman("rm", "--force", name)
     return image.removeprefix("localhost/heddle-")
 

@@ -33,7 +33,7 @@ class Places:
 
     def __init__(self, project, caches, images, variables, options=()):
         self.project, self.caches, self.options = project, caches, options
-        self.images, self.variables = images, variables
+        self.images, self.variables, self.env = images, variables, {}
 
     def image(self, name):
         for part, image in self.images.items():
@@ -47,7 +47,7 @@ class Job:
 
     def __init__(self, places, image, name):
         self.places, self.name, self.log = places, f"hed-test-job-{name}", ""
-        self.env, self.path = {"HOME": "/root", "CI": "true"}, []
+        self.env, self.path = {"HOME": "/root", "CI": "true", **places.env}, []
         words = words_of("podman", "run", "--detach", "--name", self.name, "--user", "0",
                          "--entrypoint", "sleep", *places.options,
                          places.image(image), "infinity")
@@ -122,7 +122,8 @@ class GitHub:
 
     def scope(self, **more):
         return {"github": {"run_id": self.run_id, "run_attempt": 1}, "steps": {},
-                "runner": {"arch": "X64", "os": "Linux", "temp": "/runner"},
+                # What GitHub says here in a container: a path of its host.
+                "runner": {"arch": "X64", "os": "Linux", "temp": "/home/runner/work/_temp"},
                 "vars": self.places.variables, **more}
 
     def run_script(self, job, step, scope):
@@ -151,6 +152,8 @@ class GitHub:
 
     def save(self, job, step):
         folder = self.cache_folder(step["key"])
+        if "," in step["key"] or len(step["key"]) > 512:
+            raise Failed(f"no key for a cache: {step['key']}")
         if folder.exists():
             raise Failed(f"there is a cache with the key {step['key']}")
         if not job.fetch(step["path"], folder / "file"):

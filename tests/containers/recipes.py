@@ -1,9 +1,14 @@
 """Cases about examples/ci: what the recipes say is run, as the services run it (pipeline.py)."""
 
+import contextlib
+import functools
 import hashlib
+import http.server
 from pathlib import Path
 import re
 import shutil
+import ssl
+import threading
 
 import engine
 from engine import FOLDER, LONG, TOP, buildah, podman, skip
@@ -79,6 +84,47 @@ def case_github_cuda():
         assert "imported" not in log, log
     for log in GitHub(places, load, 2).job("cuda", workflow):
         assert "n = 100000: 0 wrong" in log and "imported" in log, log
+
+
+class Addresses(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def https(folder, certificates):
+    """Serves the folder over https; the port. Certificates are of heddle's own authority."""
+    fresh(certificates).chmod(0o777)
+    script = "heddle cert ca /c/a && heddle cert server /c/a --host localhost && chmod -R a+rX /c"
+    engine.run("client", "sh", "-c", script,
+               options=("--volume", f"{certificates}:/c")).expect()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "a/server-localhost.pem",
+                            certificates / "a/server-localhost.key")
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Addresses, directory=folder))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def case_github_address():
+    """The package from an https address, in an image that has no curl."""
+    places = make_places("address")
+    name = places.variables["MY_HEDDLE_PACKAGE"]
+    certificates = FOLDER / "address" / "certificates"
+    with https(places.project, certificates) as port:
+        places.options.extend(("--volume", f"{certificates}/a/ca.pem:/ca.pem:ro"))
+        places.env["CURL_CA_BUNDLE"] = "/ca.pem"
+        places.variables["MY_HEDDLE_PACKAGE"] = f"https://localhost:{port}/{name}"
+        for log in GitHub(places, load, 1).job("cuda", load(CI / "github.yml")):
+            assert "n = 100000: 0 wrong" in log, log
 
 
 def case_github_mistakes():
