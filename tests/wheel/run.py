@@ -181,6 +181,22 @@ def check_module(system, _wheel):
     return "import heddle; heddle.use()"
 
 
+def check_pytest(system, _wheel):
+    """The entry point: pytest finds the plug-in by itself."""
+    system.run("pip install pytest")
+    (system.root / "root/test_it.py").write_text(
+        "import ctypes, pytest\n\n"
+        "@pytest.mark.heddle(devices=2)\n"
+        "def test_devices():\n"
+        "    cuda, count = ctypes.CDLL('libcuda.so.1'), ctypes.c_int()\n"
+        "    assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0\n"
+        "    assert count.value == 2\n", encoding="utf-8")
+    said = last_line(system.run("cd /root && pytest -q --heddle cpu:a100x2 test_it.py").stdout)
+    if not said.startswith("1 passed"):
+        raise Failed(f"pytest says: {said}")
+    return said
+
+
 def check_cu(system, _wheel):
     programs = sorted(path.name for path in (system.work / "cu").iterdir())
     if not programs:
@@ -271,8 +287,8 @@ def check_processor(system, wheel):
     return last_line(r.stderr)
 
 
-CHECKS = ("install", "folders", "processor", "module", "cu", "server", "tarball", "torch", "triton",
-          "cupy", "numba")
+CHECKS = ("install", "folders", "processor", "module", "pytest", "cu", "server", "tarball", "torch",
+          "triton", "cupy", "numba")
 
 
 # ---- what is tried -------------------------------------------------------------------------------
