@@ -2,8 +2,8 @@
  *
  *   program ══ list ══ fork server      a request for each kernel that becomes hot, and a
  *      │                    │           withdrawal for each that was compiled
- *      ends                 ├─ lets the compilers end, which put what they make into the cache
- *                           ├─ takes its turn among the processes of the user that do this
+ *      ends                 ├─ takes its turn among the processes of the user that do this
+ *                           ├─ lets the compilers end, which put what they make into the cache
  *                           └─ compiles what is left on the list, one kernel after another
  *
  * All of it has the lowest priority, unless somebody waits for it (heddle cpu warm), and ends after
@@ -181,11 +181,23 @@ hed_after_read(struct hed_after *a)
 
 /* ---- after the end --------------------------------------------------------------------------- */
 
+/* Signals come only here. */
+static void
+let_signals_in(long ms)
+{
+    const struct timespec moment = {.tv_nsec = ms * (long)HED_NS_PER_MS};
+    sigset_t open;
+
+    (void)sigemptyset(&open);
+    (void)ppoll(NULL, 0, &moment, &open);
+}
+
 static bool
 has_time(void *arg)
 {
     const struct hed_after *a = arg;
 
+    let_signals_in(0);
     return !is_stopped && hed_now_ns() < a->end;
 }
 
@@ -193,11 +205,7 @@ has_time(void *arg)
 static void
 wait_for_compilers(struct hed_forkserver_state *f)
 {
-    const struct timespec moment = {.tv_nsec = LOOK_MS * (long)HED_NS_PER_MS};
-    sigset_t open;
-
-    (void)sigemptyset(&open);
-    (void)ppoll(NULL, 0, &moment, &open);
+    let_signals_in(LOOK_MS);
     hed_forkserver_reap(f);
 }
 
@@ -242,19 +250,18 @@ listen_for_stop(void)
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, SIGTERM);
     (void)sigaddset(&blocked, SIGINT);
-    /* They come only inside of ppoll(). */
     (void)sigprocmask(SIG_BLOCK, &blocked, NULL);
     (void)sigaction(SIGTERM, &stop, NULL);
     (void)sigaction(SIGINT, &stop, NULL);
 }
 
 static void
-tell_what_is_compiled(const struct hed_after *a, const struct wanted *w)
+tell_what_is_compiled(const struct hed_after *a, const struct wanted *w, unsigned left)
 {
     char text[HED_CACHE_TURN_TEXT];
 
     (void)snprintf(text, sizeof text, "%d %d %u %.31s\n%.*s\n", (int)getpid(), (int)a->how->program,
-                   a->count - a->next + 1, a->program, (int)hed_min(w->request.name_size, 512u),
+                   left, a->program, (int)hed_min(w->request.name_size, 512u),
                    (const char *)w->tail);
     hed_cache_tell_turn(a->turn, text);
 }
@@ -283,14 +290,35 @@ start_wanted(const struct hed_after *a, const struct hed_forkserver_state *f,
     return pid > 0 ? pid : 0;
 }
 
-/* Is it in the cache, or does a program compile it? */
-static bool
-is_settled(const struct hed_after *a, const struct wanted *w)
+static struct hed_cache_key
+key_of(const struct wanted *w)
 {
     struct hed_cache_key key;
 
     memcpy(key.hash, w->request.key, sizeof key.hash);
+    return key;
+}
+
+/* Is it in the cache, or does a program compile it? */
+static bool
+is_settled(const struct hed_after *a, const struct wanted *w)
+{
+    const struct hed_cache_key key = key_of(w);
+
     return hed_cache_is_claimed(a->how->cache, &key) || hed_cache_has(a->how->cache, &key);
+}
+
+/* The first that is not in the cache, or NULL. */
+static const struct wanted *
+first_missing(const struct hed_after *a)
+{
+    for (unsigned i = 0; i < a->count; i++) {
+        const struct hed_cache_key key = key_of(&a->wanted[i]);
+
+        if (!hed_cache_has(a->how->cache, &key))
+            return &a->wanted[i];
+    }
+    return NULL;
 }
 
 /* Starts a compiler for the next kernel that needs one. False if there is none. */
@@ -298,17 +326,35 @@ static bool
 start_next(struct hed_after *a, struct hed_forkserver_state *f, unsigned slot)
 {
     while (a->next < a->count && a->started < a->how->kernels && has_time(a)) {
+        const unsigned left = a->count - a->next;
         struct wanted *w = &a->wanted[a->next++];
 
         if (is_settled(a, w))
             continue;
-        tell_what_is_compiled(a, w);
+        tell_what_is_compiled(a, w, left);
         f->compilers[slot] = start_wanted(a, f, w);
         a->at_work[slot] = w;
         a->started++;
         return f->compilers[slot] != 0;
     }
     return false;
+}
+
+/* What the program had asked for comes first, and is on the list, too. */
+static void
+finish_what_was_begun(struct hed_after *a, struct hed_forkserver_state *f)
+{
+    const struct wanted *told = NULL;
+
+    while (is_compiling(f) && has_time(a)) {
+        const struct wanted *w = a->turn >= 0 ? first_missing(a) : NULL;
+
+        if (w && w != told)
+            tell_what_is_compiled(a, w, a->count - (unsigned)(w - a->wanted));
+        told = w;
+        wait_for_compilers(f);
+    }
+    end_compilers(f);
 }
 
 /* The first that became hot comes first. One at a time, unless somebody waits for it. */
@@ -344,13 +390,11 @@ hed_after_run(struct hed_after *a, struct hed_forkserver_state *f)
     a->end = hed_now_ns() + a->how->seconds * HED_NS_PER_S;
     listen_for_stop();
     become_helper(a);
-    while (is_compiling(f) && has_time(a))
-        wait_for_compilers(f);
-    end_compilers(f);
-    if (a->count && has_time(a) && hed_forkserver_load(f))
+    if (a->count && has_time(a))
         a->turn = hed_cache_take_turn(a->how->cache, a->how->is_awaited, has_time, a);
-    if (a->turn >= 0) {
+    finish_what_was_begun(a, f);
+    if (a->turn >= 0 && has_time(a) && hed_forkserver_load(f))
         work_list_off(a, f);
+    if (a->turn >= 0)
         hed_cache_tell_turn(a->turn, "");
-    }
 }

@@ -190,6 +190,17 @@ class Cache(Case):
         os.kill(helper, 15)
         until(lambda: not self.helpers(p), "its end")
 
+    def test_it_is_shown_while_the_first_compiler_works(self):
+        path = self.write(30000, *self.NAMES)
+        p = self.start(path, *self.NAMES)
+        self.wait_for(p, *(f"kernel {n} is hot" for n in self.NAMES))
+        self.end(p)
+        listed = until(lambda: (lambda x: x if "which has ended" in x else None)(
+            self.cache_command("list")), "a line")
+        self.assertIn("0 kernels", listed)
+        os.kill(int(listed.split("process ")[1].split()[0]), 15)
+        until(lambda: not self.helpers(p), "its end")
+
 
 if __name__ == "__main__":
     unittest.main()
