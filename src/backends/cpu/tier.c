@@ -31,7 +31,7 @@
 #define HOT_MOST_NS (100 * HED_NS_PER_MS)
 #define HOT_NS_PER_INSTRUCTION UINT64_C(100000)
 /* Instructions from which on a kernel is huge: LLVM takes 10 seconds or more. */
-#define HUGE_LEAST 5000
+#define HUGE_LEAST 10000
 /* What compiling a kernel takes even if it is empty, in instructions. */
 #define BASE_COST 10
 /* Another process compiles a kernel: how often to look whether it is done, and how long. */
