@@ -203,6 +203,7 @@ def main():
          "time": time_steps}[part]()
     count = {v: sum(r[1] == v for r in results) for v in ("ok", "FAIL", "skip")}
     if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "results.json").write_text(json.dumps(results, indent=1))
     print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
     shutil.rmtree(work, ignore_errors=True)
