@@ -94,11 +94,14 @@ hed_argument_compute(int compute, enum hed_product_type type, enum hed_product_t
         *scalar = CUDA_R_16F;
         return type == HED_PRODUCT_F16 && result == HED_PRODUCT_F16;
     case CUBLAS_COMPUTE_32F:
+        *scalar = is_complex ? CUDA_C_32F : CUDA_R_32F;
+        return !is_double;
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
+        /* cuBLAS supports no other type. */
         *scalar = is_complex ? CUDA_C_32F : CUDA_R_32F;
-        return !is_double;
+        return type == HED_PRODUCT_F32 || type == HED_PRODUCT_C32;
     case CUBLAS_COMPUTE_64F:
         *scalar = is_complex ? CUDA_C_64F : CUDA_R_64F;
         return is_double;

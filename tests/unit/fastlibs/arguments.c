@@ -29,6 +29,8 @@ scalars(void **state)
 static void
 ways(void **state)
 {
+    static const int fast[] = {CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_FAST_16BF,
+                               CUBLAS_COMPUTE_32F_FAST_TF32};
     int scalar = -1;
 
     (void)state;
@@ -42,6 +44,17 @@ ways(void **state)
     assert_int_equal(scalar, CUDA_C_32F);
     assert_false(
         hed_argument_compute(CUBLAS_COMPUTE_32F, HED_PRODUCT_F64, HED_PRODUCT_F64, &scalar));
+    /* Floats may be rounded before they are multiplied; cuBLAS has that for no other type. */
+    for (unsigned i = 0; i < sizeof fast / sizeof fast[0]; i++) {
+        assert_true(hed_argument_compute(fast[i], HED_PRODUCT_F32, HED_PRODUCT_F32, &scalar));
+        assert_int_equal(scalar, CUDA_R_32F);
+        assert_true(hed_argument_compute(fast[i], HED_PRODUCT_C32, HED_PRODUCT_C32, &scalar));
+        assert_int_equal(scalar, CUDA_C_32F);
+        assert_false(hed_argument_compute(fast[i], HED_PRODUCT_F16, HED_PRODUCT_F16, &scalar));
+        assert_false(hed_argument_compute(fast[i], HED_PRODUCT_F16, HED_PRODUCT_F32, &scalar));
+        assert_false(hed_argument_compute(fast[i], HED_PRODUCT_BF16, HED_PRODUCT_BF16, &scalar));
+        assert_false(hed_argument_compute(fast[i], HED_PRODUCT_F64, HED_PRODUCT_F64, &scalar));
+    }
     /* One that promises an order of sums. */
     assert_false(
         hed_argument_compute(CUBLAS_COMPUTE_32F + 1, HED_PRODUCT_F32, HED_PRODUCT_F32, &scalar));
