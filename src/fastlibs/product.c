@@ -96,6 +96,17 @@ is_sound_matrix(const struct hed_product_matrix *x, int64_t rows)
            (x->op == 'N' || x->op == 'T' || x->op == 'C');
 }
 
+/* Matrices of the result that share elements are not computed one after the other. They may lie
+ * behind each other, or the columns of all between two columns of one. */
+static bool
+are_results_apart(const struct hed_product *p)
+{
+    const struct hed_product_matrix *d = &p->d;
+
+    return p->batches == 1 || d->stride >= d->ld * (p->n - 1) + p->m ||
+           (d->stride >= p->m && p->batches - 1 <= (d->ld - p->m) / d->stride);
+}
+
 bool
 hed_product_is_sound(const struct hed_product *p)
 {
@@ -117,8 +128,7 @@ hed_product_is_sound(const struct hed_product *p)
         return false;
     if (!is_sound_matrix(&p->d, p->m))
         return false;
-    /* Matrices of the result that lie in each other are not computed one after the other. */
-    if (p->batches > 1 && p->d.stride < p->d.ld * (p->n - 1) + p->m)
+    if (!are_results_apart(p))
         return false;
     if (p->c.data == p->d.data && (p->c.ld != p->d.ld || p->c.stride != p->d.stride))
         return false;

@@ -364,6 +364,49 @@ unsound(void **state)
     REFUSED(p.batches = 2; p.n = 2; p.d.ld = INT64_MAX);
 }
 
+/* A batch's columns may lie between those of the others, as the heads of attention do. */
+static void
+interleaved(void **state)
+{
+    static const enum hed_product_type types[] = {HED_PRODUCT_F32, HED_PRODUCT_F64,
+                                                  HED_PRODUCT_F16};
+    enum { M = 3, N = 6, K = 5, BATCHES = 4 };
+    const int64_t stride = M + 1, ld = stride * (BATCHES - 1) + M;
+    uint32_t seed = 1;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct hed_product p = {.m = M, .n = N, .k = K, .batches = BATCHES, .alpha = {1, 0}};
+
+        p.a = make_matrix(types[i], 'N', M, K, BATCHES, &seed);
+        p.b = make_matrix(types[i], 'N', K, N, BATCHES, &seed);
+        p.d = make_matrix(types[i], 'N', ld, N, 1, &seed);
+        p.d.ld = ld;
+        p.d.stride = stride;
+        p.c = p.d;
+        assert_true(hed_product_is_sound(&p));
+        assert_true(hed_product_prepare());
+        hed_product_run(&p, &blas);
+        for (int64_t b = 0; b < BATCHES; b++)
+            for (int64_t at = 0; at < M * N; at++) {
+                const int64_t row = at % M, column = at / M;
+                double want = 0;
+
+                for (int64_t l = 0; l < K; l++)
+                    want += op_element(&p.a, b, row, l) * op_element(&p.b, b, l, column);
+                assert_true(fabs(op_element(&p.d, b, row, column) - want) <= 2e-3);
+            }
+        p.batches++; /* one more does not fit */
+        assert_false(hed_product_is_sound(&p));
+        p.batches--;
+        p.d.stride = p.c.stride = M - 1;
+        assert_false(hed_product_is_sound(&p));
+        free(p.a.data);
+        free(p.b.data);
+        free(p.d.data);
+    }
+}
+
 static void
 extents(void **state)
 {
@@ -387,7 +430,7 @@ main(void)
         cmocka_unit_test(all_types),    cmocka_unit_test(blocks),
         cmocka_unit_test(few_columns),  cmocka_unit_test(complex_numbers),
         cmocka_unit_test(nothing_read), cmocka_unit_test(unsound),
-        cmocka_unit_test(extents),
+        cmocka_unit_test(interleaved),  cmocka_unit_test(extents),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
