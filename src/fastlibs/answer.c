@@ -13,7 +13,9 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "fastlibs/blas.h"
+#include "fastlibs/descriptors.h"
 #include "fastlibs/real.h"
+#include "fastlibs/scratch.h"
 
 struct job {
     bool is_convolution;
@@ -211,11 +213,13 @@ hed_answer_convolution(CUstream stream, const struct hed_convolution *c)
 
 static bool is_child; /* of a fork: it has libraries that it need not use */
 
-/* A child counts what it does itself. */
+/* A child counts what it does itself, and has none of the parent's threads. */
 static void
-forget_counts(void)
+forget_parent(void)
 {
     is_child = true;
+    hed_descriptors_forked();
+    hed_scratch_forked();
     atomic_store(&products, 0);
     atomic_store(&convolutions, 0);
     for (unsigned i = 0; i < HED_LEFT_COUNT; i++)
@@ -225,7 +229,7 @@ forget_counts(void)
 __attribute__((constructor)) static void
 open_log(void)
 {
-    (void)pthread_atfork(NULL, NULL, forget_counts);
+    (void)pthread_atfork(NULL, NULL, forget_parent);
     /* This library has a log of its own. A text that cannot be read is libcuda's to complain about.
      */
     (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);

@@ -120,6 +120,18 @@ hed_descriptors_forget(const void *is)
     free(d);
 }
 
+void
+hed_descriptors_forked(void)
+{
+    if (hed_lock_try(&lock)) {
+        hed_unlock(&lock);
+        return;
+    }
+    /* What the other thread was changing is half done. */
+    memset(buckets, 0, sizeof buckets);
+    hed_lock_init(&lock, HED_RANK_DESCRIPTORS);
+}
+
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 /* An attribute as it was set. */

@@ -21,6 +21,9 @@ void hed_descriptors_filled(const void *descriptor, int attribute, int64_t count
 /* cudnnBackendDestroyDescriptor() */
 void hed_descriptors_forget(const void *descriptor);
 
+/* In the child of a fork: another thread of the parent may have been in here. */
+void hed_descriptors_forked(void);
+
 enum hed_described {
     HED_DESCRIBED_NOT,   /* there is no convolution in it, or nothing is known about it */
     HED_DESCRIBED_OTHER, /* a convolution, with more than hed_convolution_run() can do */

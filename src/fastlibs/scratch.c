@@ -130,3 +130,15 @@ hed_scratch_put(void *memory)
     hed_unlock(&lock);
     free(p);
 }
+
+/* Another thread may have been changing the list. What is on it is left alone, and stays shared
+ * with the parent. */
+void
+hed_scratch_forked(void)
+{
+    hed_lock_init(&lock, HED_RANK_SCRATCH);
+    was_put = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    spare = NULL;
+    spares = taken = 0;
+    reserved = 0;
+}

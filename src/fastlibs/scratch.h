@@ -15,3 +15,6 @@ bool hed_scratch_reserve(size_t bytes);
 /* At most as much as was reserved before. Aligned for vectors of any width. */
 void *hed_scratch_take(size_t bytes);
 void hed_scratch_put(void *p);
+
+/* In the child of a fork: what the parent's jobs have taken does not come back. */
+void hed_scratch_forked(void);
