@@ -130,6 +130,21 @@ has_scales(struct reader *r)
     return false;
 }
 
+/* Does it wait for other kernels' counters while it computes, or set counters for them? A host
+ * function does neither. Versions that cannot do it do not know the attributes. */
+static bool
+has_counters(const struct reader *of)
+{
+    for (int i = CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_IN_COUNTERS_POINTER;
+         i <= CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_OUT_COUNTERS_POINTER; i++) {
+        struct reader r = {of->get, of->of, false};
+
+        if (read_address(&r, i) && !r.failed)
+            return true;
+    }
+    return false;
+}
+
 static bool
 read_product(get_attribute *get_of_desc, get_attribute *get_of_layout, const void *desc,
              const void *const layouts[4], const void *const data[4], const void *alpha,
@@ -157,8 +172,8 @@ read_product(get_attribute *get_of_desc, get_attribute *get_of_layout, const voi
         read_int(&r, CUBLASLT_MATMUL_DESC_FILL_MODE) != CUBLAS_FILL_MODE_FULL ||
         !hed_argument_compute(read_int(&r, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE), l[0].matrix.type,
                               l[3].matrix.type, &expected) ||
-        scalar != expected || has_scales(&r) || !read_epilogue(&r, p) || r.failed ||
-        !hed_argument_scalar(alpha, scalar, &p->alpha) ||
+        scalar != expected || has_scales(&r) || has_counters(&r) || !read_epilogue(&r, p) ||
+        r.failed || !hed_argument_scalar(alpha, scalar, &p->alpha) ||
         !hed_argument_scalar(beta, scalar, &p->beta))
         return false;
     p->a.op = op_a;

@@ -101,6 +101,13 @@ ask_matmul(CUstream stream, const float *a, const float *b, float *c, const floa
     cublasLtMatmul(&handle, &desc, &one, a, &layout, b, &layout, &zero, c, &layout, c, &layout, \
                    NULL, NULL, 0, stream)
     played_say("matmul with a bias", MATMUL, c);
+    for (int i = 29; i <= 30; i++) { /* counters that other kernels set, and that they wait for */
+        set_value(&desc, i, 0, 8);
+        played_say("matmul without counters", MATMUL, c);
+        set_value(&desc, i, (int64_t)(uintptr_t)bias, 8);
+        played_say("matmul with counters", MATMUL, c);
+        set_value(&desc, i, 0, 0);
+    }
     set_value(&desc, 7, 32 | 128, 4);
     played_say("matmul with more than the CPU has", MATMUL, c);
 }

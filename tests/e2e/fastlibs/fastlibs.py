@@ -26,6 +26,10 @@ with an order of sums: 99 8
 times 0: 99 8
 captured: 99 8
 matmul with a bias: 0 5
+matmul without counters: 0 5
+matmul with counters: 99 5
+matmul without counters: 0 5
+matmul with counters: 99 5
 matmul with more than the CPU has: 99 5
 convolution: 0 2
 convolution, turned around: 97 2
@@ -39,8 +43,8 @@ of a plug-in: 0 4
 of a plug-in, factors on the device: 98 4
 """
 
-SAID = ("OpenBLAS 9.8.7 computed 4 matrix products and 3 convolutions, 11 were left to kernels: "
-        "6 of other types or kinds, 2 with factors in the GPU's memory, "
+SAID = ("OpenBLAS 9.8.7 computed 6 matrix products and 3 convolutions, 13 were left to kernels: "
+        "8 of other types or kinds, 2 with factors in the GPU's memory, "
         "1 captured into graphs, 2 with operands outside of the GPU's allocations\n")
 
 

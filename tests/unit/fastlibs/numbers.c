@@ -25,6 +25,17 @@ cublas(void **state)
 }
 
 static void
+counters(void **state)
+{
+    static const struct number ours[] = {COUNTER_NUMBERS(NUMBER){NULL, 0}};
+
+    (void)state;
+    if (!nvidia_counter_numbers[0].name)
+        skip();
+    check(ours, nvidia_counter_numbers);
+}
+
+static void
 cudnn(void **state)
 {
     static const struct number ours[] = {CUDNN_NUMBERS(NUMBER){NULL, 0}};
@@ -40,6 +51,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cublas),
+        cmocka_unit_test(counters),
         cmocka_unit_test(cudnn),
     };
 

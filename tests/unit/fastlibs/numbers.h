@@ -56,6 +56,11 @@
     X(CUBLASLT_EPILOGUE_BIAS)                      \
     X(CUBLASLT_EPILOGUE_GELU)
 
+/* Of some versions of cuBLAS alone. */
+#define COUNTER_NUMBERS(X)                                  \
+    X(CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_IN_COUNTERS_POINTER) \
+    X(CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_OUT_COUNTERS_POINTER)
+
 #define CUDNN_NUMBERS(X)                                     \
     X(CUDNN_STATUS_SUCCESS)                                  \
     X(CUDNN_STATUS_NOT_INITIALIZED)                          \
@@ -127,4 +132,4 @@ struct number {
 #define NUMBER(name) {#name, (int)(name)},
 
 /* As NVIDIA's headers say. The last one has no name. */
-extern const struct number nvidia_numbers[], nvidia_cudnn_numbers[];
+extern const struct number nvidia_numbers[], nvidia_counter_numbers[], nvidia_cudnn_numbers[];

@@ -6,6 +6,12 @@
 
 const struct number nvidia_numbers[] = {NUMBERS(NUMBER){NULL, 0}};
 
+#if CUBLAS_VERSION >= 120205 && CUBLAS_VERSION < 130000
+const struct number nvidia_counter_numbers[] = {COUNTER_NUMBERS(NUMBER){NULL, 0}};
+#else
+const struct number nvidia_counter_numbers[] = {{NULL, 0}};
+#endif
+
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>
 
