@@ -6,11 +6,13 @@
 
 #include <fenv.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "fastlibs/blas.h"
 #include "fastlibs/descriptors.h"
@@ -111,10 +113,49 @@ is_convolution_inside(const struct hed_real_driver *d, const struct hed_convolut
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
+#define ENDED (UINT32_C(1) << 31)
+
+/* Jobs that run, and ENDED: the process ends, and no other job begins. */
+static _Atomic uint32_t running;
+static _Thread_local uint32_t runs_here; /* how many of them in this thread */
+
 static void
-run_job(void *arg)
+end_job(void)
 {
-    struct job *j = arg;
+    runs_here = 0;
+    /* Release: the job has left the BLAS when end_jobs() no longer counts it. */
+    if (atomic_fetch_sub_explicit(&running, 1, memory_order_release) & ENDED)
+        (void)hed_futex_wake_private(&running, INT_MAX);
+}
+
+static bool
+begin_job(void)
+{
+    runs_here = 1;
+    /* One order with end_jobs(), which counts this job, or is seen by it. */
+    if (!(atomic_fetch_add(&running, 1) & ENDED))
+        return true;
+    end_job();
+    return false;
+}
+
+/* OpenBLAS's destructor takes down what jobs use. A job of this thread does not end before exit()
+ * does: the program has called it in a handler of a signal. */
+static void
+end_jobs(void)
+{
+    uint32_t now = atomic_fetch_or(&running, ENDED) | ENDED;
+
+    while (now != (ENDED | runs_here)) {
+        (void)hed_futex_wait_private(&running, now, -1);
+        /* Acquire: see end_job(). */
+        now = atomic_load_explicit(&running, memory_order_acquire);
+    }
+}
+
+static void
+compute_job(const struct job *j)
+{
     fenv_t env;
 
     /* The thread may have the program's rounding, or take small numbers for 0. */
@@ -125,6 +166,17 @@ run_job(void *arg)
     else
         hed_product_run(&j->product, j->blas);
     fesetenv(&env);
+}
+
+static void
+run_job(void *arg)
+{
+    struct job *j = arg;
+
+    if (begin_job()) {
+        compute_job(j);
+        end_job();
+    }
     free(j);
 }
 
@@ -218,6 +270,7 @@ static void
 forget_parent(void)
 {
     is_child = true;
+    atomic_fetch_and(&running, ENDED);
     hed_descriptors_forked();
     hed_scratch_forked();
     atomic_store(&products, 0);
@@ -227,9 +280,12 @@ forget_parent(void)
 }
 
 __attribute__((constructor)) static void
-open_log(void)
+prepare_library(void)
 {
     (void)pthread_atfork(NULL, NULL, forget_parent);
+    /* The first handler to be registered is the last one to run: those of the program may still
+     * wait for results. All run before the libraries' destructors. */
+    (void)atexit(end_jobs);
     /* This library has a log of its own. A text that cannot be read is libcuda's to complain about.
      */
     (void)hed_log_setup(secure_getenv("HEDDLE_LOG"), NULL);

@@ -1,13 +1,20 @@
 /* Asks cuBLAS for products, and cuDNN for convolutions (asks_cudnn.c), in every way that heddle run
  * --fast-libs tells apart, and says who has answered: 0 is the CPU's BLAS, 97 is cuDNN, 98 and 99
  * are the versions of cuBLAS that played_cublas.c plays.
+ *
+ *     asks PLUGIN              asks for all of them
+ *     asks PLUGIN end          ends while the BLAS computes
+ *     asks PLUGIN wait         ends, and an exit handler waits for the result
+ *     asks PLUGIN fork         makes a child that ends while the BLAS computes
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "gen/cuda_abi.h"
+#include "harness/patience.h"
 #include "played.h"
 
 #define COUNT 4 /* numbers of a matrix of 2 by 2 */
@@ -112,6 +119,45 @@ ask_matmul(CUstream stream, const float *a, const float *b, float *c, const floa
     played_say("matmul with more than the CPU has", MATMUL, c);
 }
 
+#define ASK(handle, m, beta, c) \
+    cublasSgemm_v2(handle, 0, 0, m, 2, 2, &one, a, 2, b, 2, &(beta), c, 2)
+
+static float *last_result;
+
+static void
+say_last(void)
+{
+    played_say("at the end", 0, last_result);
+}
+
+/* Ends with two products in the stream; the first is being computed. */
+static int
+end_early(const char *how, struct played_handle *h, const float *a, const float *b, float *c)
+{
+    const float one = 1, zero = 0;
+    bool (*computes)(void);
+    int status = 0;
+
+    last_result = c;
+    if (strcmp(how, "wait") == 0)
+        (void)atexit(say_last);
+    if (ASK(h, 2, zero, c) != 0 || ASK(h, 2, one, c) != 0)
+        return 4;
+    computes = (bool (*)(void))dlsym(dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD),
+                                     "played_computes");
+    WAIT_UNTIL(computes());
+    if (strcmp(how, "fork") == 0) {
+        const pid_t child = fork();
+
+        if (child == 0) {
+            alarm(PATIENCE_S / 8);
+            exit(0);
+        }
+        (void)waitpid(child, &status, 0);
+    }
+    return status ? 5 : 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -123,7 +169,7 @@ main(int argc, char **argv)
     CUstream stream = NULL;
 
     libcuda = dlopen("libcuda.so.1", RTLD_NOW);
-    if (argc != 2 || !libcuda)
+    if (argc < 2 || !libcuda)
         return 2;
     DRIVER("cuInit", (unsigned), 0);
     DRIVER("cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice), &context, 0);
@@ -133,8 +179,8 @@ main(int argc, char **argv)
 
     float *a = make_numbers(ones), *b = make_numbers(twos), *c = make_numbers(ones);
 
-#define ASK(handle, m, beta, c) \
-    cublasSgemm_v2(handle, 0, 0, m, 2, 2, &one, a, 2, b, 2, &(beta), c, 2)
+    if (argc == 3)
+        return end_early(argv[2], &h, a, b, c);
     played_say("plain", ASK(&h, 2, zero, c), c);
     played_say("added", ASK(&h, 2, one, c), c);
     played_say("without a handle", ASK(NULL, 2, zero, c), c);

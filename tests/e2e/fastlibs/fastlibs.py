@@ -48,10 +48,10 @@ SAID = ("OpenBLAS 9.8.7 computed 6 matrix products and 3 convolutions, 13 were l
         "1 captured into graphs, 2 with operands outside of the GPU's allocations\n")
 
 
-def run(*options, **more):
+def run(*options, how=(), **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
     env |= {"HEDDLE_CONFIG": "", "LD_LIBRARY_PATH": LIBRARIES, **more}
-    program = [ASKS, f"{LIBRARIES}/e2e_fastlibs_plugin.so"]
+    program = [ASKS, f"{LIBRARIES}/e2e_fastlibs_plugin.so", *how]
     return subprocess.run([HEDDLE, "run", *options, "--", *program], env=env,
                           capture_output=True, text=True, timeout=PATIENCE)
 
@@ -72,6 +72,22 @@ class FastLibs(unittest.TestCase):
     def test_setting(self):
         r = run("--gpu", "cpu:a100", "--set", "fast_libs=yes")
         self.assertEqual((r.returncode, r.stdout), (0, ANSWERED), r.stderr)
+
+    def end(self, how):
+        """The program ends while the first of two products is being computed."""
+        r = run("--gpu", "cpu:a100", "--fast-libs", how=(how,), PLAYED_SLOW="yes")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("computed 2 matrix products", r.stderr)
+        return r.stdout
+
+    def test_no_product_is_computed_after_the_librarys_end(self):
+        self.assertEqual(self.end("end"), "")
+
+    def test_an_exit_handler_may_wait_for_products(self):
+        self.assertEqual(self.end("wait"), "at the end: 0 8\n")
+
+    def test_a_forked_child_ends_without_the_parents_products(self):
+        self.assertEqual(self.end("fork"), "")
 
     def test_other_gpu(self):
         for options in (("--gpu", "null"), ("--gpu", "unix:/nowhere"),
