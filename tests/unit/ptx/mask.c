@@ -115,6 +115,28 @@ static const struct kernel kernels[] = {
      "mov.u32 %r6, %r2; mov.u32 %r7, %r13; mul.wide.u32 %rd6, %r13, 8; add.u64 %rd7, %rd1, %rd6;\n"
      "@%p1 ld.global.v2.u32 {%r6, %r7}, [%rd7]; add.u32 %r5, %r5, %r6; xor.b32 %r5, %r5, %r7;\n"
      "st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"the upper word of a number whose low bits are alike", false,
+     "mul.wide.u32 %rd6, %r16, 8; add.u64 %rd7, %rd1, %rd6; ld.global.u64 %rd8, [%rd7];\n"
+     "and.b64 %rd9, %rd8, -256; mov.b64 {%r3, %r4}, %rd9; and.b32 %r5, %r4, 255;\n"
+     "st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"a guard that holds for no lane, and bits that are alike", false,
+     "ld.global.u32 %r3, [%rd5]; and.b32 %r4, %r3, 255; setp.gt.u32 %p1, %r2, 1000000;\n"
+     "mov.u32 %r5, 7; @%p1 and.b32 %r5, %r4, 256; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"a loop in which bits would be alike if lanes had not parted", false,
+     "shr.u32 %r9, %r2, 31; mul.wide.u32 %rd6, %r9, 4; add.u64 %rd20, %rd1, %rd6;\n"
+     "ld.global.u32 %r3, [%rd5]; shr.u32 %r3, %r3, 1; and.b32 %r4, %r3, 1;\n"
+     "setp.ne.u32 %p1, %r4, 0; @%p1 bra A;\n"
+     "add.u64 %rd10, %rd1, %rd4; and.b32 %r5, %r3, 255; bra J;\n"
+     "A: add.u64 %rd10, %rd20, %rd4; and.b32 %r5, %r3, 255; or.b32 %r5, %r5, 256;\n"
+     "J: mov.u32 %r8, 0; mov.u32 %r11, 0; L: ld.global.u32 %r10, [%rd10]; and.b32 %r6, %r5, 256;\n"
+     "add.u32 %r8, %r8, %r6; xor.b32 %r8, %r8, %r10; add.u64 %rd10, %rd10, 4;\n"
+     "add.u32 %r11, %r11, 1; setp.lt.u32 %p2, %r11, 3; @%p2 bra L;\n"
+     "st.global.u32 [%rd3], %r8; ret; }\n"},
+    {"one of three ways has small numbers", false,
+     "mov.u32 %r3, %laneid; setp.gt.u32 %p1, %r2, 1000000; setp.lt.u32 %p2, %r2, 1000000;\n"
+     "@%p1 bra A; @%p2 bra B; bra C; C: mov.u32 %r5, 0; bra J; A: mov.u32 %r5, %r3; bra J;\n"
+     "B: add.u32 %r5, %r3, %r2; bra J; J: and.b32 %r6, %r5, 32; st.global.u32 [%rd3], %r6;\n"
+     "ret; }\n"},
     {"two loops that begin at one place", false,
      "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
      "O: add.u32 %r4, %r4, 1; and.b32 %r5, %r4, %r3; setp.ne.u32 %p1, %r5, 0; @%p1 bra O;\n"

@@ -10,11 +10,12 @@
 #include "kernel/ptx/interp/inside.h"
 
 #if defined(__clang__)
-#define EACH_LANE(i) \
-    _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < HED_PTX_LANES; i++)
+#define LANES_BELOW(i, n) \
+    _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < (n); i++)
 #else
-#define EACH_LANE(i) _Pragma("GCC ivdep") for (unsigned i = 0; i < HED_PTX_LANES; i++)
+#define LANES_BELOW(i, n) _Pragma("GCC ivdep") for (unsigned i = 0; i < (n); i++)
 #endif
+#define EACH_LANE(i) LANES_BELOW(i, HED_PTX_LANES)
 
 #define INTERP_ALL UINT32_MAX
 

@@ -204,7 +204,7 @@ combine_classes(const struct hed_uniforms *u, const struct hed_uniform classes[O
     for (unsigned k = 0; k < n; k++) {
         if (!class_bits(classes[k], width, &f.in[k]))
             return varies;
-        f.changes[k] = changes_with(classes, table, k);
+        f.changes[k] = classes[k].is_constant ? 0 : changes_with(classes, table, k);
     }
     r = combine_known(&f);
     for (unsigned k = 0; k < n && r.kind == HED_VARIES; k++)

@@ -158,6 +158,7 @@ hed_class_join(const struct hed_uniforms *u, struct hed_uniform a, struct hed_un
     }
     r = a;
     r.kind = (uint8_t)hed_max(a.kind, b.kind);
+    r.below = (uint8_t)(a.below && b.below ? hed_max(a.below, b.below) : 0);
     r.differ = (uint8_t)(a.differ && b.differ ? hed_max(a.differ, b.differ) : 0);
     r.align = (uint8_t)hed_min(a.align, b.align);
     r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;

@@ -39,8 +39,14 @@ static void
 note_tested(struct guessing *g, uint32_t id)
 {
     struct hed_guess *guess = g->guess;
+    const struct hed_uniform *known = &g->known->values[id], *guessed = &guess->u.values[id];
 
-    if (is_same_class(&g->known->values[id], &guess->u.values[id]) || hed_guess_tests(guess, id))
+    /* Bits that are the same in all lanes cannot be tested. */
+    if (known->kind == HED_VARIES && guessed->kind == HED_VARIES && guessed->same & ~known->same) {
+        g->fails = true;
+        return;
+    }
+    if (is_same_class(known, guessed) || hed_guess_tests(guess, id))
         return;
     if (guess->ntested == HED_GUESS_MAX || hed_ptx_types[g->f->values[id]->type].bits < 32) {
         g->fails = true;

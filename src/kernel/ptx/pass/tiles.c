@@ -76,15 +76,29 @@ find_chain(const struct tiling *t, uint32_t row, uint32_t column)
     return NONE;
 }
 
-/* The columns of a tile: factors by which chains multiply the row. */
+static bool
+has_column(const uint32_t *columns, unsigned n, uint32_t column)
+{
+    for (unsigned k = 0; k < n; k++)
+        if (columns[k] == column)
+            return true;
+    return false;
+}
+
+/* The columns of a tile: factors by which chains multiply the row. Of several chains with the same
+ * factors, the others come into later tiles. */
 static unsigned
 find_columns(const struct tiling *t, uint32_t row, uint32_t *columns)
 {
     unsigned n = 0;
 
-    for (uint32_t c = 0; c < t->nchains && n < t->columns; c++)
-        if (!t->chains[c].is_done && t->chains[c].factors[0] == row)
-            columns[n++] = t->chains[c].factors[1];
+    for (uint32_t c = 0; c < t->nchains && n < t->columns; c++) {
+        const struct chain *chain = &t->chains[c];
+
+        if (!chain->is_done && chain->factors[0] == row &&
+            !has_column(columns, n, chain->factors[1]))
+            columns[n++] = chain->factors[1];
+    }
     return n;
 }
 

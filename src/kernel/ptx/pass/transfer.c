@@ -289,11 +289,15 @@ hed_uniform_is_split(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 struct hed_uniform
 hed_uniform_half(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned half)
 {
-    const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
+    struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
     const struct hed_ptx_reg *to = i->operands[0].elems[half].reg;
 
-    if (a.kind == HED_UNKNOWN || a.kind == HED_VARIES)
+    if (a.kind == HED_UNKNOWN)
         return a;
+    if (a.kind == HED_VARIES) {
+        a.same = half == 0 ? a.same & UINT32_MAX : a.same >> 32;
+        return a;
+    }
     if (half == 0)
         return cut_class(u, a);
     if (a.is_constant)

@@ -184,8 +184,8 @@ load_halves(unsigned char *to, const uint64_t *at, unsigned size)
 
     if ((step != 0 && step != size) || at[half + 1] - at[half] != step)
         return false;
-    _Pragma("GCC ivdep") for (unsigned i = 0; i < half; i++) off |=
-        ((at[i] - at[0]) ^ (i * step)) | ((at[half + i] - at[half]) ^ (i * step));
+    LANES_BELOW(i, half)
+    off |= ((at[i] - at[0]) ^ (i * step)) | ((at[half + i] - at[half]) ^ (i * step));
     if (off)
         return false;
     if (step) {

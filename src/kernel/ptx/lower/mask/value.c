@@ -390,8 +390,14 @@ hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v)
         m->values[r->id].constant = v;
     slot = hed_mask_slot(l, r, c->kind == HED_ROWS ? m->row : 0);
     if (l->lanes != 1 && c->kind == HED_UNIFORM) {
-        /* What lanes found out together. A guard is uniform too, or the value would vary. */
-        LLVMBuildStore(l->b, hed_lower_warp_first(l, v), slot);
+        /* What lanes found out together. A guard is uniform too, or the value would vary. Where it
+         * holds for no lane, the value stays. */
+        LLVMValueRef one = hed_lower_warp_first(l, v);
+
+        if (w->holds)
+            one = LLVMBuildSelect(l->b, LLVMBuildIsNotNull(l->b, hed_lower_warp_bits(l), ""), one,
+                                  LLVMBuildLoad2(l->b, LLVMTypeOf(one), slot, ""), "");
+        LLVMBuildStore(l->b, one, slot);
         return;
     }
     if (l->lanes != 1 && (w->holds || w->inside))
