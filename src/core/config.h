@@ -56,7 +56,7 @@
     X(TEXT, refusals, "", "file for what heddle refuses (set by heddle run)")                    \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")      \
     X(WORD, cpu_codegen, "tiered", "how the CPU GPU runs kernels: tiered, warp or baseline")     \
-    X(WORD, cpu_after, "off", "hot kernels are compiled after the program's end: on or off")     \
+    X(WORD, cpu_after, "on", "hot kernels are compiled after the program's end: on or off")      \
     X(NUMBER, cpu_after_time, "600", "seconds that this may take")                               \
     X(NUMBER, cpu_after_most, "200", "kernels that are compiled then, at most")                  \
     X(TEXT, cpu_after_lock, "", "file that is locked until then (set by heddle cpu warm)")       \

@@ -117,24 +117,22 @@ hed_cpu_text_fini(struct hed_cpu_text *t)
 
 /* ---- a kernel -------------------------------------------------------------------------------- */
 
-/* Everything that the object of a kernel depends on. `text` is the hash of its module's PTX. */
+/* `code` is the hash of the module's PTX or machine code. */
 static struct hed_cache_key
-kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, const char *kernel,
+kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *code, const char *kernel,
                  const struct hed_ptx_options *o)
 {
-    const uint64_t numbers[] = {HED_PTX_ABI,        (uint64_t)o->rows, (uint64_t)o->level,
-                                o->check_alignment, o->confined,       c->compiler_identity};
-    struct hed_cache_key key;
-    struct hed_hash h;
+    const struct hed_cache_origin origin = {.code = code->hash,
+                                            .kernel = kernel,
+                                            .features = c->features,
+                                            .compiler = c->compiler_identity,
+                                            .abi = HED_PTX_ABI,
+                                            .rows = o->rows,
+                                            .level = (uint32_t)o->level,
+                                            .check_alignment = o->check_alignment,
+                                            .confined = o->confined};
 
-    hed_hash_init(&h);
-    hed_hash_add(&h, text, sizeof *text);
-    hed_hash_add_text(&h, kernel);
-    hed_hash_add_text(&h, HED_VERSION);
-    hed_hash_add_text(&h, c->features);
-    hed_hash_add(&h, numbers, sizeof numbers);
-    hed_hash_end(&h, key.hash);
-    return key;
+    return hed_cache_key_of(&origin);
 }
 
 static int
@@ -198,22 +196,30 @@ compile_options(const struct hed_cpu *c, enum hed_rows rows)
     };
 }
 
+/* Loads the object with this key, and appends its bytes. */
+static int
+find_object(struct hed_cpu *c, const char *name, const struct hed_cache_key *key,
+            struct hed_buf *object, struct hed_cpu_compiled *out)
+{
+    if (!hed_cache_get(c->cache, key, object, &out->compile_us) ||
+        load_object(c, name, object, &out->loaded, NULL) != 0)
+        return HED_ENOTFOUND;
+    out->is_cached = true;
+    hed_debug(CPU, "kernel %s found in the cache", name);
+    return 0;
+}
+
 int
-hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,
+hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *image,
                       enum hed_rows rows, struct hed_cpu_compiled *out)
 {
     const struct hed_ptx_options o = compile_options(c, rows);
-    const struct hed_cache_key key = kernel_cache_key(c, text, name, &o);
+    const struct hed_cache_key key = kernel_cache_key(c, image, name, &o);
     struct hed_buf object;
-    int err = HED_ENOTFOUND;
+    int err;
 
     hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
-    if (hed_cache_get(c->cache, &key, &object, &out->compile_us) &&
-        load_object(c, name, &object, &out->loaded, NULL) == 0) {
-        out->is_cached = true;
-        hed_debug(CPU, "kernel %s found in the cache", name);
-        err = 0;
-    }
+    err = find_object(c, name, &key, &object, out);
     hed_buf_fini(&object);
     return err;
 }
@@ -235,7 +241,6 @@ describe_job(const struct hed_cpu *c, const struct hed_cpu_source *from, const c
         .seconds = c->compile_time ? c->compile_time : TIME_MOST,
         .memory = c->compiler_memory,
         .key = kernel_cache_key(c, from->image, name, &o),
-        .compiler = c->compiler_identity,
     };
 }
 
@@ -249,27 +254,59 @@ hed_cpu_want(struct hed_cpu *c, const struct hed_cpu_source *from, const char *n
         hed_compilers_want(&c->compilers, &job);
 }
 
+static void
+store_object(struct hed_cpu *c, const struct hed_compiler_job *job, const char *name,
+             const struct hed_buf *object, uint32_t compile_us)
+{
+    const struct hed_cache_about about = {.name = name,
+                                          .features = c->features,
+                                          .version = HED_VERSION,
+                                          .compiler = c->compiler_identity,
+                                          .abi = HED_PTX_ABI,
+                                          .rows = job->rows,
+                                          .compile_us = compile_us};
+
+    hed_cache_put(c->cache, &job->key, &about, object->data, object->size);
+}
+
+/* What was compiled after a program's end has a key of the PTX, also where that was lifted from
+ * machine code: the fork server believes only what it sees. From now on it is found without lifting
+ * (kernel/forkserver/after.c). */
+static int
+find_by_text(struct hed_cpu *c, const struct hed_compiler_job *job, const char *name,
+             struct hed_cpu_compiled *out)
+{
+    const struct hed_ptx_options o = compile_options(c, job->rows);
+    const struct hed_cache_key key = kernel_cache_key(c, &job->text->key, job->entry, &o);
+    struct hed_buf object;
+    int err;
+
+    if (!job->text->size || memcmp(&key, &job->key, sizeof key) == 0)
+        return HED_ENOTFOUND;
+    hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
+    err = find_object(c, name, &key, &object, out);
+    if (!err)
+        store_object(c, job, name, &object, out->compile_us);
+    hed_buf_fini(&object);
+    return err;
+}
+
 /* Compiles the kernel, and stores it. */
 static int
 compile_and_store(struct hed_cpu *c, const struct hed_compiler_job *job, const char *name,
                   struct hed_cpu_compiled *out, struct hed_why *why)
 {
-    struct hed_cache_about about = {.name = name,
-                                    .features = c->features,
-                                    .version = HED_VERSION,
-                                    .compiler = job->compiler,
-                                    .abi = HED_PTX_ABI,
-                                    .rows = job->rows};
+    uint32_t compile_us = 0;
     struct hed_buf object;
     int err;
 
     hed_buf_init(&object, HED_CACHE_OBJECT_MAX);
-    err = compile_elsewhere(c, job, name, &object, &about.compile_us, why);
+    err = compile_elsewhere(c, job, name, &object, &compile_us, why);
     if (!err)
         err = load_object(c, name, &object, &out->loaded, why);
     if (!err) {
-        out->compile_us = about.compile_us;
-        hed_cache_put(c->cache, &job->key, &about, object.data, object.size);
+        out->compile_us = compile_us;
+        store_object(c, job, name, &object, compile_us);
     }
     hed_buf_fini(&object);
     return err;
@@ -285,7 +322,8 @@ find_or_claim(struct hed_cpu *c, const struct hed_cpu_source *from, const char *
     for (unsigned ms = 0;; ms += OTHERS_LOOK_MS) {
         int err;
 
-        if (hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0)
+        if (hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0 ||
+            find_by_text(c, job, name, out) == 0)
             return 0;
         if (!c->claims || others == HED_CPU_OTHERS_IGNORED || ms > OTHERS_PATIENCE_MS)
             return HED_ENOTFOUND;

@@ -212,7 +212,6 @@ send_request(const struct hed_compiler_job *j, int socket, uint32_t number, uint
         .features_size = (uint32_t)features,
         .memory = j->memory,
         .text_size = j->text->size,
-        .compiler = j->compiler,
     };
     struct hed_buf tail;
     int fd = -1, err = 0;
@@ -221,7 +220,7 @@ send_request(const struct hed_compiler_job *j, int socket, uint32_t number, uint
         j->text->size > HED_FORKSERVER_TEXT_MAX)
         return -EMSGSIZE;
     memcpy(r.text, j->text->key.hash, sizeof r.text);
-    memcpy(r.key, j->key.hash, sizeof r.key);
+    memcpy(r.claim, j->key.hash, sizeof r.claim);
     hed_buf_init(&tail, HED_FORKSERVER_REQUEST_MAX);
     hed_buf_add(&tail, j->entry, name);
     hed_buf_add(&tail, j->features, features);
@@ -461,7 +460,7 @@ hed_compilers_withdraw(struct hed_compilers *c, const struct hed_cache_key *key)
 
     if (!c->after.cache)
         return;
-    memcpy(r.key, key->hash, sizeof r.key);
+    memcpy(r.claim, key->hash, sizeof r.claim);
     hed_lock(&c->lock);
     w = find_wanted_locked(c, key);
     /* What cannot be withdrawn now will be found in the cache. */

@@ -76,7 +76,6 @@ struct hed_compiler_job {
     uint32_t seconds;         /* of processor time; 0: no limit */
     uint64_t memory;          /* bytes; 0: no limit */
     struct hed_cache_key key; /* of its object */
-    uint64_t compiler;        /* identity of the compiler's file */
 };
 
 void hed_compilers_init(struct hed_compilers *c, unsigned slots, int niceness);

@@ -176,7 +176,7 @@ void hed_cpu_want(struct hed_cpu *c, const struct hed_cpu_source *from, const ch
                   enum hed_rows rows);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
-int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *text,
+int hed_cpu_find_compiled(struct hed_cpu *c, const char *name, const struct hed_cache_key *image,
                           enum hed_rows rows, struct hed_cpu_compiled *out);
 
 /* ---- perf_map.c ------------------------------------------------------------------------------ */

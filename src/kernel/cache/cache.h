@@ -10,6 +10,7 @@
  *   folder.c   what is in the folder: listing it, keeping it small
  *   claim.c    the locks
  *   archive.c  many entries in one file
+ *   key.c      what an object depends on
  *
  * An entry's name is a hash of everything the object depends on. Files are written under a
  * temporary name and then renamed, so other processes only ever see complete files. A damaged file
@@ -40,6 +41,20 @@ struct hed_cache_key {
 #define HED_CACHE_FEATURES_MAX 1024              /* bytes of a processor's features, likewise */
 #define HED_CACHE_VERSION_MAX 24                 /* bytes of heddle's version, likewise */
 #define HED_CACHE_OBJECT_MAX ((size_t)512 << 20) /* bytes */
+
+/* Everything that an object is made from and by. */
+struct hed_cache_origin {
+    const uint8_t *code; /* HED_HASH_SIZE bytes: the hash of the PTX or the machine code */
+    const char *kernel;
+    const char *features; /* of the processor */
+    uint64_t compiler;    /* the identity of its file */
+    uint32_t abi;         /* HED_PTX_ABI */
+    uint32_t rows;        /* enum hed_rows */
+    uint32_t level;
+    bool check_alignment, confined;
+};
+
+struct hed_cache_key hed_cache_key_of(const struct hed_cache_origin *o);
 
 /* What people and other machines want to know of an object. All of it is in the key, too, but for
  * compile_us. */

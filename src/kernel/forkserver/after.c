@@ -41,8 +41,9 @@
 /* A request on the list. */
 struct wanted {
     struct hed_forkserver_request request;
-    unsigned char *tail; /* the name and the features, owned */
-    int text;            /* the memory with the PTX, shared by those with the same hash */
+    struct hed_cache_key key; /* of what it is to make, if the program tells the truth */
+    unsigned char *tail;      /* the name and the features, owned */
+    int text;                 /* the memory with the PTX, shared by those with the same hash */
 };
 
 struct hed_after {
@@ -56,6 +57,7 @@ struct hed_after {
     const struct wanted *at_work[HED_FORKSERVER_SOCKETS]; /* by compiler */
     struct wanted wanted[HED_FORKSERVER_AFTER_MAX];
     unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
+    char name[HED_FORKSERVER_NAME_MAX + 1], features[HED_FORKSERVER_FEATURES_MAX + 1];
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -83,13 +85,37 @@ hed_after_create(const struct hed_forkserver_after *how)
     return a;
 }
 
+struct hed_cache_key
+hed_after_key(const struct hed_forkserver_after *how, const struct hed_forkserver_request *r,
+              const char *name, const char *features)
+{
+    const struct hed_cache_origin origin = {
+        .code = r->text,
+        .kernel = name,
+        .features = features,
+        .compiler = how->compiler,
+        .abi = r->abi,
+        .rows = r->rows,
+        .level = r->level,
+        .check_alignment = r->flags & HED_FORKSERVER_CHECK_ALIGNMENT,
+        .confined = r->flags & HED_FORKSERVER_CONFINED,
+    };
+
+    struct hed_cache_key key;
+
+    if (!how->is_awaited)
+        return hed_cache_key_of(&origin);
+    memcpy(key.hash, r->claim, sizeof key.hash);
+    return key;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static struct wanted *
-find_wanted(struct hed_after *a, const uint8_t *key)
+find_wanted(struct hed_after *a, const uint8_t *claim)
 {
     for (unsigned i = 0; i < a->count; i++)
-        if (memcmp(a->wanted[i].request.key, key, sizeof a->wanted[i].request.key) == 0)
+        if (memcmp(a->wanted[i].request.claim, claim, sizeof a->wanted[i].request.claim) == 0)
             return &a->wanted[i];
     return NULL;
 }
@@ -124,7 +150,7 @@ add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
     const struct wanted *same = find_text(a, r->text);
     struct wanted *w = &a->wanted[a->count];
 
-    if (a->count == HED_FORKSERVER_AFTER_MAX || find_wanted(a, r->key) || (!same && *fd < 0))
+    if (a->count == HED_FORKSERVER_AFTER_MAX || find_wanted(a, r->claim) || (!same && *fd < 0))
         return;
     if (!same && (r->text_size > HED_FORKSERVER_AFTER_TEXTS ||
                   a->texts + r->text_size > HED_FORKSERVER_AFTER_TEXTS))
@@ -133,6 +159,11 @@ add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
     if (!w->tail)
         return;
     memcpy(w->tail, a->packet + sizeof *r, tail);
+    memcpy(a->name, w->tail, r->name_size);
+    a->name[r->name_size] = 0;
+    memcpy(a->features, w->tail + r->name_size, r->features_size);
+    a->features[r->features_size] = 0;
+    w->key = hed_after_key(a->how, r, a->name, a->features);
     w->text = same ? same->text : *fd;
     if (!same) {
         a->texts += r->text_size;
@@ -154,7 +185,7 @@ read_wanted(struct hed_after *a, size_t size, int *fd)
         size != sizeof r + r.name_size + r.features_size)
         return;
     if (r.flags & HED_FORKSERVER_WITHDRAW) {
-        struct wanted *w = find_wanted(a, r.key);
+        struct wanted *w = find_wanted(a, r.claim);
 
         if (w)
             drop_wanted(a, w);
@@ -290,34 +321,25 @@ start_wanted(const struct hed_after *a, const struct hed_forkserver_state *f,
     return pid > 0 ? pid : 0;
 }
 
-static struct hed_cache_key
-key_of(const struct wanted *w)
-{
-    struct hed_cache_key key;
-
-    memcpy(key.hash, w->request.key, sizeof key.hash);
-    return key;
-}
-
-/* Is it in the cache, or does a program compile it? */
+/* Is it in the cache, or does a program compile it? Programs claim and store what they lift from
+ * machine code under keys of that. */
 static bool
 is_settled(const struct hed_after *a, const struct wanted *w)
 {
-    const struct hed_cache_key key = key_of(w);
+    struct hed_cache_key claim;
 
-    return hed_cache_is_claimed(a->how->cache, &key) || hed_cache_has(a->how->cache, &key);
+    memcpy(claim.hash, w->request.claim, sizeof claim.hash);
+    return hed_cache_is_claimed(a->how->cache, &claim) || hed_cache_has(a->how->cache, &claim) ||
+           hed_cache_has(a->how->cache, &w->key);
 }
 
 /* The first that is not in the cache, or NULL. */
 static const struct wanted *
 first_missing(const struct hed_after *a)
 {
-    for (unsigned i = 0; i < a->count; i++) {
-        const struct hed_cache_key key = key_of(&a->wanted[i]);
-
-        if (!hed_cache_has(a->how->cache, &key))
+    for (unsigned i = 0; i < a->count; i++)
+        if (!hed_cache_has(a->how->cache, &a->wanted[i].key))
             return &a->wanted[i];
-    }
     return NULL;
 }
 
@@ -340,14 +362,15 @@ start_next(struct hed_after *a, struct hed_forkserver_state *f, unsigned slot)
     return false;
 }
 
-/* What the program had asked for comes first, and is on the list, too. */
+/* What the program had asked for comes first, and is on the list, too. Without a turn nothing is
+ * finished: many short programs must not leave many compilers behind. */
 static void
 finish_what_was_begun(struct hed_after *a, struct hed_forkserver_state *f)
 {
     const struct wanted *told = NULL;
 
-    while (is_compiling(f) && has_time(a)) {
-        const struct wanted *w = a->turn >= 0 ? first_missing(a) : NULL;
+    while (a->turn >= 0 && is_compiling(f) && has_time(a)) {
+        const struct wanted *w = first_missing(a);
 
         if (w && w != told)
             tell_what_is_compiled(a, w, a->count - (unsigned)(w - a->wanted));

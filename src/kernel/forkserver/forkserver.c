@@ -148,20 +148,20 @@ hed_forkserver_reap(struct hed_forkserver_state *f)
 }
 
 static void
-keep_object(void *arg, const struct hed_forkserver_request *r, const char *name,
+keep_object(const void *arg, const struct hed_forkserver_request *r, const char *name,
             const char *features, const void *object, size_t size, uint32_t compile_us)
 {
+    const struct hed_forkserver_after *how = arg;
     const struct hed_cache_about about = {.name = name,
                                           .features = features,
                                           .version = HED_VERSION,
-                                          .compiler = r->compiler,
+                                          .compiler = how->compiler,
                                           .abi = r->abi,
                                           .rows = r->rows,
                                           .compile_us = compile_us};
-    struct hed_cache_key key;
+    const struct hed_cache_key key = hed_after_key(how, r, name, features);
 
-    memcpy(key.hash, r->key, sizeof key.hash);
-    hed_cache_put(arg, &key, &about, object, size);
+    hed_cache_put(how->cache, &key, &about, object, size);
 }
 
 /* The program is gone. */
@@ -192,7 +192,7 @@ hed_forkserver_run(const struct hed_forkserver *how)
     if (how->after)
         f.after = hed_after_create(how->after);
     if (f.after)
-        f.keep = (struct hed_forkserver_keep){.keep = keep_object, .arg = how->after->cache};
+        f.keep = (struct hed_forkserver_keep){.keep = keep_object, .arg = how->after};
     for (;;) {
         hed_forkserver_reap(&f);
         for (unsigned i = 0; i < count; i++)

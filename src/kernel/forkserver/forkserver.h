@@ -44,6 +44,7 @@ struct hed_forkserver {
 /* What happens when the program has ended with kernels that it wanted compiled. */
 struct hed_forkserver_after {
     struct hed_cache *cache; /* where the objects go */
+    uint64_t compiler;       /* the identity of its library (struct hed_cache_origin) */
     int list;                /* the socket on which the program tells what it wants */
     unsigned seconds;        /* that it may take in all, by the clock */
     unsigned kernels;        /* that are compiled, besides those that were being compiled */
@@ -56,11 +57,12 @@ struct hed_forkserver_after {
 #define HED_FORKSERVER_AFTER_MEMORY ((uint64_t)2 << 30)  /* bytes that a compiler may then take */
 #define HED_FORKSERVER_AFTER_NICENESS 19
 
-/* Puts an object whose program is gone into the cache. */
+/* Puts an object whose program is gone into the cache. The compiler has checked that r->text is the
+ * hash of what it has compiled. */
 struct hed_forkserver_keep {
-    void (*keep)(void *arg, const struct hed_forkserver_request *r, const char *name,
+    void (*keep)(const void *arg, const struct hed_forkserver_request *r, const char *name,
                  const char *features, const void *object, size_t size, uint32_t compile_us);
-    void *arg;
+    const void *arg;
 };
 
 /* The function of the library that is called in a compiler: serves a socket until it is hung up.

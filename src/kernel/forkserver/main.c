@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/identity.h"
 #include "kernel/cache/cache.h"
 #include "kernel/forkserver/forkserver.h"
 
@@ -77,6 +78,7 @@ main(int argc, char **argv)
         after.seconds = read_count(argv[4]);
         after.kernels = read_count(argv[5]);
         after.is_awaited = argc == 9;
+        after.compiler = hed_file_identity(library);
         after.cache = hed_cache_create(argv[7], strtoull(argv[6], NULL, 10));
     }
 

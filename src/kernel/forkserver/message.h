@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-#define HED_FORKSERVER_MAGIC UINT32_C(0x48464d32) /* "HFM2": change it with the structs */
+#define HED_FORKSERVER_MAGIC UINT32_C(0x48464d33) /* "HFM3": change it with the structs */
 
 #define HED_FORKSERVER_NAME_MAX 65536                   /* bytes of a kernel's name */
 #define HED_FORKSERVER_FEATURES_MAX 1024                /* bytes of the processor's features */
@@ -25,8 +25,8 @@
 enum hed_forkserver_flag {
     HED_FORKSERVER_CHECK_ALIGNMENT = 1,
     HED_FORKSERVER_CONFINED = 2,
-    HED_FORKSERVER_KEEP = 4, /* if the program is gone, the object goes to the cache, under key */
-    HED_FORKSERVER_WITHDRAW = 8, /* on the list's socket: key is not wanted any more */
+    HED_FORKSERVER_KEEP = 4,     /* if the program is gone, the object goes to the cache */
+    HED_FORKSERVER_WITHDRAW = 8, /* on the list's socket: `claim` is not wanted any more */
 };
 
 /* Behind it are the kernel's name and the features, without NULs.
@@ -45,11 +45,11 @@ struct hed_forkserver_request {
     uint32_t name_size; /* bytes, like the other sizes */
     uint32_t features_size;
     uint32_t reserved;
-    uint64_t memory;             /* that the compiler may have; 0: no limit */
-    uint64_t text_size;          /* of the PTX */
-    uint64_t compiler;           /* its identity (struct hed_cache_about) */
-    uint8_t text[HED_HASH_SIZE]; /* names the PTX: the compiler may still have it */
-    uint8_t key[HED_HASH_SIZE];  /* of the object in the cache */
+    uint64_t memory;    /* that the compiler may have; 0: no limit */
+    uint64_t text_size; /* of the PTX */
+    /* The hash of the PTX: the compiler may still have it. It reads no PTX with another hash. */
+    uint8_t text[HED_HASH_SIZE];
+    uint8_t claim[HED_HASH_SIZE]; /* under which the program claims the kernel in the cache */
 };
 
 #define HED_FORKSERVER_REQUEST_MAX \

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "kernel/cache/cache.h"
 #include "kernel/forkserver/forkserver.h"
 
 struct hed_after; /* after.c: what the program wants compiled */
@@ -28,6 +29,14 @@ pid_t hed_forkserver_fork(const struct hed_forkserver_state *f, int socket);
 void hed_forkserver_reap(struct hed_forkserver_state *f);
 
 /* ---- after.c --------------------------------------------------------------------------------- */
+
+/* The key of what a request is to make. It follows from what the object is made of alone: the
+ * program may have been taken over, and this process may have rights that it has not any more. Only
+ * who waits for it (heddle cpu warm) trusts the program, and gets what was lifted under the key of
+ * the machine code, so that the next run need not lift it. */
+struct hed_cache_key hed_after_key(const struct hed_forkserver_after *how,
+                                   const struct hed_forkserver_request *r, const char *name,
+                                   const char *features);
 
 /* NULL if there is no memory. */
 struct hed_after *hed_after_create(const struct hed_forkserver_after *how);

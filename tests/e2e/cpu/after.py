@@ -3,13 +3,18 @@
 program compiles is not compiled twice.
 
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch tests/e2e/cpu/after.py [CASE...]
+
+With HED_NVCC, kernels in machine code are tried, too.
 """
 
 import glob
+import hashlib
 import os
 from pathlib import Path
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +26,7 @@ from harness.patience import PATIENCE, until  # noqa: E402
 BUILD = os.path.abspath(os.environ.get("HED_BUILD", "build/dev"))
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
 LIBDIR = os.path.join(BUILD, "lib", "heddle")
+ABI = Path(__file__).resolve().parents[3] / "src" / "kernel" / "ptx" / "run" / "abi.h"
 
 # Launches all kernels of a file, one after the other, until its standard input ends.
 PROGRAM = """
@@ -185,6 +191,113 @@ class After(Case):
         until(lambda: not self.helpers(p), "its end")
         # What was being compiled is finished.
         self.assertLess(len(self.entries()), 3)
+
+
+    @unittest.skipUnless(os.environ.get("HED_NVCC"), "no nvcc")
+    def test_kernels_in_machine_code_too(self):
+        path = self.write(900, *self.NAMES)
+        cubin = os.path.join(self.dir, "kernels.cubin")
+        subprocess.run([os.environ["HED_NVCC"], "-cubin", "-arch=sm_80", path, "-o", cubin],
+                       check=True, timeout=PATIENCE)
+        self.end(self.start_hot(cubin))
+        until(lambda: len(self.entries()) == 3, "three objects")
+        self.expect_next_run_has_all(cubin)
+        # It has stored them under the names that machine code has.
+        self.assertEqual(len(self.entries()), 6)
+        q = self.start(cubin, *self.NAMES, HEDDLE_CPU_CODEGEN="warp", HEDDLE_CPU_AFTER="off")
+        self.wait_for(q, *(f"kernel {n} found in the cache" for n in self.NAMES))
+        self.end(q)
+
+
+class Server(Case):
+    NAMES = ("a",)
+
+    def test_workers_leave_nothing_behind(self):
+        path, address = self.write(900, *self.NAMES), f"shm:{self.dir}/s"
+        with open(os.path.join(self.dir, "server.log"), "w+", encoding="utf-8") as log:
+            server = subprocess.Popen(
+                [HEDDLE, "serve", "--gpu", "cpu", "--listen", address, "--sandbox", "off",
+                 "--confine", "no"], stderr=log, env=self.environment())
+            self.addCleanup(server.wait)
+            self.addCleanup(server.kill)
+            until(lambda: os.path.exists(f"{self.dir}/s"), "the server's socket")
+            p = self.start(path, *self.NAMES, HEDDLE_GPU=address)
+            until(lambda: "kernel a is hot" in Path(log.name).read_text(), "a hot kernel")
+            found = [c for c in glob.glob("/proc/[0-9]*/cmdline") if self.is_helper(c)]
+            self.assertEqual(found, [])
+            self.end(p)
+
+    def is_helper(self, path):
+        try:
+            words = Path(path).read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return words[0] == b"heddle-compiler" and self.cache.encode() in words
+
+
+class TakenOver(Case):
+    """A program that was taken over tells the fork server what is not true."""
+
+    def text(self, number):
+        return (".version 7.0\n.target sm_70\n.address_size 64\n"
+                f"// {number}\n" + kernel("k", 10)).encode()
+
+    def request(self, text, claim, number=0, flags=1):
+        name = b"k"
+        abi = int(re.search(r"#define HED_PTX_ABI (\d+)", ABI.read_text()).group(1))
+        return struct.pack("<10I2Q32s32s", 0x48464d33, number, abi, 0, 2, flags, 60, len(name), 0,
+                           0, 0, len(text), hashlib.blake2b(text, digest_size=32).digest(),
+                           claim) + name
+
+    def give(self, to, request, text):
+        fd = os.memfd_create("text")
+        os.write(fd, text)
+        socket.send_fds(to, [request], [fd])
+        os.close(fd)
+
+    def start_compiler(self):
+        """The fork server, and our ends of the socket of a compiler and of that of the list."""
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
+        os.makedirs(self.cache, mode=0o700)
+        p = subprocess.Popen(
+            ["heddle-compiler", "1", "0", str(os.getpid()), "600", "100", str(1 << 30), self.cache],
+            executable=os.path.join(LIBDIR, "heddle-compiler"), close_fds=False,
+            preexec_fn=lambda: [os.dup2(theirs.fileno(), 100 + i) for i, (_, theirs)
+                                in enumerate(pairs)] and [os.dup2(100 + i, 3 + i) for i in (0, 1)])
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        for _, theirs in pairs:
+            theirs.close()
+        return p, pairs[0][0], pairs[1][0]
+
+    def end_program(self, p, *sockets):
+        for s in sockets:
+            s.close()
+        self.assertEqual(p.wait(PATIENCE), 0)
+
+    def test_the_key_follows_from_the_text(self):
+        theirs = b"t" * 32
+        p, compiler, wanted = self.start_compiler()
+        self.give(wanted, self.request(self.text(1), theirs), self.text(1))
+        self.end_program(p, compiler, wanted)
+        self.assertEqual(len(self.entries()), 1)
+        self.assertNotIn(theirs.hex(), self.entries()[0])
+
+    def test_a_text_that_is_another_is_not_compiled(self):
+        p, compiler, wanted = self.start_compiler()
+        self.give(wanted, self.request(self.text(1), b"t" * 32), self.text(2))
+        self.end_program(p, compiler, wanted)
+        self.assertEqual(self.entries(), [])
+
+    def test_nor_if_it_was_begun_before_the_end(self):
+        p, compiler, wanted = self.start_compiler()
+        self.give(compiler, self.request(self.text(1), b"t" * 32, 1, 5), self.text(2))
+        answer = compiler.recv(4096)
+        self.assertEqual(struct.unpack_from("<3Ii", answer)[1:3], (1, 1))
+        self.assertLess(struct.unpack_from("<3Ii", answer)[3], 0)
+        self.assertIn(b"is not what the request", answer)
+        self.end_program(p, compiler, wanted)
+        self.assertEqual(self.entries(), [])
 
 
 class Together(Case):

@@ -9,15 +9,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hash.h"
+#include "base/io.h"
 #include "base/number.h"
 #include "base/sanitize.h"
 #include "base/thread.h"
@@ -121,26 +121,47 @@ read_compile_request(struct server *s, long size, struct hed_why *why)
     return 0;
 }
 
-/* The file is the program's, which may change it meanwhile; at worst this process dies. */
+/* Reads the PTX into memory of our own: the file is the program's, which may change it meanwhile.
+ * Its hash is in the key under which the object may be stored, so it must be what the request says.
+ * NULL, and `why` is set, otherwise. */
+static char *
+read_module_text(const struct hed_forkserver_request *r, int fd, struct hed_why *why)
+{
+    const size_t size = (size_t)r->text_size;
+    uint8_t hash[HED_HASH_SIZE];
+    struct hed_hash h;
+    char *text = size ? malloc(size) : NULL;
+
+    /* The descriptor's position is the program's, too. */
+    if (!text || lseek(fd, 0, SEEK_SET) != 0 || hed_read_all(fd, text, size) != 0) {
+        hed_why_set(why, "the compiler cannot read the PTX");
+        free(text);
+        return NULL;
+    }
+    hed_hash_init(&h);
+    hed_hash_add(&h, text, size);
+    hed_hash_end(&h, hash);
+    if (memcmp(hash, r->text, sizeof hash) == 0)
+        return text;
+    hed_why_set(why, "the PTX is not what the request to the compiler says");
+    free(text);
+    return NULL;
+}
+
 static int
 parse_module_text(struct server *s, int fd, struct hed_why *why)
 {
     const struct hed_forkserver_request *r = &s->request;
-    struct stat st;
-    void *text = MAP_FAILED;
+    char *text = read_module_text(r, fd, why);
     int err;
 
-    if (r->text_size && fstat(fd, &st) == 0 && (uint64_t)st.st_size >= r->text_size)
-        text = mmap(NULL, (size_t)r->text_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (text == MAP_FAILED) {
-        hed_why_set(why, "the compiler cannot read the PTX");
+    if (!text)
         return HED_EIO;
-    }
     if (s->has_module)
         hed_ptx_module_fini(&s->module);
     hed_ptx_module_init(&s->module, HED_PTX_CEILING);
     err = hed_ptx_parse(&s->module, text, (size_t)r->text_size);
-    (void)munmap(text, (size_t)r->text_size);
+    free(text);
     s->has_module = err == 0;
     if (err) {
         hed_why_set(why, "the compiler cannot parse the PTX: %s", hed_err_text(err));
