@@ -330,7 +330,9 @@ find_or_claim(struct hed_cpu *c, const struct hed_cpu_source *from, const char *
         err = hed_cache_claim(c->cache, &job->key, claim);
         /* It may have been stored just before that. */
         if (!err)
-            return hed_cpu_find_compiled(c, name, from->image, job->rows, out);
+            return hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0
+                       ? 0
+                       : find_by_text(c, job, name, out);
         if (others == HED_CPU_OTHERS_FIRST)
             return HED_ESTATE;
         (void)poll(NULL, 0, OTHERS_LOOK_MS);

@@ -28,7 +28,8 @@ hed_cache_create(const char *folder, uint64_t limit)
     if (!c)
         return NULL;
     c->limit = limit;
-    if (*folder ? !hed_str_copy(c->folder, sizeof c->folder, folder)
+    /* Other processes, whose working folders are others, get its name. */
+    if (*folder ? hed_path_absolute(folder, c->folder, sizeof c->folder, NULL) != 0
                 : !hed_cache_folder("kernels", c->folder, sizeof c->folder)) {
         free(c);
         return NULL;

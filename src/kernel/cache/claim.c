@@ -104,12 +104,15 @@ hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key)
     int fd;
 
     claim_path(c, key, path);
-    fd = open_lock(path, O_RDONLY, 0);
+    fd = open_lock(path, O_RDWR, 0);
     if (fd < 0)
         return false;
-    is_taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+    const bool is_ours = flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+    is_taken = !is_ours && errno == EWOULDBLOCK;
     /* A dead process has left it. */
-    if (!is_taken && is_at(fd, path))
+    if (is_ours && is_at(fd, path))
         (void)unlink(path);
     (void)close(fd);
     return is_taken;
@@ -117,20 +120,22 @@ hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key)
 
 /* ---- taking turns ---------------------------------------------------------------------------- */
 
-/* The open file, locked, or -1. */
+/* The open file, locked; HED_ESTATE if another process has it, or HED_EACCESS if nobody can. */
 static int
 lock_file(const struct hed_cache *c, const char *name)
 {
     char path[HED_CACHE_PATH_ROOM];
-    int fd;
+    int fd, err;
 
     snprintf(path, sizeof path, "%s/%s", c->folder, name);
     fd = open_lock(path, O_RDWR | O_CREAT, S_IRUSR | S_IWUSR);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
+    if (fd < 0)
+        return HED_EACCESS;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    err = errno == EWOULDBLOCK ? HED_ESTATE : HED_EACCESS;
+    (void)close(fd);
+    return err;
 }
 
 int
@@ -146,13 +151,13 @@ hed_cache_take_turn(const struct hed_cache *c, bool insists, bool (*waits)(void 
             return -1;
     }
     turn = lock_file(c, "after.lock");
-    while (turn < 0 && waits(arg)) {
+    while (turn == HED_ESTATE && waits(arg)) {
         (void)poll(NULL, 0, TURN_POLL_MS);
         turn = lock_file(c, "after.lock");
     }
     if (next >= 0)
         (void)close(next);
-    return turn;
+    return turn < 0 ? -1 : turn;
 }
 
 void

@@ -32,11 +32,14 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/number.h"
+#include "base/sanitize.h"
 #include "kernel/cache/cache.h"
 #include "kernel/forkserver/message.h"
 #include "kernel/forkserver/room.h"
 
 #define LOOK_MS 200 /* between two looks at what has changed meanwhile */
+#define SPARE_DESCRIPTORS 64
+#define READ_SECONDS 60 /* the most that reading the list may take */
 
 /* A request on the list. */
 struct wanted {
@@ -150,7 +153,12 @@ add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
     const struct wanted *same = find_text(a, r->text);
     struct wanted *w = &a->wanted[a->count];
 
-    if (a->count == HED_FORKSERVER_AFTER_MAX || find_wanted(a, r->claim) || (!same && *fd < 0))
+    if (a->count == HED_FORKSERVER_AFTER_MAX || find_wanted(a, r->claim) || (!same && *fd < 0) ||
+        (same && same->request.text_size != r->text_size))
+        return;
+    /* Descriptors are needed for other things, too. */
+    if (!same && (!hed_forkserver_is_memory(*fd, r->text_size) ||
+                  *fd + SPARE_DESCRIPTORS > sysconf(_SC_OPEN_MAX)))
         return;
     if (!same && (r->text_size > HED_FORKSERVER_AFTER_TEXTS ||
                   a->texts + r->text_size > HED_FORKSERVER_AFTER_TEXTS))
@@ -194,23 +202,39 @@ read_wanted(struct hed_after *a, size_t size, int *fd)
     }
 }
 
+/* Closing what came can take as long as a program likes that was taken over, and it can send
+ * without end: this process ends then. */
 void
 hed_after_read(struct hed_after *a)
 {
+    (void)alarm(READ_SECONDS);
     for (;;) {
         int fd = -1;
         const long n =
             hed_forkserver_receive(a->how->list, a->packet, sizeof a->packet, MSG_DONTWAIT, &fd);
 
         if (n <= 0)
-            return;
+            break;
         read_wanted(a, (size_t)n, &fd);
         if (fd >= 0)
             (void)close(fd);
     }
+    (void)alarm(0);
 }
 
 /* ---- after the end --------------------------------------------------------------------------- */
+
+/* The program has said how much memory its compilers may have. */
+static void
+limit_compilers(const struct hed_forkserver_state *f)
+{
+    const struct rlimit most = {.rlim_cur = HED_FORKSERVER_AFTER_MEMORY,
+                                .rlim_max = HED_FORKSERVER_AFTER_MEMORY};
+
+    for (unsigned i = 0; !HED_ASAN && !HED_TSAN && i < HED_FORKSERVER_SOCKETS; i++)
+        if (f->compilers[i])
+            (void)prlimit(f->compilers[i], RLIMIT_DATA, &most, NULL);
+}
 
 /* Signals come only here. */
 static void
@@ -413,6 +437,7 @@ hed_after_run(struct hed_after *a, struct hed_forkserver_state *f)
     a->end = hed_now_ns() + a->how->seconds * HED_NS_PER_S;
     listen_for_stop();
     become_helper(a);
+    limit_compilers(f);
     if (a->count && has_time(a))
         a->turn = hed_cache_take_turn(a->how->cache, a->how->is_awaited, has_time, a);
     finish_what_was_begun(a, f);

@@ -63,6 +63,15 @@ hed_forkserver_load(struct hed_forkserver_state *f)
     return f->serve != NULL;
 }
 
+/* Closes the list, its texts, and what holds a turn: none of it is a compiler's. */
+static void
+keep_only(int socket)
+{
+    for (int fd = STDERR_FILENO + 1, most = (int)sysconf(_SC_OPEN_MAX); fd < most; fd++)
+        if (fd != socket)
+            (void)close(fd);
+}
+
 static _Noreturn void
 be_compiler(const struct hed_forkserver_state *f, int socket, pid_t forkserver)
 {
@@ -76,8 +85,8 @@ be_compiler(const struct hed_forkserver_state *f, int socket, pid_t forkserver)
     for (unsigned i = 0; !f->is_over && i < f->how->count; i++)
         if (f->how->sockets[i] != socket)
             (void)close(f->how->sockets[i]);
-    if (f->after && !f->is_over)
-        (void)close(f->how->after->list);
+    if (f->after)
+        keep_only(socket);
     for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
         (void)sigaction(handled[i], &plain, NULL);
     (void)sigemptyset(&none);
@@ -178,7 +187,7 @@ hed_forkserver_run(const struct hed_forkserver *how)
 {
     struct hed_forkserver_state f = {.how = how};
     const struct sigaction child = {.sa_handler = on_child};
-    struct pollfd sockets[HED_FORKSERVER_SOCKETS + 1];
+    struct pollfd sockets[HED_FORKSERVER_SOCKETS + 2];
     const unsigned count = how->count;
     sigset_t blocked, open;
 
@@ -203,13 +212,18 @@ hed_forkserver_run(const struct hed_forkserver *how)
         sockets[count] =
             (struct pollfd){.fd = f.after ? how->after->list : -1, .events = POLLIN | POLLRDHUP};
 
-        const int n = ppoll(sockets, count + 1, NULL, &open);
+        sockets[count + 1] =
+            (struct pollfd){.fd = f.after ? how->after->process : -1, .events = POLLIN};
+
+        const int n = ppoll(sockets, count + 2, NULL, &open);
 
         if (n < 0 && errno != EINTR)
             _exit(1);
         if (n > 0 && (sockets[count].revents & POLLIN))
             hed_after_read(f.after);
         if (n > 0 && (sockets[count].revents & (POLLHUP | POLLRDHUP | POLLERR)))
+            end_forkserver(&f);
+        if (n > 0 && sockets[count + 1].revents)
             end_forkserver(&f);
         for (unsigned i = 0; n > 0 && i < count; i++) {
             if (sockets[i].revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL))

@@ -49,6 +49,7 @@ struct hed_forkserver_after {
     unsigned seconds;        /* that it may take in all, by the clock */
     unsigned kernels;        /* that are compiled, besides those that were being compiled */
     pid_t program;
+    int process;     /* a descriptor of it, which can be read when it has ended; or -1 */
     bool is_awaited; /* somebody waits for it: it takes all compilers, and its usual priority */
 };
 

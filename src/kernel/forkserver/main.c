@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/identity.h"
@@ -23,6 +24,7 @@
 #include "kernel/forkserver/forkserver.h"
 
 #define FIRST_SOCKET 3
+#define FILES 4096 /* far more than there are texts on the list */
 
 /* The library is beside this program. */
 static bool
@@ -53,6 +55,26 @@ read_count(const char *text)
     return n < UINT_MAX ? (unsigned)n : UINT_MAX;
 }
 
+/* A program may have given its ends of the sockets to somebody. If this system cannot tell that it
+ * has ended, the sockets do. If it has ended already, and the number is another's, they have. */
+static int
+open_process(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* The list has a descriptor for each text. */
+static void
+raise_descriptors(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max < FILES ? files.rlim_max : FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -77,7 +99,9 @@ main(int argc, char **argv)
         after.program = (pid_t)strtol(argv[3], NULL, 10);
         after.seconds = read_count(argv[4]);
         after.kernels = read_count(argv[5]);
+        after.process = open_process(after.program);
         after.is_awaited = argc == 9;
+        raise_descriptors();
         after.compiler = hed_file_identity(library);
         after.cache = hed_cache_create(argv[7], strtoull(argv[6], NULL, 10));
     }

@@ -2,12 +2,16 @@
 #include "kernel/forkserver/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 union room { /* for one descriptor */
     struct cmsghdr head;
@@ -33,7 +37,7 @@ hed_forkserver_send(int socket, const void *head, size_t head_size, const void *
         memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof fd);
     }
     do
-        n = sendmsg(socket, &m, MSG_NOSIGNAL);
+        n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : 0;
 }
@@ -90,13 +94,23 @@ hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd)
 int
 hed_forkserver_memory(const void *data, size_t size)
 {
-    const int fd = memfd_create("heddle-compiler", MFD_CLOEXEC);
+    const int fd = memfd_create("heddle-compiler", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return -errno;
-    if (hed_write_all(fd, data, size) != 0) {
+    if (hed_write_all(fd, data, size) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         (void)close(fd);
         return -EIO;
     }
     return fd;
+}
+
+bool
+hed_forkserver_is_memory(int fd, uint64_t size)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    struct stat st;
+
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0 &&
+           (uint64_t)st.st_size == size;
 }

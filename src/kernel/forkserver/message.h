@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,7 +74,8 @@ struct hed_forkserver_answer {
     struct hed_why why;
 };
 
-/* Sends one packet, with a descriptor unless fd is -1. 0, or a negative errno. */
+/* Sends one packet, with a descriptor unless fd is -1. 0, or a negative errno. It never waits: an
+ * honest other side has taken what came before. */
 int hed_forkserver_send(int socket, const void *head, size_t head_size, const void *tail,
                         size_t tail_size, int fd);
 /* Waits for one packet of at most `size` bytes, and returns its size; 0 if the other side is gone;
@@ -81,5 +83,8 @@ int hed_forkserver_send(int socket, const void *head, size_t head_size, const vo
  * which is -1 otherwise. */
 long hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd);
 
-/* A descriptor of new memory with these bytes, or a negative errno. */
+/* A descriptor of new memory with these bytes, which nobody can change, or a negative errno. */
 int hed_forkserver_memory(const void *data, size_t size);
+/* Is it one of those, with so many bytes? Reading anything else may wait, or tell what the other
+ * side may not read. */
+bool hed_forkserver_is_memory(int fd, uint64_t size);

@@ -7,6 +7,7 @@ program compiles is not compiled twice.
 With HED_NVCC, kernels in machine code are tried, too.
 """
 
+import fcntl
 import glob
 import hashlib
 import os
@@ -152,6 +153,12 @@ class After(Case):
         self.assertEqual(len(self.entries()), 3)
         self.expect_next_run_has_all(path)
 
+    def test_the_same_if_the_cache_has_a_relative_name(self):
+        path = self.write(900, *self.NAMES)
+        p = self.start_hot(path, HEDDLE_CACHE=os.path.relpath(self.cache))
+        self.end(p)
+        until(lambda: len(self.entries()) == 3, "three objects")
+
     def test_nothing_happens_if_it_is_off(self):
         path = self.write(4000, *self.NAMES)
         p = self.start_hot(path, HEDDLE_CPU_AFTER="off")
@@ -238,9 +245,11 @@ class Server(Case):
 class TakenOver(Case):
     """A program that was taken over tells the fork server what is not true."""
 
-    def text(self, number):
+    SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+    def text(self, number, lines=10):
         return (".version 7.0\n.target sm_70\n.address_size 64\n"
-                f"// {number}\n" + kernel("k", 10)).encode()
+                f"// {number}\n" + kernel("k", lines)).encode()
 
     def request(self, text, claim, number=0, flags=1):
         name = b"k"
@@ -249,24 +258,27 @@ class TakenOver(Case):
                            0, 0, len(text), hashlib.blake2b(text, digest_size=32).digest(),
                            claim) + name
 
-    def give(self, to, request, text):
-        fd = os.memfd_create("text")
+    def give(self, to, request, text, seals=SEALS):
+        fd = os.memfd_create("text", os.MFD_ALLOW_SEALING)
         os.write(fd, text)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
         socket.send_fds(to, [request], [fd])
         os.close(fd)
 
-    def start_compiler(self):
+    def start_compiler(self, program=None):
         """The fork server, and our ends of the socket of a compiler and of that of the list."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
         os.makedirs(self.cache, mode=0o700)
         p = subprocess.Popen(
-            ["heddle-compiler", "1", "0", str(os.getpid()), "600", "100", str(1 << 30), self.cache],
+            ["heddle-compiler", "1", "0", str(program or os.getpid()), "600", "100", str(1 << 30),
+             self.cache],
             executable=os.path.join(LIBDIR, "heddle-compiler"), close_fds=False,
             preexec_fn=lambda: [os.dup2(theirs.fileno(), 100 + i) for i, (_, theirs)
                                 in enumerate(pairs)] and [os.dup2(100 + i, 3 + i) for i in (0, 1)])
         self.addCleanup(p.wait)
         self.addCleanup(p.kill)
-        for _, theirs in pairs:
+        for ours, theirs in pairs:
+            self.addCleanup(ours.close)
             theirs.close()
         return p, pairs[0][0], pairs[1][0]
 
@@ -296,6 +308,62 @@ class TakenOver(Case):
         self.assertEqual(struct.unpack_from("<3Ii", answer)[1:3], (1, 1))
         self.assertLess(struct.unpack_from("<3Ii", answer)[3], 0)
         self.assertIn(b"is not what the request", answer)
+        self.end_program(p, compiler, wanted)
+        self.assertEqual(self.entries(), [])
+
+
+    def test_only_memory_that_cannot_change_is_read(self):
+        p, compiler, wanted = self.start_compiler()
+        self.give(wanted, self.request(self.text(1), b"t" * 32), self.text(1), fcntl.F_SEAL_WRITE)
+        self.give(compiler, self.request(self.text(1), b"t" * 32, 1, 5), self.text(1), 0)
+        self.assertIn(b"cannot read", compiler.recv(4096))
+        self.end_program(p, compiler, wanted)
+        self.assertEqual(self.entries(), [])
+
+    def test_its_end_is_seen_although_others_have_its_sockets(self):
+        program = subprocess.Popen(["sleep", "infinity"])
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        p, compiler, wanted = self.start_compiler(program.pid)
+        self.give(wanted, self.request(self.text(1), b"t" * 32), self.text(1))
+        program.kill()
+        self.assertEqual(p.wait(PATIENCE), 0)
+        self.assertEqual(len(self.entries()), 1)
+        self.assertGreaterEqual(min(compiler.fileno(), wanted.fileno()), 0)
+
+    def test_it_cannot_give_itself_away(self):
+        p, compiler, wanted = self.start_compiler()
+        for s in (compiler, wanted):
+            socket.send_fds(wanted, [self.request(self.text(1), os.urandom(32))], [s.fileno()])
+        self.end_program(p, compiler, wanted)
+
+    def test_nothing_is_stored_while_it_lives(self):
+        p, compiler, wanted = self.start_compiler()
+        compiler.shutdown(socket.SHUT_RD)
+        text = self.text(1, 4000)
+        self.give(compiler, self.request(text, b"t" * 32, 1, 5), text)
+        # The compiler works for a while, and ends because it cannot answer.
+        until(lambda: b"heddle-compile" in self.children(p), "a compiler")
+        until(lambda: b"heddle-compile" not in self.children(p), "its end")
+        self.assertEqual(self.entries(), [])
+        p.kill()
+
+    def children(self, p):
+        found = b""
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                text = Path(path).read_bytes()
+            except OSError:
+                continue
+            name, rest = text.split(b"(", 1)[1].rsplit(b")", 1)
+            if rest.split()[1] == str(p.pid).encode() and rest.split()[0] != b"Z":
+                found += name + b" "
+        return found
+
+    def test_a_lock_that_nobody_can_have_is_not_waited_for(self):
+        p, compiler, wanted = self.start_compiler()
+        os.symlink("nowhere", os.path.join(self.cache, "after.lock"))
+        self.give(wanted, self.request(self.text(1), b"t" * 32), self.text(1))
         self.end_program(p, compiler, wanted)
         self.assertEqual(self.entries(), [])
 

@@ -6,6 +6,7 @@
  * so that one that LLVM never finishes ends; and of the clock, for a compiler that only waits.
  */
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,16 +122,15 @@ read_compile_request(struct server *s, long size, struct hed_why *why)
     return 0;
 }
 
-/* Reads the PTX into memory of our own: the file is the program's, which may change it meanwhile.
- * Its hash is in the key under which the object may be stored, so it must be what the request says.
- * NULL, and `why` is set, otherwise. */
+/* Reads the PTX. Its hash is in the key under which the object may be stored, so it must be what
+ * the request says. NULL, and `why` is set, otherwise. */
 static char *
 read_module_text(const struct hed_forkserver_request *r, int fd, struct hed_why *why)
 {
     const size_t size = (size_t)r->text_size;
     uint8_t hash[HED_HASH_SIZE];
     struct hed_hash h;
-    char *text = size ? malloc(size) : NULL;
+    char *text = size && hed_forkserver_is_memory(fd, size) ? malloc(size) : NULL;
 
     /* The descriptor's position is the program's, too. */
     if (!text || lseek(fd, 0, SEEK_SET) != 0 || hed_read_all(fd, text, size) != 0) {
@@ -258,13 +258,22 @@ has_grown(void)
     return getrusage(RUSAGE_SELF, &used) != 0 || used.ru_maxrss > KEPT_MOST;
 }
 
+/* A program that just reads no answers has not ended. */
+static bool
+is_hung_up(int socket)
+{
+    struct pollfd p = {.fd = socket};
+
+    return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
 /* The program has ended. Its next run wants what was made. */
 static void
 keep_compiled(const struct server *s)
 {
     const uint64_t us = (hed_now_ns() - s->began) / 1000;
 
-    if (s->keep && s->request.flags & HED_FORKSERVER_KEEP)
+    if (s->keep && s->request.flags & HED_FORKSERVER_KEEP && is_hung_up(s->socket))
         s->keep->keep(s->keep->arg, &s->request, s->name, s->features, s->object.data,
                       s->object.size, (uint32_t)hed_min(us, UINT32_MAX));
 }
