@@ -3,11 +3,11 @@
  *
  *     heddle-compiler COUNT NICENESS PID [SECONDS KERNELS LIMIT CACHE [awaited]]
  *
- * The sockets are the descriptors from 3 on. PID is the program's, also for people who wonder whose
- * process this is. The others say what happens after its end (after.c): for how many seconds and
- * kernels, the limit of the cache in bytes, and its folder. The socket behind the COUNT ones is
- * that of the list. With "awaited", somebody waits for the end of this process, and has locked the
- * descriptor behind that: it is just kept open.
+ * The sockets are the descriptors from 3 on. NICENESS is added to the program's. PID is the
+ * program's, also for people who wonder whose process this is. The others say what happens after
+ * its end (after.c): for how many seconds and kernels, the limit of the cache in bytes, and its
+ * folder. The socket behind the COUNT ones is that of the list. With "awaited", somebody waits for
+ * the end of this process, and has locked the descriptor behind that: it is just kept open.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -90,7 +90,8 @@ main(int argc, char **argv)
     }
     for (int i = 0; i < count; i++)
         sockets[i] = FIRST_SOCKET + i;
-    (void)setpriority(PRIO_PROCESS, 0, (int)strtol(argv[2], NULL, 10));
+    /* Behind the program, which may have a low priority itself. */
+    (void)nice((int)strtol(argv[2], NULL, 10));
     (void)setrlimit(RLIMIT_CORE, &none); /* a core file would be taken for the program's */
 
     struct hed_forkserver_after after = {.list = FIRST_SOCKET + (int)count};

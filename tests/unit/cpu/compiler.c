@@ -1,10 +1,14 @@
 /* Compilers are processes of their own: whatever becomes of one, the program's results are right,
  * and the next kernel finds a fresh one. In debug builds, a kernel's name makes a compiler fail
  * (kernel/ptx/lower/serve.c). Needs the compiler, which HED_COMPILER names. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,6 +139,59 @@ the_program_sees_no_child(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(sigaction(SIGCHLD, &old, NULL), 0);
+}
+
+/* Is it the fork server of this process? Its third argument says whose it is. */
+static bool
+is_own_forkserver(const char *pid)
+{
+    char path[300], text[256], own[32];
+    FILE *file;
+    size_t n = 0;
+
+    snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    file = fopen(path, "r");
+    if (file) {
+        n = fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+    }
+    text[n] = 0;
+
+    const char *at = text;
+
+    if (strcmp(at, "heddle-compiler") != 0)
+        return false;
+    for (int i = 0; i < 3 && at < text + n; i++)
+        at += strlen(at) + 1;
+    return at < text + n && strcmp(at, own) == 0;
+}
+
+static int
+niceness_of_forkserver(void)
+{
+    DIR *folder = opendir("/proc");
+    int niceness = -1;
+
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder));)
+        if (is_own_forkserver(e->d_name))
+            niceness = getpriority(PRIO_PROCESS, (id_t)strtol(e->d_name, NULL, 10));
+    (void)closedir(folder);
+    return niceness;
+}
+
+/* Root could give them any priority. */
+static void
+compilers_come_behind_a_program_of_low_priority(void **state)
+{
+    const int before = getpriority(PRIO_PROCESS, 0), own = before > 10 ? before : 10;
+    struct hed_why why = {""};
+
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, own), 0);
+    cpu.compilers.niceness = 5;
+    assert_int_equal(run_kernel("behind", &why), HED_TIER_COMPILED);
+    assert_int_equal(niceness_of_forkserver(), own + 5 < 19 ? own + 5 : 19);
 }
 
 /* The compilers hang on the sockets alone. */
@@ -298,6 +355,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_compiler_that_hangs_is_ended, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(a_compiler_that_eats_memory_is_ended, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(the_program_sees_no_child, setup_cpu, teardown_cpu),
+    cmocka_unit_test_setup_teardown(compilers_come_behind_a_program_of_low_priority, setup_cpu,
+                                    teardown_cpu),
     cmocka_unit_test_setup_teardown(compilers_end_with_the_program, setup_cpu, teardown_cpu),
     cmocka_unit_test_setup_teardown(a_child_of_the_program_has_compilers_of_its_own, setup_cpu,
                                     teardown_cpu),
