@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "kernel/ptx/pass/flow.h"
 #include "kernel/ptx/pass/ssa.h"
 #include "kernel/ptx/pass/tiles.h"
@@ -173,23 +174,29 @@ longest_tile(const struct hed_flow *f, uint32_t most)
 }
 
 static uint32_t
-order(unsigned rows, unsigned columns, uint32_t *longest)
+order_as(struct hed_tile_size size, uint32_t *longest)
 {
     const char *why = NULL;
     struct hed_flow flow;
     struct hed_ssa ssa;
     struct exec e;
-    uint32_t moved;
+    struct hed_tiles tiles;
 
     exec_open(&e, text, EXEC_COMPILED);
     assert_int_equal(hed_flow_init(&flow, e.module.funcs, &why), 0);
     assert_int_equal(hed_ssa_init(&ssa, &flow, &why), 0);
-    assert_int_equal(hed_tiles_order(&flow, &ssa, rows, columns, &moved), 0);
+    assert_int_equal(hed_tiles_order(&flow, &ssa, size, &tiles), 0);
     check_order(&flow);
-    *longest = longest_tile(&flow, rows * columns);
+    *longest = longest_tile(&flow, size.rows * size.columns);
     hed_flow_fini(&flow);
     exec_close(&e);
-    return moved;
+    return tiles.moved;
+}
+
+static uint32_t
+order(unsigned rows, unsigned columns, uint32_t *longest)
+{
+    return order_as((struct hed_tile_size){rows, columns, 3 * rows * columns}, longest);
 }
 
 static void
@@ -205,6 +212,17 @@ sums_get_all_of_their_products_at_once(void **state)
     assert_int_equal(longest, 6 * 2 * 2);
     write_kernel(NOTHING, 1);
     assert_int_equal(order(4, 2, &longest), 0);
+}
+
+static void
+sums_that_fit_into_registers_stay_as_they_are(void **state)
+{
+    uint32_t longest;
+
+    (void)state;
+    write_kernel(NOTHING, 6);
+    assert_int_equal(order_as((struct hed_tile_size){4, 2, SUMS}, &longest), 0);
+    assert_int_equal(order_as((struct hed_tile_size){4, 2, SUMS - 1}, &longest), 6 * SUMS);
 }
 
 static void
@@ -228,7 +246,9 @@ results_are_those_of_the_baseline_tier(void **state)
     (void)state;
     assert_true(in && out[0] && out[1]);
     for (size_t i = 0; i < words; i++)
-        in[i] = 0x3f000000 + (uint32_t)(i * 2654435761u >> 9); /* 1/2 to 4 */
+        in[i] = i % 1009 == 7  ? 0xffc12345 /* a NaN that is not the GPU's */
+                : i % 997 == 3 ? 0x7f800000 /* infinite */
+                               : 0x3f000000 + (uint32_t)(i * 2654435761u >> 9); /* 1/2 to 4 */
     for (enum odd odd = NOTHING; odd < ODDS; odd++) {
         write_kernel(odd, 9);
         for (unsigned tier = 0; tier < 2; tier++) {
@@ -252,10 +272,60 @@ results_are_those_of_the_baseline_tier(void **state)
     free(out[1]);
 }
 
+/* What LLVM has made of the kernel for a processor with these features. */
+static char *
+optimised_text(const char *features)
+{
+    char path[512];
+    struct hed_buf object;
+    struct exec e;
+    FILE *file;
+    char *all = calloc(1, TEXT_MOST * 16);
+
+    assert_non_null(all);
+    assert_non_null(getenv("HED_SCRATCH"));
+    snprintf(path, sizeof(path), "%s/k.32.optimised.ll", getenv("HED_SCRATCH"));
+    hed_buf_init(&object, 16 << 20);
+    exec_open(&e, text, EXEC_COMPILED);
+    e.options.rows = HED_ROWS_32;
+    e.options.features = features;
+    e.options.dump = getenv("HED_SCRATCH");
+    assert_int_equal(hed_ptx_compile(&e.module, e.module.funcs, &e.options, &object, &e.why), 0);
+    exec_close(&e);
+    hed_buf_fini(&object);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(all, 1, TEXT_MOST * 16 - 1, file) > 0);
+    fclose(file);
+    return all;
+}
+
+/* Whatever processor this is: LLVM may be told of any. It must not join the parts again. */
+static void
+small_registers_get_eight_lanes_at_a_time(void **state)
+{
+    char *small, *large;
+
+    (void)state;
+#if !defined(__x86_64__)
+    skip();
+#endif
+    write_kernel(NOTHING, 6);
+    small = optimised_text("+avx,+avx2,+fma");
+    large = optimised_text("+avx,+avx2,+fma,+avx512f,+avx512dq,+avx512cd,+avx512bw,+avx512vl");
+    assert_non_null(strstr(small, "@llvm.fma.v8f32("));
+    assert_null(strstr(small, "@llvm.fma.v32f32("));
+    assert_non_null(strstr(large, "@llvm.fma.v32f32("));
+    free(small);
+    free(large);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_get_all_of_their_products_at_once),
+    cmocka_unit_test(sums_that_fit_into_registers_stay_as_they_are),
     cmocka_unit_test(what_reads_a_sum_comes_behind_it),
     cmocka_unit_test(results_are_those_of_the_baseline_tier),
+    cmocka_unit_test(small_registers_get_eight_lanes_at_a_time),
 };
 
 HED_UNIT_MAIN(tests)

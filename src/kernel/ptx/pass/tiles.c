@@ -9,9 +9,7 @@
 #include "base/err.h"
 
 #define NONE UINT32_MAX
-#define TILES_WORTH_IT 3 /* fewer sums than this many tiles fit into the registers, or nearly */
-#define SUMS_MOST 255    /* that wait at a time: a thread has no more registers */
-#define STEPS_MOST 8     /* of a chain: their factors are kept in memory until the sums are made */
+#define SUMS_MOST 255 /* that wait at a time: a thread has no more registers */
 
 /* An fma that was put off: by its number among them. */
 struct put_off {
@@ -30,14 +28,15 @@ struct chain {
 struct tiling {
     struct hed_flow *f;
     const struct hed_ssa *s;
-    unsigned rows, columns;
+    struct hed_tile_size size;
     uint32_t *made_by; /* by value: 1 + the number of the fma that makes it; 0: none was put off */
     struct put_off *fmas;
     uint32_t nfmas;
     struct chain *chains;
     uint32_t nchains;
     struct hed_ptx_inst **out;
-    uint32_t nout, moved;
+    uint32_t nout, ntiles;
+    struct hed_tiles *tiles;
 };
 
 static bool
@@ -92,7 +91,7 @@ find_columns(const struct tiling *t, uint32_t row, uint32_t *columns)
 {
     unsigned n = 0;
 
-    for (uint32_t c = 0; c < t->nchains && n < t->columns; c++) {
+    for (uint32_t c = 0; c < t->nchains && n < t->size.columns; c++) {
         const struct chain *chain = &t->chains[c];
 
         if (!chain->is_done && chain->factors[0] == row &&
@@ -129,7 +128,7 @@ find_tile(struct tiling *t, uint32_t first, uint32_t *tile)
     const unsigned ncolumns = find_columns(t, t->chains[first].factors[0], columns);
 
     (void)add_row(t, t->chains[first].factors[0], columns, ncolumns, tile, &n);
-    for (uint32_t c = first; c < t->nchains && rows < t->rows; c++)
+    for (uint32_t c = first; c < t->nchains && rows < t->size.rows; c++)
         if (!t->chains[c].is_done && t->chains[c].factors[1] == columns[0])
             rows += add_row(t, t->chains[c].factors[0], columns, ncolumns, tile, &n);
     return n;
@@ -144,12 +143,14 @@ put_out_tile(struct tiling *t, const uint32_t *tile, unsigned n)
 
     for (unsigned k = 0; k < n; k++)
         at[k] = t->chains[tile[k]].first;
+    t->ntiles++;
     while (any) {
         any = false;
         for (unsigned k = 0; k < n; k++) {
             if (at[k] == NONE)
                 continue;
             put_out(t, t->fmas[at[k]].inst);
+            t->tiles->of[t->fmas[at[k]].inst->operands[0].reg->id] = t->ntiles;
             at[k] = t->fmas[at[k]].next;
             any = true;
         }
@@ -166,8 +167,9 @@ fits_chains(const struct tiling *t, const struct hed_ptx_inst *i)
 
     if (t->made_by[o[1].reg->id] || t->made_by[o[2].reg->id])
         return false;
-    return before ? t->fmas[before - 1].next == NONE && t->fmas[before - 1].depth + 1 < STEPS_MOST
-                  : t->nchains < SUMS_MOST;
+    return before
+               ? t->fmas[before - 1].next == NONE && t->fmas[before - 1].depth + 1 < HED_TILE_STEPS
+               : t->nchains < SUMS_MOST;
 }
 
 static void
@@ -189,11 +191,11 @@ put_out_all(struct tiling *t)
 {
     uint32_t tile[HED_TILE_MAX * HED_TILE_MAX];
 
-    if (t->nchains <= TILES_WORTH_IT * t->rows * t->columns || t->nfmas < 2 * t->nchains) {
+    if (t->nchains <= t->size.worth || t->nfmas < 2 * t->nchains) {
         for (uint32_t i = 0; i < t->nfmas; i++)
             put_out(t, t->fmas[i].inst);
     } else {
-        t->moved += t->nfmas;
+        t->tiles->moved += t->nfmas;
         for (uint32_t c = 0; c < t->nchains; c++)
             if (!t->chains[c].is_done)
                 put_out_tile(t, tile, find_tile(t, c, tile));
@@ -272,17 +274,17 @@ count_fmas(const struct hed_flow_block *b)
 }
 
 int
-hed_tiles_order(struct hed_flow *f, const struct hed_ssa *s, unsigned rows, unsigned columns,
-                uint32_t *moved)
+hed_tiles_order(struct hed_flow *f, const struct hed_ssa *s, struct hed_tile_size size,
+                struct hed_tiles *out)
 {
-    struct tiling t = {.f = f, .s = s, .rows = rows, .columns = columns};
+    struct tiling t = {.f = f, .s = s, .size = size, .tiles = out};
     uint32_t most = 0;
 
-    *moved = 0;
-    if (rows > HED_TILE_MAX || columns > HED_TILE_MAX)
+    *out = (struct hed_tiles){0};
+    if (size.rows > HED_TILE_MAX || size.columns > HED_TILE_MAX)
         return HED_EINVAL;
     for (uint32_t b = 0; b < f->nblocks; b++)
-        if (f->blocks[b].ninsts > most && count_fmas(&f->blocks[b]) > rows * columns)
+        if (f->blocks[b].ninsts > most && count_fmas(&f->blocks[b]) > size.rows * size.columns)
             most = f->blocks[b].ninsts;
     if (most == 0)
         return 0;
@@ -290,11 +292,11 @@ hed_tiles_order(struct hed_flow *f, const struct hed_ssa *s, unsigned rows, unsi
     t.fmas = hed_flow_alloc(f, most, sizeof(*t.fmas));
     t.chains = hed_flow_alloc(f, most, sizeof(*t.chains));
     t.out = hed_flow_alloc(f, most, sizeof(struct hed_ptx_inst *));
-    if (!t.made_by || !t.fmas || !t.chains || !t.out)
+    out->of = hed_flow_alloc(f, f->nvalues, sizeof(*out->of));
+    if (!t.made_by || !t.fmas || !t.chains || !t.out || !out->of)
         return HED_ENOMEM;
     for (uint32_t b = 0; b < f->nblocks; b++)
-        if (count_fmas(&f->blocks[b]) > rows * columns)
+        if (count_fmas(&f->blocks[b]) > size.rows * size.columns)
             order_block(&t, &f->blocks[b]);
-    *moved = t.moved;
     return 0;
 }

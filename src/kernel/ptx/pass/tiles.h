@@ -14,9 +14,23 @@
 #include "kernel/ptx/pass/flow.h"
 #include "kernel/ptx/pass/ssa.h"
 
-#define HED_TILE_MAX 4 /* rows, and columns */
+#define HED_TILE_MAX 4   /* rows, and columns */
+#define HED_TILE_STEPS 8 /* of a sum: their factors are kept in memory until the sums are made */
+#define HED_TILE_FMAS (HED_TILE_MAX * HED_TILE_MAX * HED_TILE_STEPS)
 
-/* Changes the order of the instructions in the flow's blocks. A tile is at most `rows` times
- * `columns` sums. Sets *moved to how many instructions are in tiles. HED_ENOMEM. */
-int hed_tiles_order(struct hed_flow *f, const struct hed_ssa *s, unsigned rows, unsigned columns,
-                    uint32_t *moved);
+/* What fits into the processor's registers. */
+struct hed_tile_size {
+    unsigned rows, columns; /* of a tile: so many sums at most */
+    uint32_t worth;         /* no tiles are made of so many sums or fewer */
+};
+
+struct hed_tiles {
+    uint32_t moved; /* how many instructions are in tiles */
+    /* By the value that an fma makes: the number of its tile, whose fmas stand one behind the
+     * other; 0: it is in none. NULL if nothing was moved. The memory is the flow's. */
+    uint32_t *of;
+};
+
+/* Changes the order of the instructions in the flow's blocks. HED_ENOMEM. */
+int hed_tiles_order(struct hed_flow *f, const struct hed_ssa *s, struct hed_tile_size size,
+                    struct hed_tiles *out);

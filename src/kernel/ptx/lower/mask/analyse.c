@@ -5,7 +5,6 @@
 #include "kernel/ptx/lower/passes.h"
 #include "kernel/ptx/pass/apart.h"
 #include "kernel/ptx/pass/tidy.h"
-#include "kernel/ptx/pass/tiles.h"
 
 static int
 refuse_shape(struct hed_lower *l, const char *why)
@@ -140,7 +139,9 @@ hed_pass_guess(struct hed_lower *l)
     return 0;
 }
 
-/* The registers of AVX-512 hold 16 numbers for 32 lanes: 8 sums, and what a step multiplies. */
+/* 8 sums, and what a step multiplies: the registers of AVX-512 hold 16 numbers for 32 lanes, and
+ * keep more than that with few loads and stores. Those of AVX2 hold 16 for 8 lanes (tile.c), so 4
+ * for all. */
 #define TILE_ROWS 4
 #define TILE_COLUMNS 2
 
@@ -148,11 +149,13 @@ int
 hed_pass_tiles(struct hed_lower *l)
 {
     struct mask *m = hed_mask_state(l);
-    uint32_t moved = 0;
+    const bool in_pieces = hed_mask_has_pieces(l);
+    const struct hed_tile_size size = {TILE_ROWS, TILE_COLUMNS,
+                                       in_pieces ? 4 : 3 * TILE_ROWS * TILE_COLUMNS};
     int err = 0;
 
-    if (hed_lower_has(l, "avx512vl"))
-        err = hed_tiles_order(&m->flow, &m->ssa, TILE_ROWS, TILE_COLUMNS, &moved);
-    hed_pass_did(l, "%u moved", moved);
+    if (in_pieces || hed_lower_has(l, "avx512vl"))
+        err = hed_tiles_order(&m->flow, &m->ssa, size, &m->tiles);
+    hed_pass_did(l, "%u moved", m->tiles.moved);
     return err;
 }

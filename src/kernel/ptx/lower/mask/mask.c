@@ -92,7 +92,12 @@ make_code(struct hed_lower *l, uint32_t b)
 
     for (uint32_t i = 0; i < block->ninsts && !l->err; i++) {
         const bool cuts = m->is_cut && hed_masks_is_barrier(block->insts[i]);
+        const uint32_t in_tile = hed_mask_make_tile(l, block->insts + i, block->ninsts - i);
 
+        if (in_tile) {
+            i += in_tile - 1;
+            continue;
+        }
         m->index = i;
         if (cuts)
             hed_mask_settle_late(l);

@@ -11,6 +11,7 @@
  *   local.c   variables in local memory
  *   each.c    short code for each lane, and for all lanes at once
  *   region.c  kernels that are cut at barriers
+ *   tile.c    tiles of sums, a register at a time
  *   solo.c    loops that run lane by lane
  *   guess.c   loops that are made twice
  *   run.c     the loops over blocks and warps
@@ -28,6 +29,7 @@
 #include "kernel/ptx/pass/nan.h"
 #include "kernel/ptx/pass/solo.h"
 #include "kernel/ptx/pass/ssa.h"
+#include "kernel/ptx/pass/tiles.h"
 #include "kernel/ptx/pass/uniform.h"
 
 #define HED_MASK_ROWS_MAX 4
@@ -61,6 +63,7 @@ struct mask {
     bool *loose, *stored;       /* by value: pass/nan.h */
     bool *runs_solo;            /* by loop: pass/solo.h */
     struct hed_guess **guesses; /* by loop: pass/guess.h */
+    struct hed_tiles tiles;
     struct mask_late late;
     struct mask_value *values; /* by id */
     LLVMBasicBlockRef *begins; /* by block: its first instruction */
@@ -138,6 +141,13 @@ bool hed_mask_once(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueR
 void hed_mask_note_late(struct hed_lower *l, struct hed_ptx_inst *i);
 /* Chooses the NaNs of all that is pending. */
 void hed_mask_settle_late(struct hed_lower *l);
+
+/* tile.c */
+/* Has the processor so small registers that tiles are made piece by piece? */
+bool hed_mask_has_pieces(const struct hed_lower *l);
+/* Makes the tile that begins with the first of n instructions. Returns how many of them it has; 0:
+ * none begins there, or it is to be made like other instructions. */
+uint32_t hed_mask_make_tile(struct hed_lower *l, struct hed_ptx_inst *const *insts, uint32_t n);
 
 /* edge.c */
 void hed_mask_begin_block(struct hed_lower *l, uint32_t b);
