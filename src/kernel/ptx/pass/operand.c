@@ -10,11 +10,21 @@ static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_
 static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
 static const struct hed_uniform uniform = {.kind = HED_UNIFORM, .wraps = HED_FLOW_NONE};
 
+/* Special registers that all threads of a block see alike, whenever they look. */
+static bool
+is_same_in_block(const struct hed_ptx_operand *o)
+{
+    return o->sreg == HED_PTX_SREG_NTID || o->sreg == HED_PTX_SREG_CTAID ||
+           o->sreg == HED_PTX_SREG_NCTAID;
+}
+
 static struct hed_uniform
 sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
 {
     const unsigned d = o->sel ? o->sel - 1u : 0;
 
+    if (u->of_block)
+        return is_same_in_block(o) ? uniform : varies;
     switch (o->sreg) {
     case HED_PTX_SREG_TID:
         if (u->rows == HED_ROWS_ONE)

@@ -229,6 +229,13 @@ convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     return bits_of_type(to) == 32 ? cut_class(u, a) : worst_class(u, i);
 }
 
+static bool
+is_parameter(const struct hed_ptx_form *f)
+{
+    return f->nspaces &&
+           (f->spaces[0] == HED_PTX_SPACE_PARAM || f->spaces[0] == HED_PTX_SPACE_PARAM_ENTRY);
+}
+
 /* A load from one address gives one value. What other threads may change between two lanes' loads
  * is loaded lane by lane only if the program says so. */
 static struct hed_uniform
@@ -239,6 +246,8 @@ load_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 
     if (at.kind == HED_UNKNOWN)
         return unknown;
+    if (u->of_block && !is_parameter(f))
+        return varies; /* a warp may write there before another one reads */
     if (hed_class_has_steps(at) || (f->nspaces && f->spaces[0] == HED_PTX_SPACE_LOCAL))
         return varies;
     return (struct hed_uniform){.kind = at.kind, .wraps = HED_FLOW_NONE};
@@ -400,6 +409,8 @@ together_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     /* The mask is the last operand; the old forms and barriers have none. */
     const unsigned mask = op == HED_PTX_OP_SHFL || op == HED_PTX_OP_BARRIER_RED ? 4 : 2;
 
+    if (u->of_block && op != HED_PTX_OP_BARRIER_RED)
+        return varies;
     for (unsigned k = 1; k < i->noperands; k++)
         if (hed_uniform_operand(u, &i->operands[k]).kind == HED_UNKNOWN)
             return unknown;

@@ -286,21 +286,15 @@ visit_block(struct analysis *a, uint32_t b)
     }
 }
 
-int
-hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
-                  enum hed_rows rows)
+/* What is set in *u says for which threads and loop. */
+static int
+init_analysis(struct hed_uniforms *u, struct hed_flow *f)
 {
-    return hed_uniforms_init_in(u, f, ssa, rows, HED_FLOW_NONE);
-}
-
-int
-hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
-                     enum hed_rows rows, uint32_t loop)
-{
+    const struct hed_ssa *ssa = u->ssa;
     struct analysis a = {.u = u};
 
-    *u = (struct hed_uniforms){
-        .f = f, .ssa = ssa, .rows = rows, .width = hed_rows_width(rows), .loop = loop};
+    u->f = f;
+    u->width = hed_rows_width(u->rows);
     u->values = hed_flow_alloc(f, f->nvalues, sizeof(*u->values));
     u->parts = hed_flow_alloc(f, f->nblocks, sizeof(bool));
     u->joins = hed_flow_alloc(f, f->nblocks, sizeof(bool));
@@ -330,6 +324,29 @@ hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct he
         if (u->values[i].kind == HED_UNKNOWN)
             u->values[i].kind = HED_VARIES;
     return 0;
+}
+
+int
+hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
+                  enum hed_rows rows)
+{
+    return hed_uniforms_init_in(u, f, ssa, rows, HED_FLOW_NONE);
+}
+
+int
+hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
+                     enum hed_rows rows, uint32_t loop)
+{
+    *u = (struct hed_uniforms){.ssa = ssa, .rows = rows, .loop = loop};
+    return init_analysis(u, f);
+}
+
+int
+hed_uniforms_init_block(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa)
+{
+    *u = (struct hed_uniforms){
+        .ssa = ssa, .rows = HED_ROWS_ANY, .loop = HED_FLOW_NONE, .of_block = true};
+    return init_analysis(u, f);
 }
 
 /* ---- ways ------------------------------------------------------------------------------------ */

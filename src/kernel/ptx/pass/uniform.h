@@ -71,6 +71,7 @@ struct hed_uniforms {
     bool *leaves_singly;        /* by loop: lanes may leave it one by one */
     struct hed_flow *memory;    /* f, where offsets are kept */
     const uint8_t *bounds;      /* by value: bounds.h */
+    bool of_block;              /* see hed_uniforms_init_block() */
 };
 
 /* HED_ENOMEM. The memory is the flow's. */
@@ -80,6 +81,9 @@ int hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct h
  * taken for what they join. guess.h says when that holds. */
 int hed_uniforms_init_in(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa,
                          enum hed_rows rows, uint32_t loop);
+/* The same for all threads of a block instead of the lanes of a warp: what may differ between its
+ * warps varies. It tells nothing but UNIFORM and VARIES, and nothing of what memory holds. */
+int hed_uniforms_init_block(struct hed_uniforms *u, struct hed_flow *f, const struct hed_ssa *ssa);
 enum hed_uniform_way hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
 
 /* Do lanes leave a loop one by one along the edge from one block to another? */
