@@ -66,6 +66,14 @@ struct hed_lower {
     struct hed_buf *object; /* takes the result */
     unsigned pass_depth;    /* passes that run now */
     char did[96];           /* of the pass that runs: hed_pass_did() */
+
+    /* mask/region.c: how a kernel was cut at barriers, for the loops around it. */
+    struct {
+        uint32_t cuts;   /* places where it goes on */
+        uint32_t common; /* words that all warps of a block have in common behind a barrier */
+        bool together;   /* warps that have not ended always come to the same barrier */
+        bool some_end;   /* with `together`: some warps may end while others go on */
+    } cut;
 };
 
 /* The function whose code is being made. */

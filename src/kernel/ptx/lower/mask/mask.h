@@ -78,9 +78,12 @@ struct mask {
     /* region.c */
     bool is_cut; /* the kernel returns at barriers */
     struct hed_live live;
-    bool *again;         /* by value: made again behind a barrier, rather than kept */
-    LLVMValueRef resume; /* the switch at the kernel's beginning */
-    uint32_t cuts;
+    struct hed_uniforms of_block; /* the same in all warps of the block, too */
+    bool *again;                  /* by value: made again behind a barrier, rather than kept */
+    LLVMValueRef resume;          /* the switch at the kernel's beginning */
+    LLVMValueRef at;              /* i32: where this call goes on; 0 at the beginning */
+    LLVMValueRef in;  /* ptr: what all warps brought to the last barrier; 64-bit words */
+    LLVMValueRef out; /* ptr: what they bring to the next; the first word is where they go on */
     struct mask_solo *solo; /* solo.c: the loop whose code is being made; or NULL */
     uint32_t variables;     /* bytes of variables at the beginning of the frame */
 };

@@ -1,14 +1,19 @@
 /* Kernels that are cut at barriers: no warp needs a stack of its own.
  *
- *      hed_kernel(warp)              the runner, for each block:
- *        switch (warp->resume)         do
- *          0: begin                          for each warp: hed_kernel(warp)
+ *      hed_warp(warp, at)            run.c, for each block:
+ *        switch (at)                   do
+ *          0: begin                          for each warp: hed_warp(warp, where it goes on)
  *          1: take values out of frame   while a warp is not at its end
  *
- *      at a barrier: put the live values into the frame, set resume, return
+ *      at a barrier: put the live values into the frame, say where to go on, return
  *
  * Numbers that follow from parameters and positions are made again rather than kept: that is
  * cheaper, and LLVM knows more about them than about a word from memory.
+ *
+ * Warps are `together` if those that have not ended always come to the same barrier. Then where
+ * they go on, and values that are the same in all of them, such as the counter of a loop with a
+ * barrier in it, are not in frames: run.c has two copies of them, because the first warp must not
+ * change what the next one reads.
  *
  * Cut are kernels whose barriers are all "bar.sync 0" or "bar.red 0", where no lane waits
  * elsewhere. Others wait at their barriers on stacks of their own, as in the warp shape.
@@ -207,8 +212,32 @@ make_again(struct hed_lower *l, uint32_t block, uint32_t i)
 struct frame {
     LLVMValueRef at;
     uint32_t size;
+    uint32_t common; /* words that all warps have in common; the first says where they go on */
     bool is_out;
 };
+
+/* Is the value the same in all warps that come to a barrier? */
+static bool
+is_common(const struct hed_lower *l, uint32_t v)
+{
+    const struct mask *m = hed_mask_state(l);
+
+    return l->cut.together && m->uniforms.values[v].kind == HED_UNIFORM &&
+           m->of_block.values[v].kind == HED_UNIFORM &&
+           hed_ptx_types[m->flow.values[v]->type].bits <= 64;
+}
+
+static void
+move_common(struct hed_lower *l, struct frame *f, LLVMValueRef slot, LLVMTypeRef t)
+{
+    const struct mask *m = hed_mask_state(l);
+    LLVMValueRef p =
+        hed_lower_at(l, f->is_out ? m->out : m->in, (int64_t)(f->common++ * sizeof(uint64_t)));
+    LLVMValueRef x = LLVMBuildLoad2(l->b, f->is_out ? t : l->i64, f->is_out ? slot : p, "");
+
+    x = hed_lower_resize(l, x, f->is_out ? l->i64 : t, false);
+    LLVMBuildStore(l->b, x, f->is_out ? p : slot);
+}
 
 /* Moves a slot of one lane's type, or of 32. Predicates take a byte, or 32 bits. */
 static void
@@ -252,21 +281,27 @@ move_value(struct hed_lower *l, struct frame *f, uint32_t v)
         move_slot(l, f, m->values[v].bits, l->i32, false);
         return;
     }
+    if (is_common(l, v)) {
+        move_common(l, f, hed_mask_slot(l, r, 0), hed_lower_int_type(l, r->type));
+        return;
+    }
     for (unsigned row = 0; row < hed_mask_rows(l, r); row++)
         move_slot(l, f, hed_mask_slot(l, r, row), hed_lower_int_type(l, r->type),
                   c->kind == HED_VARIES);
 }
 
-/* Stores the live values in the frame, or loads them. Returns its size. */
-static uint32_t
+/* Stores the live values in the frame, or loads them. */
+static void
 move_values(struct hed_lower *l, LLVMValueRef at, const uint64_t *live, bool is_out)
 {
-    struct frame f = {.at = at, .size = FRAME_ALIGN, .is_out = is_out};
+    struct frame f = {.at = at, .size = FRAME_ALIGN, .common = 1, .is_out = is_out};
+    const struct mask *m = hed_mask_state(l);
 
-    for (uint32_t v = 0; v < hed_mask_state(l)->flow.nvalues; v++)
+    for (uint32_t v = 0; v < m->flow.nvalues; v++)
         if (hed_live_has(live, v))
             move_value(l, &f, v);
-    return f.size;
+    l->info.frame = (uint32_t)hed_max(l->info.frame, m->variables + f.size);
+    l->cut.common = (uint32_t)hed_max(l->cut.common, f.common);
 }
 
 /* Where the values lie, behind the variables. */
@@ -279,44 +314,99 @@ frame_of(struct hed_lower *l)
 }
 
 static bool
-is_split_guard(const struct mask *m, uint32_t b, const struct hed_ptx_inst *i)
+is_split_guard(const struct hed_uniforms *u, uint32_t b, const struct hed_ptx_inst *i)
 {
-    return m->uniforms.partial[b] ||
-           (i && i->guard && m->uniforms.values[i->guard->id].kind != HED_UNIFORM);
+    return u->partial[b] || (i && i->guard && u->values[i->guard->id].kind != HED_UNIFORM);
 }
 
-/* May some lanes of the warp end in block b while others go on? */
+/* May some lanes, or threads of the block, end in the middle of block b while others go on? */
 static bool
-some_may_end(const struct mask *m, uint32_t b)
+some_may_end_within(const struct hed_uniforms *u, uint32_t b)
 {
-    const struct hed_flow_block *block = &m->flow.blocks[b];
+    const struct hed_flow_block *block = &u->f->blocks[b];
 
     for (uint32_t i = 0; i < block->ninsts; i++) {
         const struct hed_ptx_inst *inst = block->insts[i];
 
         if ((inst->form->op == HED_PTX_OP_RET || inst->form->op == HED_PTX_OP_EXIT) &&
-            is_split_guard(m, b, inst))
+            is_split_guard(u, b, inst))
             return true;
     }
-    return block->end != HED_FLOW_GOES && block->end != HED_FLOW_BRANCHES &&
-           is_split_guard(m, b, block->last);
+    return false;
 }
 
-/* Lanes have run the blocks before this one, and those of the loops around it. */
+/* The same of the middle and the end. */
+static bool
+some_may_end(const struct hed_uniforms *u, uint32_t b)
+{
+    const struct hed_flow_block *block = &u->f->blocks[b];
+
+    return some_may_end_within(u, b) ||
+           (block->end != HED_FLOW_GOES && block->end != HED_FLOW_BRANCHES &&
+            is_split_guard(u, b, block->last));
+}
+
+/* Have all come to block b that began, through the blocks before it and those of the loops around
+ * it? And do they run it to its end? */
+static bool
+all_come(const struct hed_uniforms *u, uint32_t b)
+{
+    const struct hed_flow *f = u->f;
+    uint32_t end = b; /* blocks below it may have been run */
+
+    if (u->partial[b])
+        return false;
+    for (uint32_t loop = f->blocks[b].loop; loop != HED_FLOW_NONE; loop = f->loops[loop].parent)
+        end = f->loops[loop].last + 1;
+    for (uint32_t k = 0; k < end; k++)
+        if (some_may_end(u, k))
+            return false;
+    return !some_may_end_within(u, b);
+}
+
 bool
 hed_mask_all_lanes_come(const struct mask *m, uint32_t b)
 {
-    const struct hed_flow *f = &m->flow;
-    uint32_t last = b;
+    return all_come(&m->uniforms, b);
+}
 
-    if (m->uniforms.partial[b])
-        return false;
-    for (uint32_t loop = f->blocks[b].loop; loop != HED_FLOW_NONE; loop = f->loops[loop].parent)
-        last = f->loops[loop].last;
-    for (uint32_t k = 0; k <= last; k++)
-        if (some_may_end(m, k))
-            return false;
-    return true;
+static bool
+has_barrier(const struct hed_flow_block *b)
+{
+    for (uint32_t i = 0; i < b->ninsts; i++)
+        if (hed_masks_is_barrier(b->insts[i]))
+            return true;
+    return false;
+}
+
+/* Finds out whether warps come to barriers together. */
+static void
+find_together(struct hed_lower *l)
+{
+    struct mask *m = hed_mask_state(l);
+
+    if (hed_uniforms_init_block(&m->of_block, &m->flow, &m->ssa) != 0) {
+        l->err = HED_ENOMEM;
+        return;
+    }
+    l->cut.together = true;
+    for (uint32_t b = 0; b < m->flow.nblocks; b++) {
+        if (!has_barrier(&m->flow.blocks[b]))
+            continue;
+        l->cut.together &= !m->of_block.partial[b];
+        l->cut.some_end |= !all_come(&m->of_block, b);
+    }
+}
+
+/* Notes where the warp goes on. Warps that are together need it only if some of them have ended. */
+static void
+store_resume(struct hed_lower *l, uint32_t at)
+{
+    if (!l->cut.together || l->cut.some_end)
+        LLVMBuildStore(l->b, hed_lower_word(l, at),
+                       hed_lower_at(l, l->function->warp, offsetof(struct hed_ptx_warp, resume)));
+    if (l->cut.together && at)
+        LLVMBuildStore(l->b, LLVMConstInt(l->i64, at, false), hed_mask_state(l)->out);
 }
 
 void
@@ -324,11 +414,10 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
 {
     struct mask *m = hed_mask_state(l);
     const struct warp *w = hed_lower_warp_state(l);
-    LLVMValueRef warp = l->function->warp, frame = frame_of(l);
+    LLVMValueRef frame = frame_of(l);
     LLVMBasicBlockRef on = hed_lower_block(l, "resume");
     const bool all = hed_mask_all_lanes_come(m, block);
     uint64_t *live = calloc(m->live.words, sizeof(*live));
-    uint32_t size;
 
     if (!live) {
         l->err = HED_ENOMEM;
@@ -338,11 +427,10 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
     hed_live_behind(&m->live, block, i, live);
     if (!all)
         LLVMBuildStore(l->b, hed_lower_warp_running(l), frame);
-    size = move_values(l, frame, live, true);
-    LLVMBuildStore(l->b, hed_lower_word(l, ++m->cuts),
-                   hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)));
+    move_values(l, frame, live, true);
+    store_resume(l, ++l->cut.cuts);
     LLVMBuildRetVoid(l->b);
-    LLVMAddCase(m->resume, hed_lower_word(l, m->cuts), on);
+    LLVMAddCase(m->resume, hed_lower_word(l, l->cut.cuts), on);
     LLVMMoveBasicBlockAfter(on, LLVMGetInsertBlock(l->b));
     LLVMPositionBuilderAtEnd(l->b, on);
     frame = frame_of(l);
@@ -350,8 +438,7 @@ hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i)
                    all ? hed_mask_lanes_that_exist(l) : LLVMBuildLoad2(l->b, l->i32, frame, ""),
                    w->bits);
     make_again(l, block, i);
-    (void)move_values(l, frame, live, false);
-    l->info.frame = (uint32_t)hed_max(l->info.frame, m->variables + size);
+    move_values(l, frame, live, false);
     free(live);
 }
 
@@ -414,10 +501,10 @@ void
 hed_mask_prepare_cuts(struct hed_lower *l)
 {
     struct mask *m = hed_mask_state(l);
-    LLVMValueRef warp = l->function->warp;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
     if (m->is_cut) {
+        find_together(l);
         m->again = calloc((size_t)m->flow.nvalues + 1, sizeof(bool));
         if (!m->again || hed_live_init(&m->live, &m->flow, &m->ssa) != 0) {
             l->err = HED_ENOMEM;
@@ -425,18 +512,13 @@ hed_mask_prepare_cuts(struct hed_lower *l)
         }
         find_again(m);
         l->info.flags |= HED_PTX_CUT;
-        m->resume = LLVMBuildSwitch(
-            l->b,
-            LLVMBuildLoad2(l->b, l->i32,
-                           hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)), ""),
-            m->begins[0], 4);
+        m->resume = LLVMBuildSwitch(l->b, m->at, m->begins[0], 4);
     } else {
         LLVMBuildBr(l->b, m->begins[0]);
     }
     LLVMPositionBuilderAtEnd(l->b, m->end);
     if (m->is_cut)
-        LLVMBuildStore(l->b, hed_lower_word(l, 0),
-                       hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)));
+        store_resume(l, 0);
     LLVMBuildRetVoid(l->b);
     LLVMPositionBuilderAtEnd(l->b, here);
 }

@@ -4,7 +4,8 @@
  *        for each block of the run           unless the grid has failed: kernel/ptx/run/abi.h
  *          for each warp of the block
  *            hed_warp(warp, ...)           the body; lanes end by returning from it
- *          where it is cut at barriers: the same again for warps that are not at their end
+ *          where it is cut at barriers: the same again for warps that are not at their end, in a
+ *          loop of its own for each barrier, if the body is short
  *
  * LLVM puts short bodies into the loops, and takes out of them what is the same for all blocks or
  * warps: parameters, sizes, tests of alignment. A kernel that waits on a stack of its own has no
@@ -13,6 +14,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <stddef.h>
 
+#include "base/number.h"
 #include "kernel/ptx/lower/mask/mask.h"
 
 /* Instructions of a body that goes into the loops. In longer ones LLVM moves too much out of the
@@ -23,14 +25,18 @@
  * wait for memory (stencil5 by a fifth), and harms long ones. */
 #define TUNE_MOST 100
 
-enum { WARP, BLOCK, GRID, CTAID, ARGUMENTS = CTAID + 3 };
+/* A kernel that is cut at so many places has a loop over warps for each of them. */
+#define LOOPS_MOST 16
+
+enum { WARP, BLOCK, GRID, CTAID, AT = CTAID + 3, IN, OUT, ARGUMENTS };
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
 static LLVMTypeRef
 body_type(struct hed_lower *l)
 {
-    LLVMTypeRef types[ARGUMENTS] = {l->ptr, l->ptr, l->ptr, l->i32, l->i32, l->i32};
+    LLVMTypeRef types[ARGUMENTS] = {l->ptr, l->ptr, l->ptr, l->i32, l->i32,
+                                    l->i32, l->i32, l->ptr, l->ptr};
 
     return LLVMFunctionType(l->nothing, types, ARGUMENTS, false);
 }
@@ -52,12 +58,16 @@ void
 hed_mask_take_arguments(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
+    struct mask *m = hed_mask_state(l);
 
     f->warp = LLVMGetParam(f->value, WARP);
     f->block = LLVMGetParam(f->value, BLOCK);
     f->grid = LLVMGetParam(f->value, GRID);
     for (unsigned d = 0; d < 3; d++)
         f->ctaid[d] = LLVMGetParam(f->value, CTAID + d);
+    m->at = LLVMGetParam(f->value, AT);
+    m->in = LLVMGetParam(f->value, IN);
+    m->out = LLVMGetParam(f->value, OUT);
 }
 
 /* ---- the loops ------------------------------------------------------------------------------- */
@@ -68,8 +78,9 @@ struct run {
     LLVMValueRef warps, stride, warps_end, stop;
     LLVMValueRef args[ARGUMENTS];
     LLVMValueRef nctaid[3];
-    LLVMValueRef again; /* where it is cut: i32, not 0 behind a barrier */
+    LLVMValueRef again; /* where warps go on from different barriers: i32, not 0 behind one */
     bool reduces;       /* at barriers */
+    bool is_inline;     /* the body goes into the loops */
 };
 
 static LLVMValueRef
@@ -92,6 +103,8 @@ load_run(struct hed_lower *l, struct run *r)
     r->args[BLOCK] = run_field(l, r, l->ptr, offsetof(struct hed_ptx_run, block));
     r->args[GRID] =
         hed_lower_field(l, l->ptr, r->args[BLOCK], offsetof(struct hed_ptx_block, grid));
+    r->args[IN] = hed_lower_alloca(l, l->i64, hed_max(l->cut.common, 1), 0);
+    r->args[OUT] = hed_lower_alloca(l, l->i64, hed_max(l->cut.common, 1), 0);
     for (unsigned d = 0; d < 3; d++)
         r->nctaid[d] = hed_lower_field(
             l, l->i32, r->args[GRID], offsetof(struct hed_ptx_grid, nctaid) + d * sizeof(uint32_t));
@@ -104,49 +117,98 @@ load_resume(struct hed_lower *l, LLVMValueRef warp)
                           hed_lower_at(l, warp, offsetof(struct hed_ptx_warp, resume)), "");
 }
 
-/* Skips a warp that has ended, when others of the block go on behind a barrier. */
+/* Goes to `after` if the warp has ended, when others of the block go on behind a barrier. */
 static void
-skip_if_ended(struct hed_lower *l, const struct run *r, LLVMBasicBlockRef after)
+skip_if(struct hed_lower *l, LLVMValueRef ended, LLVMBasicBlockRef after)
 {
     LLVMBasicBlockRef runs = hed_lower_block(l, "");
-    LLVMValueRef ended = LLVMBuildAnd(l->b, LLVMBuildIsNotNull(l->b, r->again, ""),
-                                      LLVMBuildIsNull(l->b, load_resume(l, r->args[WARP]), ""), "");
 
     LLVMBuildCondBr(l->b, ended, after, runs);
     LLVMPositionBuilderAtEnd(l->b, runs);
 }
 
-/* One warp after the other. With `again`, i32, returns those bits of which one is set if a warp is
- * not at its end. */
-static LLVMValueRef
-run_warps(struct hed_lower *l, struct run *r)
-{
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), loop = hed_lower_block(l, "warp");
-    LLVMBasicBlockRef next = hed_lower_block(l, ""), after = hed_lower_block(l, "");
-    LLVMValueRef one, any = NULL, more = NULL, following;
+/* A loop over the warps of a block; `one` is the warp. */
+struct warps {
+    LLVMBasicBlockRef before, loop, next;
+    LLVMValueRef one;
+};
 
-    LLVMBuildBr(l->b, loop);
-    LLVMPositionBuilderAtEnd(l->b, loop);
-    one = LLVMBuildPhi(l->b, l->ptr, "");
-    if (r->again)
-        any = LLVMBuildPhi(l->b, l->i32, "");
-    r->args[WARP] = one;
-    LLVMBuildStore(l->b, one, hed_lower_at(l, r->run, offsetof(struct hed_ptx_run, running)));
-    if (r->again)
-        skip_if_ended(l, r, next);
+static struct warps
+begin_warps(struct hed_lower *l, struct run *r)
+{
+    struct warps w = {.before = LLVMGetInsertBlock(l->b),
+                      .loop = hed_lower_block(l, "warp"),
+                      .next = hed_lower_block(l, "")};
+
+    LLVMBuildBr(l->b, w.loop);
+    LLVMPositionBuilderAtEnd(l->b, w.loop);
+    w.one = LLVMBuildPhi(l->b, l->ptr, "");
+    r->args[WARP] = w.one;
+    return w;
+}
+
+static void
+run_body(struct hed_lower *l, struct run *r, LLVMBasicBlockRef next)
+{
+    LLVMBuildStore(l->b, r->args[WARP],
+                   hed_lower_at(l, r->run, offsetof(struct hed_ptx_run, running)));
     LLVMBuildCall2(l->b, body_type(l), r->body, r->args, ARGUMENTS, "");
     LLVMBuildBr(l->b, next);
     LLVMPositionBuilderAtEnd(l->b, next);
-    following = LLVMBuildGEP2(l->b, l->i8, one, &r->stride, 1, "");
-    LLVMAddIncoming(one, (LLVMValueRef[]){r->warps, following}, (LLVMBasicBlockRef[]){before, next},
-                    2);
-    if (r->again) {
-        more = LLVMBuildOr(l->b, any, load_resume(l, one), "");
-        LLVMAddIncoming(any, (LLVMValueRef[]){hed_lower_word(l, 0), more},
-                        (LLVMBasicBlockRef[]){before, next}, 2);
-    }
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, following, r->warps_end, ""), after, loop);
+}
+
+static void
+end_warps(struct hed_lower *l, struct run *r, const struct warps *w)
+{
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
+    LLVMValueRef following = LLVMBuildGEP2(l->b, l->i8, w->one, &r->stride, 1, "");
+
+    LLVMAddIncoming(w->one, (LLVMValueRef[]){r->warps, following},
+                    (LLVMBasicBlockRef[]){w->before, w->next}, 2);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, following, r->warps_end, ""), after,
+                    w->loop);
     LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+/* i1: has a warp ended that would go on from `at`? All are at 0 before they begin. */
+static LLVMValueRef
+has_ended(struct hed_lower *l, LLVMValueRef warp, LLVMValueRef at)
+{
+    return LLVMBuildAnd(l->b, LLVMBuildIsNotNull(l->b, at, ""),
+                        LLVMBuildIsNull(l->b, load_resume(l, warp), ""), "");
+}
+
+/* One warp after the other, all from the same place, `at`. Skips those that have ended. */
+static void
+run_warps(struct hed_lower *l, struct run *r, LLVMValueRef at)
+{
+    const struct warps w = begin_warps(l, r);
+
+    r->args[AT] = at;
+    if (l->cut.some_end)
+        skip_if(l, has_ended(l, w.one, at), w.next);
+    run_body(l, r, w.next);
+    end_warps(l, r, &w);
+}
+
+/* One warp after the other, each from where it is. Returns bits, i32, of which one is set if a warp
+ * is not at its end. */
+static LLVMValueRef
+run_warps_apart(struct hed_lower *l, struct run *r)
+{
+    const struct warps w = begin_warps(l, r);
+    LLVMValueRef any = LLVMBuildPhi(l->b, l->i32, ""), more;
+
+    r->args[AT] = load_resume(l, w.one);
+    skip_if(l,
+            LLVMBuildAnd(l->b, LLVMBuildIsNotNull(l->b, r->again, ""),
+                         LLVMBuildIsNull(l->b, r->args[AT], ""), ""),
+            w.next);
+    run_body(l, r, w.next);
+    more = LLVMBuildOr(l->b, any, load_resume(l, w.one), "");
+    LLVMAddIncoming(any, (LLVMValueRef[]){hed_lower_word(l, 0), more},
+                    (LLVMBasicBlockRef[]){w.before, w.next}, 2);
+    end_warps(l, r, &w);
     return more;
 }
 
@@ -166,30 +228,96 @@ turn_votes(struct hed_lower *l, const struct run *r)
     LLVMBuildStore(l->b, LLVMConstInt(l->i64, 0, false), from);
 }
 
-/* One block: where it is cut, its warps run up to the next barrier, then all of them on from it. */
+/* A block whose warps may go on from different barriers. */
 static void
-run_block(struct hed_lower *l, struct run *r, bool is_cut)
+run_rounds_apart(struct hed_lower *l, struct run *r)
 {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), round, after;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), round = hed_lower_block(l, "round");
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
     LLVMValueRef more;
 
-    if (!is_cut) {
-        r->again = NULL;
-        (void)run_warps(l, r);
-        return;
-    }
-    round = hed_lower_block(l, "round");
-    after = hed_lower_block(l, "");
-    turn_votes(l, r); /* a grid that failed may have left some */
     LLVMBuildBr(l->b, round);
     LLVMPositionBuilderAtEnd(l->b, round);
     r->again = LLVMBuildPhi(l->b, l->i32, "");
-    more = run_warps(l, r);
+    more = run_warps_apart(l, r);
     turn_votes(l, r);
     LLVMAddIncoming(r->again, (LLVMValueRef[]){hed_lower_word(l, 0), more},
                     (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(l->b)}, 2);
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, more, ""), after, round);
     LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+/* The warps of a round, with a loop for each place where they may go on: LLVM makes of the body
+ * what belongs there, and takes out of the loop what is the same for all warps. */
+static void
+run_round_by_place(struct hed_lower *l, struct run *r, LLVMValueRef at)
+{
+    LLVMBasicBlockRef first = hed_lower_block(l, ""), after = hed_lower_block(l, "");
+    LLVMValueRef places = LLVMBuildSwitch(l->b, at, first, l->cut.cuts);
+
+    for (uint32_t i = 0; i <= l->cut.cuts; i++) {
+        LLVMBasicBlockRef here = i ? hed_lower_block(l, "") : first;
+
+        if (i)
+            LLVMAddCase(places, LLVMConstInt(l->i64, i, false), here);
+        LLVMPositionBuilderAtEnd(l->b, here);
+        run_warps(l, r, hed_lower_word(l, i));
+        LLVMBuildBr(l->b, after);
+    }
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+/* What warps had in common at this barrier, they have at hand behind it. */
+static void
+turn_common(struct hed_lower *l, const struct run *r)
+{
+    for (uint32_t i = 1; i < l->cut.common; i++) {
+        const int64_t offset = (int64_t)(i * sizeof(uint64_t));
+
+        LLVMBuildStore(l->b,
+                       LLVMBuildLoad2(l->b, l->i64, hed_lower_at(l, r->args[OUT], offset), ""),
+                       hed_lower_at(l, r->args[IN], offset));
+    }
+}
+
+/* A block whose warps come to barriers together. */
+static void
+run_rounds(struct hed_lower *l, struct run *r)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), round = hed_lower_block(l, "round");
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
+    LLVMValueRef zero = LLVMConstInt(l->i64, 0, false), at, next;
+
+    LLVMBuildBr(l->b, round);
+    LLVMPositionBuilderAtEnd(l->b, round);
+    at = LLVMBuildPhi(l->b, l->i64, "");
+    LLVMBuildStore(l->b, zero, r->args[OUT]);
+    if (r->is_inline && l->cut.cuts <= LOOPS_MOST)
+        run_round_by_place(l, r, at);
+    else
+        run_warps(l, r, hed_lower_resize(l, at, l->i32, false));
+    turn_votes(l, r);
+    turn_common(l, r);
+    next = LLVMBuildLoad2(l->b, l->i64, r->args[OUT], "");
+    LLVMAddIncoming(at, (LLVMValueRef[]){zero, next},
+                    (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(l->b)}, 2);
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, next, ""), after, round);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+/* One block: where it is cut, its warps run up to the next barrier, then all of them on from it. */
+static void
+run_block(struct hed_lower *l, struct run *r, bool is_cut)
+{
+    if (!is_cut) {
+        run_warps(l, r, hed_lower_word(l, 0));
+        return;
+    }
+    turn_votes(l, r); /* a grid that failed may have left some */
+    if (l->cut.together)
+        run_rounds(l, r);
+    else
+        run_rounds_apart(l, r);
 }
 
 static LLVMValueRef
@@ -271,6 +399,8 @@ static void
 run_warp(struct hed_lower *l, struct run *r)
 {
     r->args[WARP] = r->run;
+    r->args[AT] = hed_lower_word(l, 0);
+    r->args[IN] = r->args[OUT] = LLVMConstNull(l->ptr);
     r->args[BLOCK] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_warp, block));
     r->args[GRID] = hed_lower_field(l, l->ptr, r->run, offsetof(struct hed_ptx_warp, grid));
     for (unsigned d = 0; d < 3; d++)
@@ -320,7 +450,8 @@ hed_mask_finish(struct hed_lower *l)
                     .reduces = has_reductions(l->kernel)};
     const unsigned count = count_instructions(l->kernel);
 
-    hed_lower_attribute(l, r.body, count <= INLINE_MOST ? "alwaysinline" : "noinline", 0);
+    r.is_inline = count <= INLINE_MOST;
+    hed_lower_attribute(l, r.body, r.is_inline ? "alwaysinline" : "noinline", 0);
     if (count <= TUNE_MOST)
         tune_for_processor(l, entry);
     l->function = &f;
