@@ -117,6 +117,8 @@ hed_session_load(struct hed_config *c, struct hed_why *why)
 
     for (size_t i = 0; !err && i < OVERRIDES_MAX && overrides[i].key; i++)
         err = hed_config_set(c, overrides[i].key, overrides[i].value, why);
+    if (stays_here) /* the program is on the other side, and steers its own layers there */
+        (void)hed_str_copy(c->control, sizeof c->control, "no");
     return err;
 }
 

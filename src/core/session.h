@@ -63,8 +63,9 @@ void hed_session_layers(const struct hed_config *c, char *out, size_t size);
 /* Gives a setting a value, whatever the environment and the file say. Before the first call. */
 HED_EXPORT void hed_session_override(const char *key, const char *value);
 
-/* Before the first call: with the setting gpu = auto, a guest's host is not asked for a GPU. For a
- * process that serves others: its clients can ask the host themselves. */
+/* Before the first call, and before the settings are read: for a process that serves others. With
+ * gpu = auto, a guest's host is not asked for a GPU, because clients can ask it themselves, and
+ * `control` is not looked at: it is for the program, which has these layers on its own side. */
 HED_EXPORT void hed_session_stay_here(void);
 
 /* Who ends this process if a backend asks for it. Set before the first call. */

@@ -17,8 +17,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import (HEDDLE, NOBODY, PATIENCE, Case, Server, clean_environment,  # noqa: E402
-                        until)
+from serve_case import (HEDDLE, NOBODY, PATIENCE, ROOT, Case, Server,  # noqa: E402
+                        clean_environment, until)
 
 PROGRAM = """
 import ctypes, sys, threading
@@ -292,6 +292,16 @@ class Clients(ClientCase):
         self.assertNotIn("sandbox: off (a layer", server.log())
         self.assertEqual(c.do("n = ctypes.c_size_t(); cuda.cuDeviceTotalMem_v2(ctypes.byref(n), 0);"
                               " say(n.value >> 20)"), "64")
+
+    def test_programs_steer_their_own_layers(self):
+        # A server that a program under heddle.use() starts has this in its environment.
+        mode = ("--sandbox", "require") if ROOT else ()
+        server = Server(self, *mode, gpu="cpu", env=clean_environment(HEDDLE_CONTROL="yes"))
+        self.assertNotIn("sandbox: off (a layer", server.log())
+        if ROOT:
+            self.assertIn("sandbox: ", server.log())
+        c = self.client(server)
+        self.assertEqual(c.do("say(alloc(4096)[0])"), "0")
 
     def test_questions_leave_no_socket(self):
         server = self.serve()

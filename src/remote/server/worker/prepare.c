@@ -23,6 +23,7 @@ hed_worker_look(struct hed_worker_plan *out)
     struct hed_why why = {""};
 
     memset(out, 0, sizeof *out);
+    hed_session_stay_here(); /* as the workers do, so that both see the same settings */
     /* If the settings are wrong, every worker will say so, and no client is served. */
     if (hed_session_look(&plan, &why) != 0)
         return;
