@@ -133,6 +133,12 @@ hed_problem_take_cause(char *out, size_t size)
     return size > 0 && out[0] != '\0';
 }
 
+void
+hed_problems_forked(void)
+{
+    hed_lock_init(&problems_lock, HED_RANK_PROBLEMS);
+}
+
 uint64_t
 hed_problem_count(void)
 {

@@ -33,6 +33,8 @@ void hed_problem_add(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 HED_EXPORT void hed_problem_cause(const char *text);
 bool hed_problem_take_cause(char *out, size_t size);
 uint64_t hed_problem_count(void);
+/* In the child of a fork: another thread of the parent may have held the lock. */
+void hed_problems_forked(void);
 /* False: there is no such problem, or it is not kept any more. */
 bool hed_problem_get(uint64_t number, char *out, size_t size);
 

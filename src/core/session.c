@@ -306,6 +306,7 @@ after_fork_in_child(void)
 
     hed_lock_init(&start_lock, HED_RANK_SESSION);
     hed_foreign_forked();
+    hed_problems_forked();
     if (!top)
         return;
     if (hed_session_backend()->type->soft &&
@@ -402,6 +403,10 @@ hed_session_control(struct hed_control *c, struct hed_why *why)
 
         if (err != HED_ENOTSUP)
             return err;
+    }
+    if (failure.text[0]) {
+        *why = failure;
+        return HED_ESTATE;
     }
     hed_why_set(why, "this process has no layer for that; it needs the setting control=yes "
                      "(HEDDLE_CONTROL) from its start");

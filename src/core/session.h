@@ -100,8 +100,8 @@ const char *hed_session_failure(void);
  * that refuses it; the others have got it, too. */
 int hed_session_note(enum hed_note note, const char *text);
 
-/* Asks the layers, top first, for something that the program wants of one of them. HED_ENOTSUP,
- * with the reason: no layer does that. */
+/* Asks the layers, top first, for something that the program wants of one of them. With the reason:
+ * HED_ENOTSUP if no layer does that, HED_ESTATE if there is no chain. */
 int hed_session_control(struct hed_control *c, struct hed_why *why);
 
 /* For a backend: tells every layer that the program has left its GPUs, or is back (layer.h). */

@@ -2,7 +2,14 @@
 #define HEDDLE_DYNAMIC
 #include <heddle.h>
 
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "conf_trace.h"
+
+#define FORKS 40
+#define PATIENCE_SECONDS 600
 
 static const struct heddle_api *
 load(void)
@@ -49,7 +56,78 @@ broken(void)
 
     CHECK(h->chain(text, sizeof text) < 0, "there is a chain");
     CHECK(strstr(h->reason(), "HEDDLE_TRACE_BUFFER"), "%s", h->reason());
-    CHECK(h->fault_add("cuInit:1:1") < 0, "a rule was added");
+    CHECK_IS(h->fault_add("cuInit:1:1"), -13);
+    CHECK(strstr(h->reason(), "HEDDLE_TRACE_BUFFER"), "%s", h->reason());
+    return 0;
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* Runs something in a forked child, which must end by itself, and returns its exit status. */
+static int
+in_child(int (*run)(const struct heddle_api *h), const struct heddle_api *h)
+{
+    int status = -1;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        (void)alarm(PATIENCE_SECONDS);
+        _exit(run(h));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child");
+    return status;
+}
+
+static int
+ask_in_child(const struct heddle_api *h)
+{
+    char text[4096];
+
+    (void)h->problem(0, text, sizeof text);
+    return h->trace_file(text, sizeof text) == 0 ? 0 : 1;
+}
+
+static int
+has_no_chain(const struct heddle_api *h)
+{
+    CHECK_IS(h->fault_add("cuInit:1:1"), -13);
+    CHECK(strstr(h->reason(), "forked from one that had initialised CUDA"), "%s", h->reason());
+    return 0;
+}
+
+static _Atomic int has_enough;
+
+static void *
+ask_all_the_time(void *p)
+{
+    const struct heddle_api *h = p;
+    char text[4096];
+
+    while (!has_enough) {
+        (void)h->problem(0, text, sizeof text);
+        (void)h->trace_file(text, sizeof text);
+    }
+    return NULL;
+}
+
+/* A fork while other threads ask, then one of a process that has initialised CUDA. */
+static int
+forked(void)
+{
+    const struct heddle_api *h = load();
+    pthread_t threads[2];
+    char text[64];
+
+    CHECK_IS(h->chain(text, sizeof text), 22);
+    for (int i = 0; i < 2; i++)
+        CHECK_IS(pthread_create(&threads[i], NULL, ask_all_the_time, (void *)(uintptr_t)h), 0);
+    for (int i = 0; i < FORKS; i++)
+        CHECK_IS(in_child(ask_in_child, h), 0);
+    has_enough = 1;
+    for (int i = 0; i < 2; i++)
+        CHECK_IS(pthread_join(threads[i], NULL), 0);
+    CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
+    CHECK_IS(in_child(has_no_chain, h), 0);
     return 0;
 }
 
@@ -164,6 +242,7 @@ main(int argc, char **argv)
         {"refused", refused, "HEDDLE_CONTROL", NULL},
         {"broken", broken, "HEDDLE_TRACE_BUFFER", "1"},
         {"controlled", controlled, "HEDDLE_CONTROL", "yes"},
+        {"forked", forked, "HEDDLE_CONTROL", "yes"},
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

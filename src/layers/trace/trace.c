@@ -419,6 +419,7 @@ trace_fini(struct hed_layer *self)
 static void
 trace_forked(struct hed_layer *self)
 {
+    hed_lock_init(&switch_lock, HED_RANK_TRACE_SWITCH); /* another thread may have held it */
     hed_trace_writer_forked(self->state);
 }
 
