@@ -9,6 +9,7 @@
  */
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/lock.h"
@@ -367,10 +368,13 @@ trace_control(struct hed_layer *self, struct hed_control *c, struct hed_why *why
 static int
 trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
 {
+    const bool control = strcmp(config->control, "yes") == 0;
     struct hed_trace_writer *w;
 
+    /* A process that has set the owner itself while it ran wants its older trace replaced. */
     kept = (struct hed_trace_options){
         .path = config->trace,
+        .replace = control && config->trace_owner == (uint64_t)getpid(),
         .owner = config->trace_owner,
         .ring_size = config->trace_buffer,
         .data_bytes = (uint32_t)config->trace_data,
@@ -379,7 +383,7 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
         .counter = !hed_config_perf_has(config, "no_counter"),
         .schemas = schemas,
     };
-    if (!*config->trace && strcmp(config->control, "yes") != 0) {
+    if (!*config->trace && !control) {
         hed_why_set(why, "the trace layer needs the setting 'trace', the file to write to");
         return HED_EINVAL;
     }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
@@ -69,7 +70,9 @@ still_ours(struct hed_trace_file *f)
     return false;
 }
 
-/* Moves the descriptor to a high number, because some programs close all low ones. */
+/* Moves the descriptor to a high number, because some programs close all low ones. The lock tells
+ * others that the trace is being written; it ends with the descriptor. Some file systems have none.
+ */
 static int
 keep_descriptor(struct hed_trace_file *f, int fd, struct hed_why *why)
 {
@@ -79,6 +82,7 @@ keep_descriptor(struct hed_trace_file *f, int fd, struct hed_why *why)
     if (high >= 0)
         close(fd);
     f->fd = high >= 0 ? high : fd;
+    (void)flock(f->fd, LOCK_EX | LOCK_NB);
     if (fstat(f->fd, &st)) {
         hed_why_set(why, "cannot check the trace '%s': %s", f->path, strerror(errno));
         return hed_err_from_errno(errno);
@@ -126,9 +130,10 @@ name_of_try(char *out, size_t size, const char *path, unsigned attempt)
     return n > 0 && (size_t)n < size;
 }
 
-/* Is that an older trace, or an empty file? A typo must not destroy somebody's file. */
+/* Is that an older trace, or an empty file? A typo must not destroy somebody's file. `busy`: it is
+ * one that somebody is writing. */
 static bool
-is_replaceable(const char *path)
+is_replaceable(const char *path, bool *busy)
 {
     char magic[sizeof HED_TRACE_MAGIC - 1];
     struct stat st;
@@ -138,9 +143,28 @@ is_replaceable(const char *path)
     if (good && st.st_size > 0)
         good = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
                memcmp(magic, HED_TRACE_MAGIC, sizeof magic) == 0;
+    *busy = good && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0)
         close(fd);
-    return good;
+    return good && !*busy;
+}
+
+/* Removes an older trace. */
+static int
+remove_old_trace(const char *path, bool *busy, struct hed_why *why)
+{
+    if (!is_replaceable(path, busy)) {
+        hed_why_set(why,
+                    *busy ? "the trace '%s' is being written by another process or thread; use "
+                            "another name"
+                          : "'%s' is not a trace, so it is not replaced; use another name",
+                    path);
+        return HED_EEXIST;
+    }
+    if (unlink(path) == 0 || errno == ENOENT)
+        return 0;
+    hed_why_set(why, "cannot replace the old trace '%s': %s", path, strerror(errno));
+    return hed_err_from_errno(errno);
 }
 
 static int
@@ -165,15 +189,13 @@ open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed
         if (fd >= 0)
             return keep_descriptor(f, fd, why);
         if (e == EEXIST && plain && o->replace) {
-            if (!is_replaceable(f->path)) {
-                hed_why_set(why, "'%s' is not a trace, so it is not replaced; use another name",
-                            f->path);
-                return HED_EEXIST;
-            }
-            if (unlink(f->path) == 0 || errno == ENOENT)
+            bool busy;
+            const int err = remove_old_trace(f->path, &busy, why);
+
+            plain = !err;
+            if (!err || (busy && o->owner)) /* the owner has other names, too */
                 continue;
-            hed_why_set(why, "cannot replace the old trace '%s': %s", f->path, strerror(errno));
-            return hed_err_from_errno(errno);
+            return err;
         }
         if (e == EEXIST && plain && lstat(f->path, &st) == 0 && !S_ISREG(st.st_mode) &&
             !S_ISLNK(st.st_mode)) {

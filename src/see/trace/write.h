@@ -36,7 +36,7 @@ struct hed_why;
 
 struct hed_trace_options {
     const char *path;           /* see hed_trace_writer_open; "": no file yet */
-    bool replace;               /* a trace that is there is replaced; no other file is */
+    bool replace;               /* a complete trace that is there is replaced; no other file is */
     uint64_t owner;             /* process that gets the plain path; 0: any */
     uint64_t ring_size;         /* bytes per thread */
     uint32_t data_bytes;        /* bulk data kept in a record */
@@ -82,10 +82,10 @@ struct hed_trace_put {
     struct hed_trace_own *own;
 };
 
-/* Creates the file and starts the writer thread. An existing file is never overwritten: the name is
- * `t.hed` if that does not exist and this process is the owner, else `t.PID.hed`, `t.PID-1.hed`,
- * ...
- */
+/* Creates the file and starts the writer thread. Without `replace`, an existing file is never
+ * overwritten: the name is `t.hed` if that does not exist and this process is the owner, else
+ * `t.PID.hed`, `t.PID-1.hed`, ... With it, a trace that another process is writing is still left
+ * alone: then the owner takes one of the other names, and it is an error if there is no owner. */
 int hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer **out,
                           struct hed_why *why);
 

@@ -253,6 +253,30 @@ only_an_older_trace_is_replaced(void **state)
     hed_trace_writer_free(w);
 }
 
+static void
+a_trace_that_is_being_written_stays(void **state)
+{
+    struct hed_trace_options o = {
+        .path = path, .ring_size = 65536, .replace = true, .schemas = schemas};
+    struct hed_trace_writer *first = NULL;
+    struct hed_trace_writer *w = NULL;
+    struct hed_why why = {""};
+
+    snprintf(path, sizeof path, "%s/being_written.hed", getenv("HED_SCRATCH"));
+    assert_int_equal(hed_trace_writer_open(&o, &first, &why), 0);
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), HED_EEXIST);
+    assert_non_null(strstr(why.text, "is being written"));
+    o.owner = (uint64_t)getpid();
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0);
+    assert_non_null(strstr(hed_trace_writer_path(w), "/being_written."));
+    assert_string_not_equal(hed_trace_writer_path(w), path);
+    hed_trace_writer_free(w);
+    hed_trace_writer_free(first);
+    assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0); /* now it is complete */
+    assert_string_equal(hed_trace_writer_path(w), path);
+    hed_trace_writer_free(w);
+}
+
 /* Puts records until it is told to stop. */
 static void *
 put_until_told(void *p)
@@ -462,6 +486,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(late_records_are_written_at_once),
     cmocka_unit_test(a_writer_begins_one_file_after_the_other),
     cmocka_unit_test(only_an_older_trace_is_replaced),
+    cmocka_unit_test(a_trace_that_is_being_written_stays),
     cmocka_unit_test(files_change_under_threads_that_record),
     cmocka_unit_test(closing_under_load_loses_nothing),
     cmocka_unit_test(a_forked_child_leaves_the_file_alone),
