@@ -57,7 +57,8 @@ struct heddle_counters {
     uint64_t refusals;          /* launches and calls that heddle cannot do, as opposed to CUDA */
 
     /* Only with the setting control=yes, otherwise 0. Memory is what the program asked for and has
-     * not freed: plain, pitched and managed memory, arrays, pools, and handles of cuMemCreate. */
+     * not freed: plain, pitched and managed memory, arrays, pools, and handles of cuMemCreate. What
+     * a graph allocates does not count, nor does memory of the host, but for pools there. */
     uint64_t launches;         /* of kernels and graphs, as far as they were accepted */
     uint64_t context_errors;   /* contexts that an error has made useless, such as a bad address */
     uint64_t allocations;      /* of device memory so far: the last one's serial */
@@ -107,7 +108,8 @@ HEDDLE_FUNCTION int heddle_range_pop(void);
 /* Reads the counters. -1: counters is NULL or its size makes no sense. */
 HEDDLE_FUNCTION int heddle_read_counters(struct heddle_counters *counters);
 
-/* Why the calling thread's last call of a function below failed: one line. "" if it did not. */
+/* Why the calling thread's last call of a function below failed: one line. "" if it did not.
+ * heddle_is_running() and heddle_problem() give no reason, and leave it as it is. */
 HEDDLE_FUNCTION const char *heddle_reason(void);
 
 /* Has a first call started heddle in this process? Until then the environment is not read. */
@@ -122,8 +124,11 @@ HEDDLE_FUNCTION int heddle_chain(char *out, size_t size);
  * and returns 0; -1 if there is no such problem, or it is too old: the latest 64 are kept. */
 HEDDLE_FUNCTION int heddle_problem(uint64_t number, char *out, size_t size);
 
-/* The functions below need layers that are there only if the program was started with the setting
- * control=yes (HEDDLE_CONTROL=yes, heddle run --set control=yes). Without it they fail with -12.
+/* The functions below need layers that are all there if the program was started with the setting
+ * control=yes (HEDDLE_CONTROL=yes, heddle run --set control=yes). Without it they fail with -12,
+ * but for heddle_fault_*() in a program that was started with faults (heddle run --fault) and
+ * heddle_trace_*() in one that was started with a trace (heddle run --trace). If heddle could not
+ * be started at all, they fail with -13.
  *
  * Makes calls fail on purpose from now on: rules as for `heddle run --fault`, which count the calls
  * after this one. Returns a positive number, by which they are removed, or how many calls they have
@@ -132,8 +137,8 @@ HEDDLE_FUNCTION int heddle_fault_add(const char *rules);
 HEDDLE_FUNCTION int heddle_fault_remove(int rules);
 HEDDLE_FUNCTION int64_t heddle_fault_count(int rules);
 
-/* Begins a trace of this process, and completes it. One at a time. A trace that is there is
- * replaced; any other file is not. */
+/* Begins a trace of this process, and completes it. One at a time. A complete trace that is there
+ * is replaced; one that another process is writing is not, nor is any other file. */
 HEDDLE_FUNCTION int heddle_trace_start(const char *path);
 HEDDLE_FUNCTION int heddle_trace_stop(void);
 /* Writes the path of the trace that is being written, "" if there is none. */
@@ -143,8 +148,9 @@ HEDDLE_FUNCTION int heddle_trace_file(char *out, size_t size);
  * first `room` of it, in the order of the serials. Returns how many were written. */
 HEDDLE_FUNCTION int heddle_list_memory(uint64_t after, struct heddle_memory *out, int room);
 
-/* Waits until all work of the devices' primary contexts is done. Returns 0, or the number of the
- * error (CUresult) that one of them has. Not while a stream captures a graph. */
+/* Waits until all work is done: in the devices' primary contexts, and in those that the program has
+ * made with cuCtxCreate (the first 64). Returns 0, or the number of the error (CUresult) that one
+ * of them has. Not while a stream captures a graph. */
 HEDDLE_FUNCTION int heddle_settle(void);
 
 #ifdef HEDDLE_DYNAMIC

@@ -99,8 +99,6 @@ watch_table_put(struct watch_table *t, const struct watch_block *b)
         t->live++;
         t->bytes += b->bytes;
         t->peak = t->bytes > t->peak ? t->bytes : t->peak;
-    } else {
-        t->unknown++;
     }
     hed_unlock_brief(&t->lock);
     return good;
@@ -142,18 +140,51 @@ watch_table_take(struct watch_table *t, uint32_t kind, uint64_t address, struct 
     return taken;
 }
 
-void
-watch_table_drop(struct watch_table *t, CUcontext context)
+static size_t
+count_blocks(const struct watch_table *t, CUcontext context)
 {
+    size_t n = 0;
+
+    for (size_t i = 0; context && i < t->size; i++)
+        n += t->slots[i].kind && t->slots[i].context == context;
+    return n;
+}
+
+void
+watch_table_take_context(struct watch_table *t, CUcontext context, struct watch_taken *out)
+{
+    *out = (struct watch_taken){.blocks = NULL};
     hed_lock(&t->lock);
+
+    const size_t n = count_blocks(t, context);
+
+    if (n)
+        out->blocks = calloc(n, sizeof *out->blocks);
     /* Removing may move another block into the slot, which is then looked at, too. */
-    for (size_t i = 0; context && i < t->size;) {
-        if (t->slots[i].kind && t->slots[i].context == context)
-            remove_block(t, &t->slots[i]);
-        else
+    for (size_t i = 0; n && i < t->size;) {
+        if (!t->slots[i].kind || t->slots[i].context != context) {
             i++;
+            continue;
+        }
+        if (out->blocks)
+            out->blocks[out->count++] = t->slots[i];
+        remove_block(t, &t->slots[i]);
     }
     hed_unlock(&t->lock);
+}
+
+void
+watch_table_put_back(struct watch_table *t, const struct watch_taken *taken)
+{
+    for (size_t i = 0; i < taken->count; i++)
+        (void)watch_table_put(t, &taken->blocks[i]);
+}
+
+void
+watch_taken_free(struct watch_taken *taken)
+{
+    free(taken->blocks);
+    *taken = (struct watch_taken){.blocks = NULL};
 }
 
 static int
@@ -164,6 +195,21 @@ compare_serials(const void *a, const void *b)
     return (x->serial > y->serial) - (x->serial < y->serial);
 }
 
+/* Puts the item at `i` of a heap, whose largest serial is the first, where it belongs. */
+static void
+sift_down(struct hed_control_memory *heap, size_t i, size_t n)
+{
+    for (size_t child = 2 * i + 1; child < n; i = child, child = 2 * i + 1) {
+        const struct hed_control_memory item = heap[i];
+
+        child += child + 1 < n && heap[child + 1].serial > heap[child].serial;
+        if (heap[child].serial <= item.serial)
+            return;
+        heap[i] = heap[child];
+        heap[child] = item;
+    }
+}
+
 size_t
 watch_table_list(struct watch_table *t, uint64_t after, struct hed_control_memory *out, size_t room)
 {
@@ -172,19 +218,17 @@ watch_table_list(struct watch_table *t, uint64_t after, struct hed_control_memor
     hed_lock(&t->lock);
     for (size_t i = 0; room && i < t->size; i++) {
         const struct hed_control_memory *item = &t->slots[i].item;
-        size_t last = 0;
 
         if (!t->slots[i].kind || item->serial <= after)
             continue;
         if (n < room) {
             out[n++] = *item;
-            continue;
+            for (size_t k = n / 2; n == room && k-- > 0;)
+                sift_down(out, k, n);
+        } else if (item->serial < out[0].serial) {
+            out[0] = *item; /* the latest of those that are there makes room */
+            sift_down(out, 0, n);
         }
-        /* The latest of those that are there makes room. */
-        for (size_t k = 1; k < n; k++)
-            last = out[k].serial > out[last].serial ? k : last;
-        if (out[last].serial > item->serial)
-            out[last] = *item;
     }
     hed_unlock(&t->lock);
     if (n)

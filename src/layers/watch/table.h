@@ -26,7 +26,12 @@ struct watch_table {
     struct watch_block *slots;
     size_t size; /* a power of two, or 0 */
     uint64_t serial, live, bytes, peak;
-    uint64_t unknown; /* blocks for which there was no memory */
+};
+
+/* Blocks that are out of the table for a while. */
+struct watch_taken {
+    struct watch_block *blocks;
+    size_t count;
 };
 
 struct watch_totals {
@@ -48,8 +53,11 @@ bool watch_table_share(struct watch_table *t, uint32_t kind, uint64_t address);
 bool watch_table_take(struct watch_table *t, uint32_t kind, uint64_t address,
                       struct watch_block *out);
 
-/* Takes out all blocks that end with a context. */
-void watch_table_drop(struct watch_table *t, CUcontext context);
+/* Takes out all blocks that end with a context: to put them back, if it does not end, and to free
+ * what was taken. If there is no memory for that, they are forgotten at once. */
+void watch_table_take_context(struct watch_table *t, CUcontext context, struct watch_taken *out);
+void watch_table_put_back(struct watch_table *t, const struct watch_taken *taken);
+void watch_taken_free(struct watch_taken *taken);
 
 /* Writes blocks with serials above `after` in the order of their serials: the first `room` of them.
  * Returns how many. */

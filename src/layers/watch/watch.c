@@ -4,48 +4,36 @@
  *
  * It changes no call. It is below the fault layer: an error that was injected breaks nothing.
  *
- * Invariants:
- * 1. A block is taken out of the table before its memory is freed, because another thread may be
- *    given the same address right after, and put back if it was not freed.
- * 2. `broken` has the contexts of which a problem was told, until they end.
+ * Invariant: a block is taken out of the table before its memory is freed, because another thread
+ * may be given the same address right after, and put back if it was not freed. The same is true of
+ * contexts, and of the blocks that end with one.
  *
  * Memory of arrays and pools is what the program asked for, not what the device has lost. Physical
  * memory counts until its handle is released, mapped or not. Host memory and what graphs
- * allocate are not counted.
+ * allocate are not counted, but for pools in host memory, which look like others.
  */
-#include <dlfcn.h>
-#include <execinfo.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/lock.h"
-#include "base/str.h"
 #include "core/array_format.h"
 #include "core/config.h"
 #include "core/errors.h"
 #include "core/layer.h"
 #include "core/refusal.h"
 #include "core/stats.h"
+#include "core/stream.h"
 #include "gen/cuda_sets.h"
+#include "layers/watch/caller.h"
+#include "layers/watch/contexts.h"
 #include "layers/watch/table.h"
-
-#define CONTEXTS_MAX 64
-#define FRAMES 16
-
-struct watch_primary {
-    CUdevice device;
-    CUcontext context; /* NULL: free */
-};
 
 struct watch {
     _Atomic uint64_t launches;
     _Atomic uint64_t context_errors;
+    _Atomic bool captures; /* a capture has been begun */
     struct watch_table table;
-    struct hed_lock lock; /* guards the rest */
-    struct watch_primary primaries[CONTEXTS_MAX];
-    CUcontext broken[CONTEXTS_MAX];
+    struct watch_contexts contexts;
 };
 
 /* What the spec says of a call that concerns memory: fields that its word does not name are 0. */
@@ -87,40 +75,29 @@ breaks_context(CUresult r)
     }
 }
 
+/* The context that a call's error comes from: that of its stream, or the current one. NULL if that
+ * cannot be found out: an event does not say whose it is. */
 static CUcontext
-current_context(struct hed_layer *self)
+context_of_error(struct hed_layer *self, const struct hed_call_info *info, const void *args)
 {
     CUcontext context = NULL;
+    uint64_t stream = 0;
 
-    return hed_call(self->next, cuCtxGetCurrent, .pctx = &context) == CUDA_SUCCESS ? context : NULL;
+    if (hed_call_stream(info, args, &stream) && stream > HED_STREAM_PER_THREAD)
+        return hed_call(self->next, cuStreamGetCtx, .hStream = (CUstream)(uintptr_t)stream,
+                        .pctx = &context) == CUDA_SUCCESS
+                   ? context
+                   : NULL;
+    return info->of_kind == HED_CUDA_KIND_EVENT ? NULL : hed_current_context(self->next);
 }
 
-/* True if the context was not known to be broken. Where there are too many, each is told again. */
-static bool
-note_broken(struct watch *w, CUcontext context)
+static void
+note_broken(struct watch *w, CUcontext context, const char *call, CUresult r)
 {
-    size_t free_at = CONTEXTS_MAX;
-    bool known = false;
-
-    hed_lock(&w->lock);
-    for (size_t i = 0; i < CONTEXTS_MAX; i++) {
-        known = known || (context && w->broken[i] == context);
-        free_at = !w->broken[i] && free_at == CONTEXTS_MAX ? i : free_at;
-    }
-    if (!known && free_at < CONTEXTS_MAX)
-        w->broken[free_at] = context;
-    hed_unlock(&w->lock);
-    return !known;
-}
-
-static __attribute__((noinline, cold)) void
-note_result(struct hed_layer *self, const char *call, CUresult r)
-{
-    struct watch *w = self->state;
     const char *name = "an unknown error";
     char cause[256];
 
-    if (!breaks_context(r) || !note_broken(w, current_context(self)))
+    if (!watch_context_broke(&w->contexts, context))
         return;
     atomic_fetch_add_explicit(&w->context_errors, 1, memory_order_relaxed);
     (void)hed_cuda_error_name(r, &name);
@@ -130,6 +107,15 @@ note_result(struct hed_layer *self, const char *call, CUresult r)
         hed_problem_add("a context is broken: %s was answered with %s", call, name);
 }
 
+static __attribute__((noinline, cold)) void
+note_result(struct hed_layer *self, enum hed_cuda_call id, const void *args, CUresult r)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    if (breaks_context(r))
+        note_broken(self->state, context_of_error(self, info, args), info->name, r);
+}
+
 static CUresult
 watch_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
@@ -137,9 +123,23 @@ watch_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     struct watch *w = self->state;
 
     if (__builtin_expect(r != CUDA_SUCCESS, 0))
-        note_result(self, hed_cuda_info[id].name, r);
+        note_result(self, id, args, r);
     else if (hed_cuda_info[id].does == HED_DOES_LAUNCH)
         atomic_fetch_add_explicit(&w->launches, 1, memory_order_relaxed);
+    return r;
+}
+
+/* The calls that are not treated in a way of their own. */
+static CUresult
+watch_other(struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    const CUresult r = watch_any(self, id, args);
+    struct watch *w = self->state;
+
+    /* What makes a context makes it the current one. */
+    if (__builtin_expect(hed_cuda_info[id].new_kind == HED_CUDA_KIND_CONTEXT, 0) &&
+        r == CUDA_SUCCESS)
+        watch_context_made(&w->contexts, hed_current_context(self->next));
     return r;
 }
 
@@ -151,57 +151,51 @@ make_watched(struct hed_layer *self, const struct watch_call *c)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-static CUcontext
-find_primary(struct watch *w, CUdevice device)
-{
-    CUcontext context = NULL;
+/* What is known of a context that is about to end. */
+struct watch_ending {
+    struct watch_context context;
+    struct watch_taken memory;
+    bool known;
+};
 
-    hed_lock(&w->lock);
-    for (size_t i = 0; i < CONTEXTS_MAX; i++)
-        if (w->primaries[i].context && w->primaries[i].device == device)
-            context = w->primaries[i].context;
-    hed_unlock(&w->lock);
-    return context;
+/* Before the call that ends it: its memory and itself are not found any more. */
+static void
+begin_ending(struct watch *w, CUcontext context, struct watch_ending *e)
+{
+    e->known = watch_context_take(&w->contexts, context, &e->context);
+    watch_table_take_context(&w->table, context, &e->memory);
 }
 
 static void
-note_primary(struct watch *w, CUdevice device, CUcontext context)
+finish_ending(struct watch *w, struct watch_ending *e, bool ended)
 {
-    size_t at = CONTEXTS_MAX;
-
-    hed_lock(&w->lock);
-    for (size_t i = CONTEXTS_MAX; i-- > 0;)
-        if (!w->primaries[i].context || w->primaries[i].device == device)
-            at = i;
-    for (size_t i = 0; i < CONTEXTS_MAX; i++)
-        if (w->primaries[i].context && w->primaries[i].device == device)
-            at = i;
-    if (at < CONTEXTS_MAX)
-        w->primaries[at] = (struct watch_primary){device, context};
-    hed_unlock(&w->lock);
+    if (!ended)
+        watch_table_put_back(&w->table, &e->memory);
+    if (!ended && e->known)
+        watch_context_put_back(&w->contexts, &e->context);
+    watch_taken_free(&e->memory);
 }
 
+/* A context has ended in a way that nobody could foresee. */
 static void
 forget_context(struct watch *w, CUcontext context)
 {
-    watch_table_drop(&w->table, context);
-    hed_lock(&w->lock);
-    for (size_t i = 0; context && i < CONTEXTS_MAX; i++) {
-        if (w->broken[i] == context)
-            w->broken[i] = NULL;
-        if (w->primaries[i].context == context)
-            w->primaries[i].context = NULL;
-    }
-    hed_unlock(&w->lock);
+    struct watch_ending e;
+
+    begin_ending(w, context, &e);
+    finish_ending(w, &e, true);
 }
 
 static CUresult
 watch_do_context_end(struct hed_layer *self, const struct watch_call *c)
 {
+    struct watch_ending e;
+
+    begin_ending(self->state, (CUcontext)(uintptr_t)c->key, &e);
+
     const CUresult r = make_watched(self, c);
 
-    if (r == CUDA_SUCCESS)
-        forget_context(self->state, (CUcontext)(uintptr_t)c->key);
+    finish_ending(self->state, &e, r == CUDA_SUCCESS);
     return r;
 }
 
@@ -224,75 +218,67 @@ static CUresult
 watch_do_primary_retain(struct hed_layer *self, const struct watch_call *c)
 {
     const CUresult r = make_watched(self, c);
+    struct watch *w = self->state;
 
     if (r == CUDA_SUCCESS && c->out.at)
-        note_primary(self->state, (CUdevice)c->device, (CUcontext)(uintptr_t)hed_place_get(c->out));
+        watch_primary_retained(&w->contexts, (CUdevice)c->device,
+                               (CUcontext)(uintptr_t)hed_place_get(c->out));
     return r;
 }
 
 static CUresult
 watch_do_primary_reset(struct hed_layer *self, const struct watch_call *c)
 {
-    const CUcontext context = find_primary(self->state, (CUdevice)c->device);
+    struct watch *w = self->state;
+    struct watch_context primary = {.context = NULL};
+    struct watch_ending e;
+
+    (void)watch_primary_find(&w->contexts, (CUdevice)c->device, &primary);
+    begin_ending(w, primary.context, &e);
+
     const CUresult r = make_watched(self, c);
 
-    if (r == CUDA_SUCCESS)
-        forget_context(self->state, context);
+    finish_ending(w, &e, r == CUDA_SUCCESS);
     return r;
 }
 
-static CUresult
-watch_do_primary_release(struct hed_layer *self, const struct watch_call *c)
+static bool
+is_primary_inactive(struct hed_layer *self, CUdevice device)
 {
-    const CUcontext context = find_primary(self->state, (CUdevice)c->device);
-    const CUresult r = make_watched(self, c);
     unsigned flags = 0;
     int active = 1;
 
-    if (r == CUDA_SUCCESS &&
-        hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = (CUdevice)c->device,
-                 .flags = &flags, .active = &active) == CUDA_SUCCESS &&
-        !active)
-        forget_context(self->state, context);
+    return hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = device, .flags = &flags,
+                    .active = &active) == CUDA_SUCCESS &&
+           !active;
+}
+
+/* The last release ends the context. Others may have retained it by calls that we do not see. */
+static CUresult
+watch_do_primary_release(struct hed_layer *self, const struct watch_call *c)
+{
+    const CUdevice device = (CUdevice)c->device;
+    struct watch *w = self->state;
+    struct watch_context primary = {.context = NULL};
+    const bool last = watch_primary_find(&w->contexts, device, &primary) && primary.refs <= 1;
+    struct watch_ending e;
+
+    if (last)
+        begin_ending(w, primary.context, &e);
+
+    const CUresult r = make_watched(self, c);
+    const bool ended = r == CUDA_SUCCESS && is_primary_inactive(self, device);
+
+    if (last)
+        finish_ending(w, &e, ended);
+    else if (ended)
+        forget_context(w, primary.context);
+    if (r == CUDA_SUCCESS && !ended)
+        watch_primary_released(&w->contexts, primary.context);
     return r;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
-static const char *
-file_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash ? slash + 1 : path ? path : "";
-}
-
-static bool
-begins_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* The library that asked for memory: the first one on the stack that is neither heddle nor a shared
- * CUDA runtime. */
-static __attribute__((noinline)) void
-find_caller(char *out, size_t size)
-{
-    void *frames[FRAMES];
-    const int n = backtrace(frames, FRAMES);
-    Dl_info info;
-
-    out[0] = '\0';
-    for (int i = 0; i < n; i++) {
-        const char *name = dladdr(frames[i], &info) ? file_name(info.dli_fname) : "";
-
-        if (!*name || begins_with(name, "libheddle") || begins_with(name, "libcuda.so") ||
-            begins_with(name, "libcudart.so"))
-            continue;
-        (void)hed_str_copy(out, size, name);
-        return;
-    }
-}
 
 /* Notes what a successful call has made. If there is no memory for that, nothing can be told of the
  * block later, and its end finds nothing. */
@@ -307,13 +293,13 @@ note_block(struct hed_layer *self, const struct watch_call *c, uint64_t bytes, b
 
     struct watch_block b = {
         .bytes = bytes,
-        .context = of_context ? current_context(self) : NULL,
+        .context = of_context ? hed_current_context(self->next) : NULL,
         .kind = hed_cuda_info[c->id].new_kind,
         .refs = 1,
         .item = {.address = hed_place_get(c->out)},
     };
 
-    find_caller(b.item.library, sizeof b.item.library);
+    watch_find_caller(b.item.library, sizeof b.item.library);
     (void)watch_table_put(&w->table, &b);
     return r;
 }
@@ -337,21 +323,56 @@ watch_do_alloc_array(struct hed_layer *self, const struct watch_call *c)
 {
     const uint64_t element =
         hed_array_element_bytes((CUarray_format)c->format, (unsigned)c->channels);
-    const uint64_t rows = (c->height ? c->height : 1) * (c->depth ? c->depth : 1);
+    const bool layered = c->flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+    const unsigned levels = c->levels ? (unsigned)c->levels : 1;
+    uint64_t w = c->width;
+    uint64_t h = c->height ? c->height : 1;
+    uint64_t d = c->depth ? c->depth : 1;
+    uint64_t elements = 0;
 
-    return note_block(self, c, c->width * rows * element, true, make_watched(self, c));
+    for (unsigned i = 0; i < levels && i < 64; i++) {
+        elements += w * h * d;
+        w = w > 1 ? w / 2 : w;
+        h = h > 1 ? h / 2 : h;
+        d = d > 1 && !layered ? d / 2 : d; /* layers and faces stay as many */
+    }
+    return note_block(self, c, elements * element, true, make_watched(self, c));
+}
+
+/* Before the first capture, no stream has to be asked. */
+static CUresult
+watch_do_capture(struct hed_layer *self, const struct watch_call *c)
+{
+    struct watch *w = self->state;
+
+    atomic_store_explicit(&w->captures, true, memory_order_relaxed);
+    return make_watched(self, c);
+}
+
+/* Does a call on this stream become a node of a graph? Then it neither takes nor frees memory. */
+static bool
+is_captured(struct hed_layer *self, uint64_t stream, bool ptds)
+{
+    const struct watch *w = self->state;
+
+    return atomic_load_explicit(&w->captures, memory_order_relaxed) &&
+           hed_stream_captures(self->next, stream, ptds);
 }
 
 /* Memory of a pool outlives contexts. */
 static CUresult
 watch_do_pool_alloc(struct hed_layer *self, const struct watch_call *c)
 {
+    if (is_captured(self, c->stream, c->ptds))
+        return make_watched(self, c);
     return note_block(self, c, c->bytes, false, make_watched(self, c));
 }
 
 static CUresult
 watch_do_physical_make(struct hed_layer *self, const struct watch_call *c)
 {
+    if (c->where > CU_MEM_LOCATION_TYPE_DEVICE) /* it is the host's */
+        return make_watched(self, c);
     return note_block(self, c, c->bytes, false, make_watched(self, c));
 }
 
@@ -384,7 +405,13 @@ end_block(struct hed_layer *self, const struct watch_call *c, uint32_t kind)
 static CUresult
 watch_do_free(struct hed_layer *self, const struct watch_call *c)
 {
-    return end_block(self, c, hed_cuda_info[c->id].of_kind);
+    const struct hed_call_info *info = &hed_cuda_info[c->id];
+    uint64_t stream = 0;
+
+    if (hed_call_stream(info, c->args, &stream) &&
+        is_captured(self, stream, hed_call_ptds(info, c->args)))
+        return make_watched(self, c);
+    return end_block(self, c, info->of_kind);
 }
 
 static CUresult
@@ -393,7 +420,7 @@ watch_do_physical_release(struct hed_layer *self, const struct watch_call *c)
     return end_block(self, c, HED_CUDA_KIND_PHYSICAL);
 }
 
-/* The calls that are treated in a way of their own: all others go to watch_any(). */
+/* The calls that are treated in a way of their own: all others go to watch_other(). */
 #define WATCHED(X)                      \
     HED_CUDA_MEMORY_ALLOC(X)            \
     HED_CUDA_MEMORY_ALLOC_ROWS(X)       \
@@ -403,6 +430,7 @@ watch_do_physical_release(struct hed_layer *self, const struct watch_call *c)
     HED_CUDA_MEMORY_PHYSICAL_RETAIN(X)  \
     HED_CUDA_MEMORY_PHYSICAL_RELEASE(X) \
     HED_CUDA_MEMORY_FREE(X)             \
+    HED_CUDA_MEMORY_CAPTURE(X)          \
     HED_CUDA_MEMORY_CONTEXT_END(X)      \
     HED_CUDA_MEMORY_CONTEXT_DETACH(X)   \
     HED_CUDA_MEMORY_PRIMARY_RETAIN(X)   \
@@ -426,30 +454,41 @@ static const struct hed_cuda_ops watch_cuda = {
 
 /* ---- what the program asks ------------------------------------------------------------------- */
 
-/* Waits for the work of a device's primary context, if it is in use. */
+/* Waits for the work of a context. */
 static CUresult
-settle_device(struct hed_layer *self, int i)
+settle_context(struct hed_layer *self, CUcontext context)
+{
+    CUcontext popped;
+    CUresult r;
+
+    if (hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS)
+        return CUDA_SUCCESS; /* another thread has ended it */
+    r = hed_call(self->next, cuCtxSynchronize);
+    if (breaks_context(r))
+        note_broken(self->state, context, "a later wait", r);
+    (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &popped);
+    return r;
+}
+
+/* The same for a device's primary context, if it is in use. */
+static CUresult
+settle_primary(struct hed_layer *self, int i)
 {
     CUcontext context;
     CUdevice device;
-    unsigned flags;
-    int active = 0;
-    CUresult r;
 
     if (hed_call(self->next, cuDeviceGet, .device = &device, .ordinal = i) != CUDA_SUCCESS ||
-        hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = device, .flags = &flags,
-                 .active = &active) != CUDA_SUCCESS ||
-        !active ||
+        is_primary_inactive(self, device) ||
         hed_call(self->next, cuDevicePrimaryCtxRetain, .pctx = &context, .dev = device) !=
             CUDA_SUCCESS)
         return CUDA_SUCCESS;
-    r = hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context);
-    if (r == CUDA_SUCCESS) {
-        r = hed_call(self->next, cuCtxSynchronize);
-        note_result(self, "a later wait", r);
-        (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &context);
-    }
+
+    const CUresult r = settle_context(self, context);
+
     (void)hed_call(self->next, cuDevicePrimaryCtxRelease_v2, .dev = device);
+    /* The program may have released it meanwhile: then that was the last one. */
+    if (is_primary_inactive(self, device))
+        forget_context(self->state, context);
     return r;
 }
 
@@ -457,13 +496,23 @@ settle_device(struct hed_layer *self, int i)
 static CUresult
 settle_all(struct hed_layer *self)
 {
+    CUcontext made[WATCH_CONTEXTS];
+    struct watch *w = self->state;
     CUresult first = CUDA_SUCCESS;
     int count = 0;
 
     if (hed_call(self->next, cuDeviceGetCount, .count = &count) != CUDA_SUCCESS)
         return CUDA_SUCCESS;
     for (int i = 0; i < count; i++) {
-        const CUresult r = settle_device(self, i);
+        const CUresult r = settle_primary(self, i);
+
+        first = first == CUDA_SUCCESS ? r : first;
+    }
+
+    const size_t more = watch_contexts_made(&w->contexts, made);
+
+    for (size_t i = 0; i < more; i++) {
+        const CUresult r = settle_context(self, made[i]);
 
         first = first == CUDA_SUCCESS ? r : first;
     }
@@ -514,7 +563,7 @@ watch_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
         return HED_ENOMEM;
     }
     watch_table_init(&w->table);
-    hed_lock_init(&w->lock, HED_RANK_WATCHED);
+    watch_contexts_init(&w->contexts);
     self->state = w;
     return 0;
 }
@@ -524,7 +573,7 @@ extern const struct hed_layer_type hed_watch_layer;
 const struct hed_layer_type hed_watch_layer = {
     .name = "watch",
     .cuda = &watch_cuda,
-    .cuda_any = watch_any,
+    .cuda_any = watch_other,
     .init = watch_init,
     .count = watch_count,
     .control = watch_control,

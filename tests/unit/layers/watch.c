@@ -10,19 +10,25 @@
 #include "core/refusal.h"
 #include "core/stats.h"
 #include "layers/layers.h"
-#include "layers/watch/table.h"
 
 /* ---- a layer below that answers what the test wants ------------------------------------------ */
 
-static CUresult answer; /* of cuCtxSynchronize, cuMemFree and cuMemRelease */
+static CUresult answer; /* of cuCtxSynchronize, cuMemFree, cuMemRelease and others below */
 static CUcontext current = (CUcontext)0x10;
+static CUcontext broken;        /* cuCtxSynchronize fails there alone; NULL: everywhere */
+static CUcontext of_stream;     /* whose streams are */
+static bool captures;           /* all streams do */
+static int active;              /* is the primary context? */
+static void (*meanwhile)(void); /* what another thread does after a context has ended */
 
 static CUresult
 odd_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a)
 {
     (void)self;
     (void)a;
-    return answer;
+    if (meanwhile)
+        meanwhile();
+    return !broken || broken == current ? answer : CUDA_SUCCESS;
 }
 
 static CUresult
@@ -68,6 +74,107 @@ odd_cuCtxDestroy_v2(struct hed_layer *self, struct hed_cuCtxDestroy_v2 *a)
 {
     (void)self;
     (void)a;
+    if (meanwhile)
+        meanwhile();
+    return answer;
+}
+
+static CUresult
+odd_cuCtxCreate_v2(struct hed_layer *self, struct hed_cuCtxCreate_v2 *a)
+{
+    (void)self;
+    *a->pctx = current = (CUcontext)0x30;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuCtxPushCurrent_v2(struct hed_layer *self, struct hed_cuCtxPushCurrent_v2 *a)
+{
+    (void)self;
+    current = a->ctx;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuCtxPopCurrent_v2(struct hed_layer *self, struct hed_cuCtxPopCurrent_v2 *a)
+{
+    (void)self;
+    *a->pctx = current;
+    current = (CUcontext)0x10;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuDevicePrimaryCtxRetain(struct hed_layer *self, struct hed_cuDevicePrimaryCtxRetain *a)
+{
+    (void)self;
+    *a->pctx = (CUcontext)0x10;
+    active++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuDevicePrimaryCtxRelease_v2(struct hed_layer *self, struct hed_cuDevicePrimaryCtxRelease_v2 *a)
+{
+    (void)self;
+    (void)a;
+    active--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuDevicePrimaryCtxGetState(struct hed_layer *self, struct hed_cuDevicePrimaryCtxGetState *a)
+{
+    (void)self;
+    *a->active = active > 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuStreamGetCtx(struct hed_layer *self, struct hed_cuStreamGetCtx *a)
+{
+    (void)self;
+    *a->pctx = of_stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuStreamQuery(struct hed_layer *self, struct hed_cuStreamQuery *a)
+{
+    (void)self;
+    (void)a;
+    return answer;
+}
+
+static CUresult
+odd_cuEventQuery(struct hed_layer *self, struct hed_cuEventQuery *a)
+{
+    (void)self;
+    (void)a;
+    return answer;
+}
+
+static CUresult
+odd_cuStreamIsCapturing(struct hed_layer *self, struct hed_cuStreamIsCapturing *a)
+{
+    (void)self;
+    *a->captureStatus = captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
+{
+    (void)self;
+    *a->dptr = 0x7000;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+odd_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
+{
+    (void)self;
+    (void)a;
     return CUDA_SUCCESS;
 }
 
@@ -87,6 +194,18 @@ static const struct hed_cuda_ops odd_ops = {
     .cuMemRetainAllocationHandle = odd_cuMemRetainAllocationHandle,
     .cuCtxGetCurrent = odd_cuCtxGetCurrent,
     .cuCtxDestroy_v2 = odd_cuCtxDestroy_v2,
+    .cuCtxCreate_v2 = odd_cuCtxCreate_v2,
+    .cuCtxPushCurrent_v2 = odd_cuCtxPushCurrent_v2,
+    .cuCtxPopCurrent_v2 = odd_cuCtxPopCurrent_v2,
+    .cuDevicePrimaryCtxRetain = odd_cuDevicePrimaryCtxRetain,
+    .cuDevicePrimaryCtxRelease_v2 = odd_cuDevicePrimaryCtxRelease_v2,
+    .cuDevicePrimaryCtxGetState = odd_cuDevicePrimaryCtxGetState,
+    .cuStreamGetCtx = odd_cuStreamGetCtx,
+    .cuStreamQuery = odd_cuStreamQuery,
+    .cuEventQuery = odd_cuEventQuery,
+    .cuStreamIsCapturing = odd_cuStreamIsCapturing,
+    .cuMemAllocAsync = odd_cuMemAllocAsync,
+    .cuMemFreeAsync = odd_cuMemFreeAsync,
     .cuLaunchKernel = odd_cuLaunchKernel,
 };
 
@@ -105,6 +224,10 @@ open_chain(void **state)
     (void)state;
     answer = CUDA_SUCCESS;
     current = (CUcontext)0x10;
+    broken = of_stream = NULL;
+    captures = false;
+    active = 0;
+    meanwhile = NULL;
     hed_config_init(&config);
     hed_layer_place(&bottom, &hed_null_backend, NULL);
     hed_layer_place(&middle, &odd, &bottom.layer);
@@ -155,6 +278,21 @@ list_memory(uint64_t after, struct hed_control_memory *out, size_t room)
     return c.count;
 }
 
+static CUresult
+end_context(CUcontext context)
+{
+    return top->cuda->cuCtxDestroy_v2(top, &(struct hed_cuCtxDestroy_v2){context});
+}
+
+static CUresult
+settle(void)
+{
+    struct hed_control c = {.what = HED_CONTROL_SETTLE};
+
+    assert_int_equal(top->type->control(top, &c, NULL), 0);
+    return (CUresult)c.count;
+}
+
 /* ---- the tests ------------------------------------------------------------------------------- */
 
 static void
@@ -202,10 +340,65 @@ memory_ends_with_its_context(void **state)
     (void)allocate(100);
     current = (CUcontext)0x20;
     (void)allocate(10);
-    assert_int_equal(
-        top->cuda->cuCtxDestroy_v2(top, &(struct hed_cuCtxDestroy_v2){(CUcontext)0x10}),
-        CUDA_SUCCESS);
+    answer = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(end_context((CUcontext)0x10), CUDA_ERROR_INVALID_VALUE);
+    assert_true(counts().memory_bytes == 110 && counts().live_allocations == 2);
+    answer = CUDA_SUCCESS;
+    assert_int_equal(end_context((CUcontext)0x10), CUDA_SUCCESS);
     assert_true(counts().memory_bytes == 10);
+}
+
+static void
+allocate_in_the_same_place(void)
+{
+    meanwhile = NULL;
+    current = (CUcontext)0x10;
+    (void)allocate(5);
+}
+
+static void
+a_new_context_with_the_same_handle_keeps_its_memory(void **state)
+{
+    (void)allocate(100);
+    meanwhile = allocate_in_the_same_place;
+    assert_int_equal(end_context((CUcontext)0x10), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 5 && counts().live_allocations == 1);
+}
+
+static void
+captured_calls_are_no_memory(void **state)
+{
+    CUdeviceptr p = 0;
+    const CUstream stream = (CUstream)0x100;
+    struct hed_cuMemAllocAsync make = {.dptr = &p, .bytesize = 100, .hStream = stream};
+    struct hed_cuMemFreeAsync end = {.dptr = 0x7000, .hStream = stream};
+    struct hed_cuStreamBeginCapture_v2 begin = {.hStream = stream};
+
+    assert_int_equal(top->cuda->cuMemAllocAsync(top, &make), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 100);
+    (void)top->cuda->cuStreamBeginCapture_v2(top, &begin);
+    captures = true;
+    assert_int_equal(top->cuda->cuMemFreeAsync(top, &end), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 100);
+    assert_int_equal(top->cuda->cuMemAllocAsync(top, &make), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 100 && counts().allocations == 1);
+    captures = false;
+    assert_int_equal(top->cuda->cuMemFreeAsync(top, &end), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 0);
+}
+
+static void
+memory_of_the_host_is_not_counted(void **state)
+{
+    CUmemAllocationProp_v1 prop = {.location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA}};
+    CUmemGenericAllocationHandle h = 0;
+    struct hed_cuMemCreate make = {.handle = &h, .size = 4096, .prop = &prop};
+
+    assert_int_equal(top->cuda->cuMemCreate(top, &make), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 0);
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    assert_int_equal(top->cuda->cuMemCreate(top, &make), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 4096);
 }
 
 static void
@@ -226,6 +419,19 @@ a_handle_counts_its_owners(void **state)
     answer = CUDA_SUCCESS;
     assert_int_equal(top->cuda->cuMemRelease(top, &release), CUDA_SUCCESS);
     assert_true(counts().memory_bytes == 0);
+}
+
+static void
+mipmapped_arrays_count_all_levels(void **state)
+{
+    CUDA_ARRAY3D_DESCRIPTOR_v2 d = {
+        .Width = 8, .Height = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUmipmappedArray array = NULL;
+    struct hed_cuMipmappedArrayCreate make = {
+        .pHandle = &array, .pMipmappedArrayDesc = &d, .numMipmapLevels = 3};
+
+    assert_int_equal(top->cuda->cuMipmappedArrayCreate(top, &make), CUDA_SUCCESS);
+    assert_int_equal(counts().memory_bytes, (8 * 4 + 4 * 2 + 2 * 1) * 4);
 }
 
 static CUresult
@@ -256,11 +462,92 @@ a_broken_context_is_one_problem(void **state)
     assert_true(hed_problem_get(before + 1, text, sizeof text));
     assert_string_equal(text, "a context is broken: address 0x10 in kernel k (cuCtxSynchronize: "
                               "CUDA_ERROR_ILLEGAL_ADDRESS)");
-    assert_int_equal(top->cuda->cuCtxDestroy_v2(top, &(struct hed_cuCtxDestroy_v2){current}),
-                     CUDA_SUCCESS);
+    answer = CUDA_SUCCESS;
+    assert_int_equal(end_context(current), CUDA_SUCCESS);
+    answer = CUDA_ERROR_ILLEGAL_ADDRESS;
     (void)synchronize(); /* a new context may have the same handle */
     assert_true(counts().context_errors == 3);
     assert_false(hed_problem_get(before + 3, text, sizeof text));
+}
+
+static void
+the_context_of_a_stream_is_blamed(void **state)
+{
+    const CUstream stream = (CUstream)0x100;
+
+    of_stream = (CUcontext)0x20;
+    answer = CUDA_ERROR_LAUNCH_FAILED;
+    (void)top->cuda->cuStreamQuery(top, &(struct hed_cuStreamQuery){.hStream = stream});
+    assert_true(counts().context_errors == 1);
+    current = (CUcontext)0x20; /* it is known now */
+    (void)synchronize();
+    assert_true(counts().context_errors == 1);
+    current = (CUcontext)0x10; /* and this one breaks later */
+    (void)synchronize();
+    assert_true(counts().context_errors == 2);
+}
+
+static void
+polling_is_one_problem(void **state)
+{
+    answer = CUDA_ERROR_LAUNCH_FAILED;
+    current = NULL;
+    for (int i = 0; i < 100; i++)
+        (void)synchronize();
+    assert_true(counts().context_errors == 1);
+    for (int i = 0; i < 100; i++) {
+        current = i % 2 ? NULL : (CUcontext)0x10;
+        (void)top->cuda->cuEventQuery(top, &(struct hed_cuEventQuery){(CUevent)0x500});
+    }
+    assert_true(counts().context_errors == 1);
+    current = (CUcontext)0x10; /* this was it */
+    (void)synchronize();
+    assert_true(counts().context_errors == 1);
+    current = (CUcontext)0x20; /* another one */
+    (void)synchronize();
+    assert_true(counts().context_errors == 2);
+}
+
+static void
+contexts_of_the_program_are_waited_for(void **state)
+{
+    CUcontext made = NULL;
+
+    assert_int_equal(top->cuda->cuCtxCreate_v2(top, &(struct hed_cuCtxCreate_v2){.pctx = &made}),
+                     CUDA_SUCCESS);
+    current = (CUcontext)0x10;
+    assert_int_equal(settle(), CUDA_SUCCESS);
+    broken = made;
+    answer = CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_int_equal(settle(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_true(counts().context_errors == 1 && current == (CUcontext)0x10);
+    answer = CUDA_SUCCESS;
+    assert_int_equal(end_context(made), CUDA_SUCCESS);
+    answer = CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_int_equal(settle(), CUDA_SUCCESS);
+}
+
+static void
+release_while_waiting(void)
+{
+    meanwhile = NULL;
+    active--; /* in another thread, by a call that the layer does not see */
+}
+
+static void
+waiting_may_end_a_primary_context(void **state)
+{
+    CUcontext primary = NULL;
+
+    assert_int_equal(top->cuda->cuDevicePrimaryCtxRetain(
+                         top, &(struct hed_cuDevicePrimaryCtxRetain){.pctx = &primary}),
+                     CUDA_SUCCESS);
+    (void)allocate(100);
+    assert_int_equal(settle(), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 100);
+    meanwhile = release_while_waiting;
+    assert_int_equal(settle(), CUDA_SUCCESS);
+    assert_true(counts().memory_bytes == 0);
 }
 
 static void
@@ -289,74 +576,24 @@ accepted_launches_are_counted(void **state)
     assert_true(counts().launches == 2);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-static void
-the_table_keeps_what_it_is_given(void **state)
-{
-    enum { COUNT = 5000 };
-    struct watch_table t;
-    struct watch_block out;
-    uint64_t seed = 1;
-
-    watch_table_init(&t);
-    for (uint64_t i = 0; i < COUNT; i++) {
-        const struct watch_block b = {
-            .bytes = i, .kind = 1 + i % 2, .refs = 1, .item = {.address = i / 2 << 8}};
-
-        assert_true(watch_table_put(&t, &b));
-    }
-    /* In another order, so that blocks move. */
-    for (uint64_t n = 0; n < COUNT; n++) {
-        seed = (seed * 4093 + 1) % COUNT; /* the loop below finds what this leaves out */
-
-        const bool there = watch_table_take(&t, (uint32_t)(1 + seed % 2), seed / 2 << 8, &out);
-
-        if (there)
-            assert_true(out.bytes == seed);
-    }
-    for (uint64_t i = 0; i < COUNT; i++)
-        if (watch_table_take(&t, (uint32_t)(1 + i % 2), i / 2 << 8, &out))
-            assert_true(out.bytes == i);
-    assert_true(watch_table_totals(&t).live == 0 && watch_table_totals(&t).bytes == 0);
-    assert_true(watch_table_totals(&t).serial == COUNT);
-    watch_table_fini(&t);
-}
-
-static void
-dropping_a_context_leaves_the_others(void **state)
-{
-    enum { COUNT = 1000 };
-    struct watch_table t;
-    struct watch_block out;
-
-    watch_table_init(&t);
-    for (uint64_t i = 1; i <= COUNT; i++) {
-        const struct watch_block b = {.bytes = 1,
-                                      .context = (CUcontext)(uintptr_t)(1 + i % 3),
-                                      .kind = 1,
-                                      .refs = 1,
-                                      .item = {.address = i << 9}};
-
-        assert_true(watch_table_put(&t, &b));
-    }
-    watch_table_drop(&t, (CUcontext)1);
-    watch_table_drop(&t, NULL);
-    for (uint64_t i = 1; i <= COUNT; i++)
-        assert_int_equal(watch_table_take(&t, 1, i << 9, &out), i % 3 != 0);
-    watch_table_fini(&t);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(memory_is_known_until_it_is_freed, open_chain, close_chain),
     cmocka_unit_test_setup_teardown(lists_begin_with_the_oldest, open_chain, close_chain),
     cmocka_unit_test_setup_teardown(memory_ends_with_its_context, open_chain, close_chain),
     cmocka_unit_test_setup_teardown(a_handle_counts_its_owners, open_chain, close_chain),
     cmocka_unit_test_setup_teardown(a_broken_context_is_one_problem, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(a_new_context_with_the_same_handle_keeps_its_memory, open_chain,
+                                    close_chain),
+    cmocka_unit_test_setup_teardown(captured_calls_are_no_memory, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(memory_of_the_host_is_not_counted, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(mipmapped_arrays_count_all_levels, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(the_context_of_a_stream_is_blamed, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(polling_is_one_problem, open_chain, close_chain),
+    cmocka_unit_test_setup_teardown(contexts_of_the_program_are_waited_for, open_chain,
+                                    close_chain),
+    cmocka_unit_test_setup_teardown(waiting_may_end_a_primary_context, open_chain, close_chain),
     cmocka_unit_test_setup_teardown(accepted_launches_are_counted, open_chain, close_chain),
     cmocka_unit_test(old_problems_are_forgotten),
-    cmocka_unit_test(the_table_keeps_what_it_is_given),
-    cmocka_unit_test(dropping_a_context_leaves_the_others),
 };
 
 HED_UNIT_MAIN(tests)
