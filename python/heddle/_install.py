@@ -4,13 +4,15 @@ They lie in a folder of the usual form, PREFIX/bin and PREFIX/lib/heddle. Places
 
     $HEDDLE_PREFIX      a build folder, or another installation
     heddle/_native      in this package: a wheel
-    PREFIX              above this package, where `make install` puts both
+    PREFIX              if this package is in PREFIX/share/heddle/python, as `make install` puts
+                        it, or in PREFIX/lib/pythonX.Y/{site,dist}-packages
     heddle on $PATH     an installation of the system's
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import Iterator, NamedTuple
 
@@ -18,6 +20,10 @@ from ._errors import NotInstalledError
 
 CORE = "libheddle.so.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Where packages are below a prefix. Nothing else above this package is looked at: anybody may write
+# to a folder such as /tmp.
+LAYOUTS = r"(.*)/(?:share/heddle/python|lib(?:64)?/python[\d.]+/(?:site|dist)-packages)"
 
 
 class Install(NamedTuple):
@@ -50,10 +56,9 @@ def _at(prefix: str) -> Install | None:
 
 def _prefixes() -> Iterator[str]:
     yield os.path.join(HERE, "_native")
-    above = os.path.dirname(HERE)
-    for _ in range(5):  # PREFIX/share/heddle/python, PREFIX/lib/python3/dist-packages
-        above = os.path.dirname(above)
-        yield above
+    match = re.fullmatch(LAYOUTS, os.path.dirname(HERE))
+    if match:
+        yield match[1] or "/"
     command = shutil.which("heddle")
     if command:
         yield os.path.dirname(os.path.dirname(os.path.realpath(command)))

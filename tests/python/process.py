@@ -225,6 +225,18 @@ class Process(Programs):
                         os.path.join(package, "heddle"))
         self.program(text, "libraries are missing", HEDDLE_PREFIX=None, PYTHONPATH=package,
                      PATH="/usr/bin:/bin")
+        # Not what somebody else has put into a folder above.
+        shutil.copytree(os.path.join(PREFIX, "bin"), os.path.join(self.folder, "bin"))
+        os.makedirs(os.path.join(self.folder, "lib"))
+        os.symlink(LIBRARIES, os.path.join(self.folder, "lib", "heddle"))
+        self.program(text, "libraries are missing", HEDDLE_PREFIX=None, PYTHONPATH=package,
+                     PATH="/usr/bin:/bin")
+        for layout in ("share/heddle/python", "lib/python3/dist-packages",
+                       "lib64/python3.11/site-packages"):
+            there = os.path.join(self.folder, layout)
+            shutil.copytree(package, there)
+            self.program("from heddle import _install; print(_install.find().command)",
+                         HEDDLE_PREFIX=None, PYTHONPATH=there, PATH="/usr/bin:/bin")
         # As a wheel has it.
         native = os.path.join(package, "heddle", "_native")
         os.makedirs(os.path.join(native, "bin"))
