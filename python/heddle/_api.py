@@ -15,12 +15,12 @@ from typing import Iterator, Union
 
 from . import _install
 from ._errors import Error, SettingError
-from ._process import current, in_use, read_devices, run_command
+from ._process import current, environment, in_use, plain, read_devices, run_command
 
 Path = Union[str, "os.PathLike[str]"]
 
 POLL_SECONDS = 0.02
-MEMORY_MOST = 100000  # allocations in one list
+MEMORY_PART = 100000  # allocations that are asked for at once
 
 
 def version() -> str:
@@ -28,7 +28,7 @@ def version() -> str:
     done = run_command(_install.find(), "version")
     words = done.stdout.split()
     if done.returncode != 0 or len(words) < 2:
-        raise Error(f"`heddle version` ended with {done.returncode}: {done.stderr.strip()}")
+        raise Error(f"`heddle version` ended with {done.returncode}: {plain(done.stderr).strip()}")
     return words[1]
 
 
@@ -51,11 +51,12 @@ def devices(gpu: str | None = None) -> list[Device]:
     """The GPUs that this process sees, or would see after use(gpu). Does not initialise CUDA here:
     another process asks."""
     words = ["devices", "--json"]
+    env = environment(current().changes) if in_use() else None
     if gpu is None and in_use():
         gpu = current().gpu
     if gpu is not None:
         words += ["--gpu", gpu]
-    done = run_command(current().install if in_use() else _install.find(), *words)
+    done = run_command(current().install if in_use() else _install.find(), *words, env=env)
     return [_device(item) for item in read_devices(done)]
 
 
@@ -129,14 +130,15 @@ class Allocation:
 
 def memory(after: int = 0) -> list[Allocation]:
     """The device memory that the program has: what was allocated after the one with that serial."""
-    return [Allocation(int(item.serial), int(item.address), int(item.bytes),
-                       bytes(item.library).decode(errors="replace"))
-            for item in current().native.memory(after, _room(after))]
-
-
-def _room(after: int) -> int:
-    live = int(current().native.counters().live_allocations)
-    return min(live + 64, MEMORY_MOST)
+    native = current().native
+    found: list[Allocation] = []
+    while True:
+        room = min(int(native.counters().live_allocations) + 64, MEMORY_PART)
+        items = native.memory(found[-1].serial if found else after, room)
+        found += [Allocation(int(item.serial), int(item.address), int(item.bytes),
+                             bytes(item.library).decode(errors="replace")) for item in items]
+        if len(items) < room:
+            return found
 
 
 def settle() -> int:
@@ -182,8 +184,8 @@ class Trace:
         """The calls of a complete trace, how often they were made and how long they took."""
         done = run_command(current().install, "trace", "summary", self.path)
         if done.returncode != 0:
-            raise Error(done.stderr.strip())
-        return done.stdout
+            raise Error(plain(done.stderr).strip())
+        return plain(done.stdout)
 
 
 def trace(path: Path, *, wait: bool = True) -> Trace:
@@ -263,19 +265,28 @@ def fail(call: str, *, after: int = 0, times: int | None = 1,
         return Failure(f"{call}:{numbers}:{_error_name(call, error)}")
     except Error as reason:
         text = str(reason)
-        raise SettingError(text[7:] if text.startswith("fault: ") else text) from None
+        if not text.startswith("fault: "):
+            raise
+        raise SettingError(text[7:]) from None
 
 
 # ---- snapshots -----------------------------------------------------------------------------------
 
 # The command that saves a process must not be one of its children, because those are saved, too. So
-# a shell starts it in a session of its own and ends.
+# a shell starts it in a session of its own and ends. It leaves the number of that process, which
+# may be killed before it has said how it ended.
 _SAVER = """
+if ! command -v setsid >/dev/null 2>&1; then
+    echo "there is no command setsid" >{folder}/said
+    echo 127 >{folder}/code
+    exit
+fi
 setsid sh -c '
     unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT HEDDLE_GPU
     {command} snap save {process} --leave-running -o {path} >{folder}/said 2>&1
     echo $? >{folder}/code.new && mv {folder}/code.new {folder}/code
 ' </dev/null >/dev/null 2>&1 &
+echo $! >{folder}/process
 """
 
 
@@ -304,10 +315,17 @@ def _save(command: str, target: str, folder: str) -> None:
     for code in _codes(folder):
         if code == "0":
             return
-        with open(os.path.join(folder, "said"), encoding="utf-8", errors="replace") as said:
-            lines = [line for line in said.read().splitlines() if line.strip()]
+        lines = _lines(folder, "said")
         reason = lines[0] if lines else f"`heddle snap save` ended with {code}"
         raise Error(reason.replace("heddle: snap save: ", ""))
+
+
+def _lines(folder: str, name: str) -> list[str]:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            return [line for line in file.read().splitlines() if line.strip()]
+    except FileNotFoundError:
+        return []
 
 
 def _quote_twice(text: str) -> str:
@@ -319,10 +337,22 @@ def _codes(folder: str) -> Iterator[str]:
     """Waits for the saver's exit code. A process that was restored wakes up here, too, perhaps on a
     machine that has no such folder: then it was saved."""
     while os.path.isdir(folder):
-        try:
-            with open(os.path.join(folder, "code"), encoding="ascii") as file:
-                yield file.read().strip()
-                return
-        except FileNotFoundError:
-            time.sleep(POLL_SECONDS)
+        gone = _has_ended(folder)  # asked first: then it cannot say anything any more
+        code = _lines(folder, "code")
+        if code or gone and os.path.isdir(folder):
+            yield code[0].strip() if code else "a signal"
+            return
+        time.sleep(POLL_SECONDS)
     yield "0"
+
+
+def _has_ended(folder: str) -> bool:
+    """Is the saver gone? Where nobody waits for it, its entry stays."""
+    try:
+        [process] = _lines(folder, "process")
+        with open(f"/proc/{process.strip()}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    except ValueError:
+        return False  # the folder is not there any more

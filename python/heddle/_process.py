@@ -31,6 +31,7 @@ EXIT_BROKEN = 125  # of `heddle run`: it is not installed properly
 # Differences in these do not matter to a process that runs already. Without control=yes, the
 # functions that need it say so.
 HARMLESS = ("HEDDLE_CONTROL", "HEDDLE_LOG")
+OWNER = "HEDDLE_TRACE_OWNER"  # the process that may replace an older trace of that name
 
 # What only a new process can have, and how to get it.
 ONLY_RUN = {
@@ -49,13 +50,13 @@ class _Used:
     """What use() has done, and was asked for."""
 
     def __init__(self, gpu: str | None, settings: Mapping[str, str],
-                 install: _install.Install) -> None:
+                 changes: Mapping[str, str | None], install: _install.Install) -> None:
         from ._native import Native
 
         self.gpu = gpu
         self.settings = dict(settings)
+        self.changes = dict(changes)  # of the environment
         self.install = install
-        self.process = os.getpid()
         self.native = Native(os.path.join(install.libraries, _install.CORE))
 
 
@@ -103,10 +104,15 @@ def _check_settings(gpu: object, settings: Mapping[str, Setting]) -> dict[str, s
     return {key: _value(key, value) for key, value in settings.items()}
 
 
+def plain(text: str) -> str:
+    """For people: without the bytes that are no text, which cannot be printed."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def _message(output: str, command: str = "run: ") -> str:
     """The first line that the command has said, without what it says of itself. Lines of the log
     may come before it."""
-    lines = [line for line in output.splitlines() if line.strip()]
+    lines = [line for line in plain(output).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("heddle: ")]
     text = (own or lines or ["the command heddle failed and said nothing"])[0]
     for prefix in ("heddle: ", command, "--set: ", "--gpu: "):
@@ -116,12 +122,13 @@ def _message(output: str, command: str = "run: ") -> str:
 
 
 def run_command(install: _install.Install, *words: str,
-                environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the command with output captured. The reason if it cannot be started."""
+                env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs the command with output captured. The reason if it cannot be started. Bytes that are no
+    text stay as they are, as in os.environ."""
     try:
         return subprocess.run([install.command, *words], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace", check=False,
-                              env=environment)
+                              capture_output=True, encoding=sys.getfilesystemencoding(),
+                              errors="surrogateescape", check=False, env=env)
     except OSError as reason:
         raise NotInstalledError(f"cannot run {install.command}: {reason}") from None
 
@@ -223,14 +230,27 @@ def _check_running(used: _Used, changes: Mapping[str, str | None]) -> None:
             f"a process has one CUDA driver; {_restart()}")
 
 
+def _own_trace(changes: dict[str, str | None]) -> None:
+    """This process replaces an older trace, as `heddle run` does. A child of a process that writes
+    that trace does not: it has a file of its own."""
+    trace = changes.get("HEDDLE_TRACE")
+    if trace and not (os.environ.get("HEDDLE_TRACE") == trace and os.environ.get(OWNER)):
+        changes[OWNER] = str(os.getpid())
+
+
+def environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+    """The environment with these changes."""
+    merged = {**os.environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
 def _check_place(install: _install.Install, gpu: str,
                  changes: Mapping[str, str | None]) -> None:
     """Asks a driver or a server from another process: if that fails, it can be tried again in this
     one, where heddle has not been started yet."""
     if gpu.split(":")[0] in ("cpu", "null", "auto", ""):
         return
-    environment = {**os.environ, **{name: value or "" for name, value in changes.items()}}
-    done = run_command(install, "devices", "--json", environment=environment)
+    done = run_command(install, "devices", "--json", env=environment(changes))
     read_devices(done)
 
 
@@ -255,11 +275,12 @@ def _start(gpu: str | None, settings: Mapping[str, str], children: bool) -> _Use
     install = _install.find()
     changes = _environment(install, gpu, settings)
     _check_drivers(install)
-    used = _Used(gpu, settings, install)
+    used = _Used(gpu, settings, changes, install)
     if used.native.is_running():
         _check_running(used, changes)
     else:
         _check_place(install, changes.get("HEDDLE_GPU") or os.environ.get("HEDDLE_GPU", ""), changes)
+        _own_trace(changes)
     before = _apply(changes)
     try:
         _load_libraries(used)

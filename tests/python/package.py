@@ -109,9 +109,21 @@ class Package(Programs):
             assert heddle.stats().problems == 0
         """)
 
+    def test_lists_of_memory_have_no_end(self):
+        self.program("""
+            import heddle._api
+            heddle._api.MEMORY_PART = 10
+            heddle.use("cpu:a100")
+            library = cuda()
+            addresses = [allocate(library, 16)[1].value for _ in range(35)]
+            assert [block.address for block in heddle.memory()] == addresses
+            assert [block.address for block in heddle.memory(after=20)] == addresses[20:]
+        """)
+
     def test_wrong_failures_are_refused(self):
         self.program("""
             heddle.use("cpu:a100")
+            cuda()
             for arguments, says in (
                     ((("cuMemAlok",), {}), "there is no call 'cuMemAlok'"),
                     ((("cudaMalloc",), {}), "of the CUDA runtime"),
@@ -126,6 +138,11 @@ class Package(Programs):
                     ((("nvmlInit_v2",), {"error": 4711}), "'4711' is not")):
                 kind, text = error(heddle.fail, *arguments[0], **arguments[1])
                 assert kind == "SettingError" and says in text, text
+            if os.fork() == 0:
+                # Not a wrong setting: this process cannot have a driver.
+                kind, text = error(heddle.fail, "cuInit")
+                os._exit(0 if kind == "Error" and "was forked from" in text else 1)
+            assert os.wait()[1] == 0
             rules = [heddle.fail("cuInit") for _ in range(64)]
             kind, text = error(heddle.fail, "cuInit")
             assert "more than 64 rules" in text, text
@@ -169,6 +186,40 @@ class Package(Programs):
             assert "cuInit" not in trace.summary()
         """)
 
+    def test_an_older_trace_of_the_program_is_replaced(self):
+        text = '''
+            heddle.use("cpu:a100", trace="t.hed")
+            # Children have files of their own, also those that call use() themselves.
+            child = os.fork()
+            if child == 0:
+                os._exit(allocate(cuda(), 77)[0])
+            assert os.waitpid(child, 0)[1] == 0
+            import subprocess
+            ask = ("import heddle, os; heddle.use('cpu:a100', trace='t.hed'); "
+                   "heddle.trace(f't.{os.getpid()}.hed').stop()")
+            subprocess.run([sys.executable, "-c", ask], check=True)
+            assert allocate(cuda(), int(sys.argv[1]))[0] == 0
+        '''
+        for size in ("1000", "2000"):
+            self.program(text, size)
+            shown = subprocess.run([HEDDLE, "trace", "show", os.path.join(self.folder, "t.hed")],
+                                   capture_output=True, text=True, check=True, timeout=PATIENCE,
+                                   env=self.environment())
+            self.assertEqual(re.findall(r"bytesize=(\d+)", shown.stdout), [size])
+
+    def test_a_trace_that_another_process_writes_is_left_alone(self):
+        self.program('''
+            import subprocess
+            heddle.use("cpu:a100")
+            with heddle.trace("t.hed"):
+                ask = ("import heddle\\nheddle.use('cpu:a100')\\n"
+                       "try: heddle.trace('t.hed').start()\\n"
+                       "except heddle.Error as reason: print(reason)")
+                done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+                assert "is being written by another process" in done.stdout, done
+            assert "records" in heddle.trace("t.hed").summary()
+        ''')
+
     def test_a_trace_has_the_kernels_of_its_block(self):
         self.program("""
             heddle.use("cpu:a100")
@@ -195,6 +246,23 @@ class Package(Programs):
             assert os.listdir(os.environ["TMPDIR"]) == os.listdir(".")
             assert not [name for name in os.listdir(".") if name.startswith("heddle-snapshot")]
         """)
+
+    def test_a_saver_that_is_gone_is_not_waited_for(self):
+        command = os.path.join(self.folder, "killed")
+        Path(command).write_text("#!/bin/sh\nkill -9 $PPID\n", encoding="utf-8")
+        os.chmod(command, 0o755)
+        folder = os.path.join(self.folder, "bin")
+        os.mkdir(folder)
+        for name in ("sh", "rm"):
+            os.symlink(shutil.which(name), os.path.join(folder, name))
+        self.program('''
+            heddle.use("cpu:a100")
+            from heddle import _process
+            _process.current().install = _process.current().install._replace(command=sys.argv[1])
+            assert "ended with a signal" in error(heddle.snapshot, "s.snap")[1]
+            os.environ["PATH"] = sys.argv[2]
+            assert "there is no command setsid" in error(heddle.snapshot, "s.snap")[1]
+        ''', command, folder)
 
     @unittest.skipUnless("HED_SERVES" in os.environ, "this build has no servers")
     def test_a_snapshot_goes_on_behind_the_call(self):

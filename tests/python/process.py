@@ -112,6 +112,22 @@ class Process(Programs):
             assert dict(os.environ) == before
             assert allocate(cuda())[0] == 0 and len(heddle.devices()) == 3
         """)
+        self.program("""
+            heddle.use("cpu:a100", children=False, mem="3G")
+            [device] = heddle.devices()
+            assert device.memory == 3 << 30, device
+        """)
+
+    def test_names_that_are_no_text_stay_as_they_are(self):
+        self.program('''
+            folder = os.fsencode(os.getcwd()) + b"/caf\\xe9"
+            os.mkdir(folder)
+            # What a message says of it can be printed.
+            kind, text = error(heddle.use, "cpu:a100", trace=os.fsdecode(folder))
+            assert "caf" in text and text.encode(), text
+            heddle.use("cpu:a100", cache=os.fsdecode(folder))
+            assert os.environb[b"HEDDLE_CACHE"] == folder, os.environb[b"HEDDLE_CACHE"]
+        ''')
 
     def test_another_driver_is_refused(self):
         other = os.path.join(self.folder, "libcuda.so.1")
