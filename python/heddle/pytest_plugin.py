@@ -34,6 +34,10 @@ MARKER = ("heddle(devices=1, memory=None, check=True, leaks=None): with --heddle
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SHOWN = 8  # allocations in a message
 
+# What --heddle-set cannot set, and why.
+NO_SETTINGS = {"gpu": "the device is that of --heddle",
+               "children": "child processes of tests always get heddle, too"}
+
 
 # ---- options -------------------------------------------------------------------------------------
 
@@ -58,6 +62,8 @@ def _settings(options: Any) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise pytest.UsageError(f"--heddle-set {pair}: this is not KEY=VALUE")
+        if key in NO_SETTINGS:
+            raise pytest.UsageError(f"--heddle-set {pair}: {NO_SETTINGS[key]}")
         settings[key] = value
     if options.heddle_cache:
         worker = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -131,6 +137,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not in_use():
         raise pytest.UsageError("--heddle: the plug-in was loaded too late; install it, or load it "
                                 "with `-p heddle.pytest_plugin` on the command line")
+    from . import chain
+
+    if "watch" not in chain():
+        raise pytest.UsageError(f"--heddle: the layers of this process are {' > '.join(chain())}, "
+                                "and without the layer `watch` nothing can be checked; unset "
+                                "HEDDLE_LAYERS, and `layers` in heddle's settings file")
     config.pluginmanager.register(Checker(gpu, config.getoption("heddle_leaks")), "heddle-checker")
 
 
@@ -201,6 +213,7 @@ class Checker:
         self.seen = int(counters.problems)
         self.broken = int(counters.context_errors)
         self.breaker: str | None = None  # the test that broke a context
+        self.told: list[str] = []  # what the last phase of a test was failed for
         self.wish: Wish | None = None
         self.first = self.last = 0  # serials of allocations before and after the call
         self.failed = False  # the call did
@@ -216,8 +229,9 @@ class Checker:
 
     # -- what has gone wrong --
 
-    def new_problems(self, item: pytest.Item) -> list[str]:
-        """The problems since the last look. Work that is still under way is waited for."""
+    def new_problems(self, where: str) -> list[str]:
+        """The problems since the last look, which are of that test. Work that is still under way is
+        waited for."""
         counters = self.native.counters()
         if counters.launches != self.launches:
             self.launches = int(counters.launches)
@@ -230,13 +244,27 @@ class Checker:
         self.seen = int(counters.problems)
         if counters.context_errors != self.broken:
             self.broken = int(counters.context_errors)
-            self.breaker = self.breaker or item.nodeid
+            self.breaker = self.breaker or where
         return list(dict.fromkeys(texts)) or ["something that is not kept any more"]
 
     def fail_for_problems(self, item: pytest.Item) -> None:
-        texts = self.new_problems(item)
+        texts = self.new_problems(item.nodeid)
         if texts and (self.wish is None or self.wish.check):
-            pytest.fail("heddle: " + "\n        ".join(texts), pytrace=False)
+            self.fail("heddle: " + "\n        ".join(texts))
+
+    def fail(self, text: str) -> None:
+        self.told.append(text)
+        pytest.fail(text, pytrace=False)
+
+    # -- before the tests --
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """What went wrong while test modules were imported is not the first test's."""
+        texts = self.new_problems("the import of a test module")
+        if texts:
+            session.config.hook.pytest_collectreport(report=pytest.CollectReport(
+                "heddle, while test modules were imported", "failed", "\n".join(texts), []))
 
     # -- phases --
 
@@ -272,7 +300,7 @@ class Checker:
         if self.checks_leaks() and not self.failed:
             text = self.find_leaks()
             if text:
-                pytest.fail(text, pytrace=False)
+                self.fail(text)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(
@@ -283,9 +311,12 @@ class Checker:
         elif call.when == "call" and call.excinfo is not None:
             # What failed in the middle may hold memory in its traceback.
             self.failed = True
+        told, self.told = self.told, []
         if call.excinfo is None or call.excinfo.errisinstance(pytest.skip.Exception):
             return
-        texts = self.new_problems(item)
+        # pytest shows the own failure of a unittest.TestCase instead of ours.
+        report = str(outcome.get_result().longrepr)
+        texts = [text for text in told if text not in report] + self.new_problems(item.nodeid)
         if self.breaker and self.breaker != item.nodeid:
             texts.append(f"{self.breaker} has broken the GPU's context of this process before, so "
                          "later calls of CUDA fail; look at that test first")

@@ -138,6 +138,40 @@ class Suites(Programs):
         self.assertIn("assert 1 == 2", output)
         self.assertIn("heddle: cuCoredumpGetAttribute is not supported", output)
 
+    def test_failures_of_unittest_are_explained(self):
+        outcomes, output = self.pytest('''
+            import unittest
+            class Case(unittest.TestCase):
+                def test_own(self):
+                    assert launch(cuda(), b"bad") == 0
+                    self.fail("its own failure")
+                def test_after(self):
+                    pass
+            def test_once():
+                library = cuda()
+                library.cuCoredumpGetAttribute(999, None, None)
+        ''', "--heddle", "cpu:a100", code=1)
+        self.assertEqual(output.count("FAILED test_it.py::Case::test_own"), 1, output)
+        self.assertIn("its own failure", output)
+        self.assertIn("illegal address 0x10: kernel bad", output)
+        self.assertEqual(outcomes["test_once"], ["FAILED"])
+        self.assertEqual(output.count("cuCoredumpGetAttribute is not supported"), 2, output)
+
+    def test_problems_of_imports_are_not_the_first_tests(self):
+        text = '''
+            launch(cuda(), b"bad")
+            def test_first():
+                pass
+        '''
+        outcomes, output = self.pytest(text, "--heddle", "cpu:a100",
+                                       "--continue-on-collection-errors", code=1)
+        self.assertEqual(outcomes, {"test_first": ["PASSED"]}, output)
+        self.assertIn("illegal address 0x10: kernel bad", output)
+        self.assertIn("while test modules were imported", output)
+        outcomes, output = self.pytest(text, "--heddle", "cpu:a100", code=2)
+        self.assertEqual(outcomes, {}, output)
+        self.assertIn("illegal address 0x10: kernel bad", output)
+
     def test_leaks_fail_if_asked_for(self):
         text = """
             kept = []
@@ -251,6 +285,9 @@ class Suites(Programs):
                 (("--heddle", "cpu:a1000"), "--heddle cpu:a1000: there is no device 'a1000'"),
                 (("--heddle", "cpu", "--heddle-set", "memm=1"), "there is no setting 'memm'"),
                 (("--heddle", "cpu", "--heddle-set", "mem"), "this is not KEY=VALUE"),
+                (("--heddle", "cpu", "--heddle-set", "gpu=cpu"), "is that of --heddle"),
+                (("--heddle", "cpu", "--heddle-set", "children=no"), "always get heddle"),
+                (("--heddle", "cpu", "--heddle-set", "layers=trace,fault"), "the layer `watch`"),
                 (("--heddle", "cpu:a100", "--heddle-devices", "2"), "--heddle cpu:a100 has 1"),
                 (("--heddle", "cpu:a100", "--heddle-devices", "0"), "needs a device"),
                 (("--heddle-leaks",), "--heddle-leaks needs --heddle"),
@@ -261,7 +298,7 @@ class Suites(Programs):
             self.assertNotIn("INTERNALERROR", output)
         _, output = self.pytest("def test_it(): pass", "--heddle", "cpu", code=4,
                                 conftest="pytest_plugins = ['heddle.pytest_plugin']", plugin=False)
-        self.assertIn("heddle", output)
+        self.assertIn("loaded too late", output)
 
     def test_devices_can_be_fewer(self):
         self.pytest("""
