@@ -165,7 +165,7 @@ many_barriers_do_the_same(void **state)
                       "st.shared.u32 [%%r4], %%r20; add.u32 %%r21, %%r21, %u; bar.sync 0;\n"
                       "mad.lo.u32 %%r20, %%r20, 5, %%r21;\n",
                       k);
-    snprintf(body + n, sizeof(body) - (size_t)n, END);
+    snprintf(body + n, sizeof(body) - (size_t)n, "%s", END);
     check("many barriers", body);
 }
 
