@@ -137,6 +137,13 @@ static const struct kernel kernels[] = {
      "@%p1 bra A; @%p2 bra B; bra C; C: mov.u32 %r5, 0; bra J; A: mov.u32 %r5, %r3; bra J;\n"
      "B: add.u32 %r5, %r3, %r2; bra J; J: and.b32 %r6, %r5, 32; st.global.u32 [%rd3], %r6;\n"
      "ret; }\n"},
+    {"small numbers divided by 0", false,
+     "and.b32 %r3, %r2, 7; shr.u32 %r4, %r2, 31; div.u32 %r5, %r3, %r4; rem.u32 %r6, %r3, %r4;\n"
+     "shr.u32 %r7, %r5, 8; xor.b32 %r5, %r12, %r7; shr.u32 %r8, %r6, 9; xor.b32 %r6, %r12, %r8;\n"
+     "mad.lo.u32 %r9, %r5, 31, %r6; st.global.u32 [%rd3], %r9; ret; }\n"},
+    {"a byte gets a sign", false,
+     "and.b32 %r3, %r2, 255; or.b32 %r3, %r3, 128; cvt.s8.s32 %r4, %r3; shr.u32 %r5, %r4, 8;\n"
+     "xor.b32 %r6, %r12, %r5; st.global.u32 [%rd3], %r6; ret; }\n"},
     {"two loops that begin at one place", false,
      "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
      "O: add.u32 %r4, %r4, 1; and.b32 %r5, %r4, %r3; setp.ne.u32 %p1, %r5, 0; @%p1 bra O;\n"

@@ -79,6 +79,15 @@ is_number(const struct hed_ptx_operand *o, uint64_t *v)
     return o->kind == HED_PTX_OPERAND_INT;
 }
 
+/* What is divided by 0 gives all ones, and so does the rest. */
+static bool
+may_be_zero(const struct hed_ptx_operand *o)
+{
+    uint64_t v;
+
+    return !is_number(o, &v) || v == 0;
+}
+
 /* ---- instructions ---------------------------------------------------------------------------- */
 
 /* The operands' bounds; false while one is not known yet. */
@@ -152,14 +161,17 @@ static unsigned
 bound_of_conversion(const struct bounding *b, const struct hed_ptx_inst *i)
 {
     const unsigned from = i->form->types[1], kind = hed_ptx_types[from].kind;
-    const unsigned bits = width_of_type(from);
+    const unsigned to = i->form->types[0], bits = width_of_type(from);
     unsigned in;
 
     if (i->form->ntypes != 2 || (i->form->flags & HED_PTX_FLAG(SAT)) ||
         (kind != HED_PTX_KIND_S && kind != HED_PTX_KIND_U) ||
-        hed_ptx_types[i->form->types[0]].kind == HED_PTX_KIND_F)
+        hed_ptx_types[to].kind == HED_PTX_KIND_F)
         return 64;
     in = hed_bounds_operand(b->bounds, &i->operands[1], bits);
+    /* cvt.s8.s32: what is cut gets a sign. */
+    if (hed_ptx_types[to].kind == HED_PTX_KIND_S && in >= width_of_type(to))
+        return 64;
     return in == UNKNOWN || kind == HED_PTX_KIND_U || in < bits ? in : 64;
 }
 
@@ -225,9 +237,9 @@ bound_of_result(const struct bounding *b, const struct hed_ptx_inst *i)
     case HED_PTX_OP_SELP:
         return (unsigned)hed_max(in[0], in[1]);
     case HED_PTX_OP_DIV:
-        return is_signed ? 64 : in[0];
+        return is_signed || may_be_zero(&i->operands[2]) ? 64 : in[0];
     case HED_PTX_OP_REM:
-        return is_signed ? 64 : (unsigned)hed_min(in[0], in[1]);
+        return is_signed || may_be_zero(&i->operands[2]) ? 64 : (unsigned)hed_min(in[0], in[1]);
     default:
         return 64;
     }
