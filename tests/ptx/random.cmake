@@ -3,7 +3,8 @@
 if(HEDDLE_HAS_LLVM AND HEDDLE_CMOCKA)
     set(exec ${CMAKE_CURRENT_SOURCE_DIR}/exec)
     add_executable(ptx_random ${exec}/random.c ${exec}/random_kernel.c ${exec}/random_code.c
-                              ${exec}/random_forms.c ${exec}/harness.c
+                              ${exec}/random_forms.c ${exec}/random_share.c
+                              ${exec}/random_ways.c ${exec}/harness.c
                               ${PROJECT_SOURCE_DIR}/tests/sass/lifted.c)
     target_link_libraries(ptx_random PRIVATE
         heddle_sass heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)

@@ -1,12 +1,13 @@
 /* Runs random kernels compiled and in the baseline tier, and compares memory.
  *
- *   ptx_random [--seed S] [--count N] [--seconds N] [--show] [--ptxas PTXAS] [--arch sm_80]
+ *   ptx_random [--seed S] [--count N] [--seconds N] [--show] [--whole]
+ *              [--ptxas PTXAS] [--arch sm_80]
  *
  * With PTXAS, a kernel is compared with itself after it was compiled to machine code and lifted;
  * without approximations, which ptxas computes in its own way.
  *
  * Kernel number i is made from seed S + i. On a difference it leaves out what it can, prints the
- * rest of the kernel and exits with 1.
+ * rest of the kernel and exits with 1. With --whole it leaves out nothing: that takes minutes.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -20,11 +21,6 @@
 #include "ptx/exec/random_kernel.h"
 #include "sass/lifted.h"
 
-static const struct {
-    unsigned threads, width;
-} shapes[] = {{64, 0}, {64, 32}, {100, 0}, {64, 16}, {64, 8}, {60, 12}, {7, 0}, {128, 16}, {1, 0}};
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
-
 /* One way to run a kernel. */
 struct tier {
     const char *name;
@@ -32,21 +28,23 @@ struct tier {
     bool any_rows; /* compiled as if nothing were known of the block's width */
     bool lifted;   /* from machine code */
     bool changes;  /* the first blocks run in the baseline tier */
+    bool tiles;    /* compiled as for processors on which sums are put in order, pass/tiles.h */
 };
 
 static const struct tier tiers[] = {
-    {"as warps", EXEC_COMPILED, false, false, false},
-    {"in the baseline tier", EXEC_BASELINE, false, false, false},
-    {"as warps of any layout", EXEC_COMPILED, true, false, false},
-    {"first in the baseline tier, then as warps", EXEC_COMPILED, false, false, true},
+    {"as warps", EXEC_COMPILED, false, false, false, false},
+    {"in the baseline tier", EXEC_BASELINE, false, false, false, false},
+    {"as warps of any layout", EXEC_COMPILED, true, false, false, false},
+    {"first in the baseline tier, then as warps", EXEC_COMPILED, false, false, true, false},
+    {"as warps, sums in tiles", EXEC_COMPILED, false, false, false, true},
 };
 static const struct tier lifted_tiers[] = {
-    {"in the baseline tier", EXEC_BASELINE, false, false, false},
-    {"lifted", EXEC_BASELINE, false, true, false},
-    {"lifted, as warps", EXEC_COMPILED, false, true, false},
-    {"first lifted, then lifted as warps", EXEC_COMPILED, false, true, true},
+    {"in the baseline tier", EXEC_BASELINE, false, false, false, false},
+    {"lifted", EXEC_BASELINE, false, true, false, false},
+    {"lifted, as warps", EXEC_COMPILED, false, true, false, false},
+    {"first lifted, then lifted as warps", EXEC_COMPILED, false, true, true, false},
 };
-#define TIERS (sizeof(tiers) / sizeof(tiers[0]))
+#define TIERS 4 /* and one more for kernels with sums of products */
 
 struct trial {
     uint64_t seed;
@@ -56,6 +54,7 @@ struct trial {
     char reason[800];
     unsigned only;    /* the tier that differed, while a kernel is reduced; or 0: all */
     unsigned refused; /* kernels that have no order of blocks */
+    bool has_sums, is_whole;
     const struct tier *tiers;
     struct lifted by;
     struct hed_buf lifted; /* text */
@@ -76,22 +75,19 @@ show_crash(int number)
     _exit(1);
 }
 
-static void
-fill_in(unsigned char *in)
+/* The order of sums is for AVX-512. Nothing else is compiled otherwise: LLVM believes the last word
+ * of a feature, and this pass the first. */
+static const char *
+features_with_tiles(const char *features)
 {
-    static const uint32_t odd[] = {0x7fc00001, 0xffc12345, 0x7f800000, 0x3f800000, 0xff800000,
-                                   0x7f800001, 0,          0x80000000, 0x40490fdb, 0xffffffff};
-    uint64_t state = 5;
+    static char all[700];
 
-    for (unsigned i = 0; i < 2 * RANDOM_IN; i += 4) {
-        const unsigned what = random_below(&state, 4);
-        const uint32_t word = what == 0   ? odd[random_below(&state, 10)]
-                              : what == 1 ? random_below(&state, 100)
-                              : what == 2 ? 0x3f000000 + random_below(&state, 0x1000000)
-                                          : random_below(&state, UINT32_MAX);
-
-        memcpy(in + i, &word, 4);
-    }
+#if defined(__x86_64__)
+    snprintf(all, sizeof(all), "%s,+avx512vl,-avx512vl,-avx512f", features);
+#else
+    snprintf(all, sizeof(all), "%s", features);
+#endif
+    return all;
 }
 
 /* Runs the blocks of the launch from `first` to before `end`. */
@@ -106,6 +102,8 @@ run_part(const struct tier *tier, enum exec_tier as, const char *text, unsigned 
     launch.first = first;
     launch.end = end;
     exec_open(&e, tier->lifted ? hed_buf_cstr(&trial.lifted) : text, as);
+    if (tier->tiles)
+        e.options.features = features_with_tiles(e.options.features);
     err = exec_run(&e, "k", &launch);
     if (err != 0)
         snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
@@ -176,9 +174,9 @@ differs(const char *text)
         return false;
     if (run_tier(&trial.tiers[0], text, trial.out[0]) != 0)
         return true;
-    for (unsigned i = 1; i < TIERS; i++) {
+    for (unsigned i = 1; i < (trial.has_sums ? TIERS + 1 : TIERS); i++) {
         /* Compiling takes most of the time, and the baseline tier needs none. */
-        if (trial.only ? i != trial.only : i > 1 && trial.seed % 8 != i)
+        if (trial.only ? i != trial.only : i > 1 && i < TIERS && trial.seed % 8 != i)
             continue;
         if (run_tier(&trial.tiers[i], text, trial.out[1]) != 0)
             return true;
@@ -243,8 +241,7 @@ static int
 try_seed(uint64_t seed, bool show)
 {
     static struct random_kernel k;
-    uint64_t state = seed ^ 0x5bd1e995;
-    unsigned s = random_below(&state, SHAPES);
+    struct random_shape shape;
     char *text;
     bool bad;
 
@@ -254,15 +251,13 @@ try_seed(uint64_t seed, bool show)
     random_kernel_make(&k, seed);
     if (trial.tiers == lifted_tiers)
         drop_odd_lines(&k);
-    /* What a lane that does not exist gives to others is not defined. */
-    if (k.shuffles && shapes[s].threads % 32 != 0)
-        s = 0;
-    trial.launch = (struct exec_launch){.blocks = 1 + random_below(&state, 3),
-                                        .threads = shapes[s].threads,
-                                        .width = shapes[s].width};
+    trial.has_sums = k.sums && trial.tiers == tiers;
+    random_shape(&k, seed, &shape);
+    trial.launch = (struct exec_launch){
+        .blocks = shape.blocks, .threads = shape.threads, .width = shape.width};
     if (trial.launch.blocks == 1 && tiers[seed % 8 % TIERS].changes)
         trial.launch.blocks = 2; /* one has no moment of change */
-    trial.n = random_below(&state, 100);
+    trial.n = shape.n;
     trial.launch.meets = k.meets;
     text = random_kernel_text(&k);
     if (show)
@@ -273,7 +268,8 @@ try_seed(uint64_t seed, bool show)
     if (bad) {
         printf("seed %llu: %s\n", (unsigned long long)seed, trial.reason);
         fflush(stdout);
-        reduce(&k);
+        if (!trial.is_whole)
+            reduce(&k);
         text = random_kernel_text(&k);
         (void)differs(text); /* for the reason; a difference that comes and goes is one, too */
         printf("%u threads of width %u, %u blocks, n %u: %s\n%s\n", trial.launch.threads,
@@ -287,13 +283,11 @@ try_seed(uint64_t seed, bool show)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"seconds", required_argument, NULL, 't'},
-                                            {"show", no_argument, NULL, 'v'},
-                                            {"ptxas", required_argument, NULL, 'p'},
-                                            {"arch", required_argument, NULL, 'a'},
-                                            {0}};
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'},    {"count", required_argument, NULL, 'c'},
+        {"seconds", required_argument, NULL, 't'}, {"show", no_argument, NULL, 'v'},
+        {"whole", no_argument, NULL, 'w'},         {"ptxas", required_argument, NULL, 'p'},
+        {"arch", required_argument, NULL, 'a'},    {0}};
     const char *ptxas = NULL, *arch = "sm_80";
     uint64_t seed = 1, count = UINT64_MAX, done = 0;
     const time_t start = time(NULL);
@@ -311,6 +305,8 @@ main(int argc, char **argv)
             seconds = strtol(optarg, NULL, 10);
         else if (c == 'v')
             show = true;
+        else if (c == 'w')
+            trial.is_whole = true;
         else if (c == 'p')
             ptxas = optarg;
         else if (c == 'a')
@@ -333,7 +329,7 @@ main(int argc, char **argv)
     trial.out[1] = malloc(RANDOM_OUT);
     if (!trial.in || !trial.out[0] || !trial.out[1])
         return 2;
-    fill_in(trial.in);
+    random_fill(trial.in);
     while (done < count && (!seconds || time(NULL) - start < seconds)) {
         if (try_seed(seed + done++, show) != 0)
             return 1;

@@ -67,8 +67,8 @@ random_line(struct random_kernel *k, const char *form, ...)
     va_end(args);
 }
 
-static void
-add_piece(struct random_kernel *k, unsigned first)
+void
+random_piece_from(struct random_kernel *k, unsigned first)
 {
     if (k->npieces < RANDOM_PIECES && k->nlines > first)
         k->pieces[k->npieces++] = (struct random_piece){first, k->nlines - 1};
@@ -108,6 +108,13 @@ make_address(struct random_kernel *k, unsigned size)
     const unsigned far = 1 + random_pick(k, 100);
     const uint32_t big = random_pick(k, 2) ? 0x7ffffff0u + random_pick(k, 32) : 0xfffff000u;
 
+    if (k->shares && random_pick(k, 2)) {
+        random_distance(k);
+        random_line(k, "and.b32 %%w0, %%w0, %u; mul.wide.u32 %%a0, %%w0, %u;", 4096 / size - 1,
+                    size);
+        random_line(k, "add.u64 %%a1, %%in, %%a0;");
+        return random_pick(k, 8) * size;
+    }
     switch (random_pick(k, 8)) {
     case 0: /* near a position, on either side */
     case 1:
@@ -203,6 +210,24 @@ make_store(struct random_kernel *k)
                 RANDOM_THREADS * (RANDOM_OWN + (slot + place * 6) * 16), regs);
 }
 
+/* Shared memory that no other thread uses: one of the thread's two cells. */
+static void
+make_cell(struct random_kernel *k)
+{
+    const unsigned which = random_pick(k, 2);
+
+    for (unsigned n = random_pick(k, 2); n < 2; n++) {
+        const unsigned a = random_pick(k, ACCESSES);
+        char guard[16], regs[48];
+
+        random_guard(k, guard);
+        name_registers(k, a, regs);
+        random_cell(k, which);
+        random_line(k, "%s%s.shared.%s %s, %s;", guard, n ? "ld" : "st", accesses[a].type,
+                    n ? regs : "[%w0]", n ? "[%w0]" : regs);
+    }
+}
+
 /* A barrier of all threads, at which they may also count predicates. */
 static void
 make_barrier(struct random_kernel *k)
@@ -231,12 +256,16 @@ make_meeting(struct random_kernel *k)
     static const char *const types[] = {"u32", "u16", "u8", "v2.u32", "v4.u32"};
     static const char *const regs[] = {"%r0", "%h1", "%r2", "{%r3, %r1}", "{%r4, %r2, %r0, %r6}"};
     const unsigned t = random_pick(k, 5), u = random_pick(k, 5);
+    const bool is_near = k->shares && random_pick(k, 2);
 
     random_line(k, "mov.u32 %%s6, sh; mad.lo.u32 %%s7, %%l, 16, %%s6;");
     random_line(k, "st.shared.%s [%%s7+%u], %s;", types[t], t < 3 ? random_pick(k, 4) * 4 : 0,
                 regs[t]);
     make_barrier(k);
-    if (random_pick(k, 2))
+    if (is_near) {
+        random_distance(k);
+        random_line(k, "and.b32 %%s5, %%w0, 127;");
+    } else if (random_pick(k, 2))
         random_line(k, "add.u32 %%s5, %%l, %u; and.b32 %%s5, %%s5, 127;", random_pick(k, 128));
     else
         random_line(k, "and.b32 %%s5, %%r%u, 127;", random_pick(k, 8));
@@ -342,6 +371,26 @@ make_jump(struct random_kernel *k)
         random_line(k, "@%s bra L%u;", p, k->ends[stays ? k->nends - 1 : random_pick(k, k->nends)]);
 }
 
+/* Around what lanes share. */
+static void
+make_sharing(struct random_kernel *k)
+{
+    const unsigned what = random_pick(k, 100);
+
+    if (what < 25) {
+        random_ways(k);
+    } else if (what < 30) {
+        make_load(k);
+    } else if (what < 37) {
+        make_cell(k);
+    } else if (what < 40 && !k->sums) {
+        k->sums = true;
+        random_sums(k);
+    } else {
+        random_shared(k);
+    }
+}
+
 static void
 make_statement(struct random_kernel *k)
 {
@@ -349,7 +398,9 @@ make_statement(struct random_kernel *k)
 
     if (k->budget)
         k->budget--;
-    if (what < 10 && k->budget && k->nends < 6)
+    if (k->shares && random_pick(k, 5) < 3)
+        make_sharing(k);
+    else if (what < 10 && k->budget && k->nends < 6)
         make_if(k);
     else if (what < 17 && k->budget && k->depth < 3 && k->nends < 6)
         make_loop(k);
@@ -378,7 +429,7 @@ make_list(struct random_kernel *k, unsigned count)
         const unsigned first = k->nlines;
 
         make_statement(k);
-        add_piece(k, first);
+        random_piece_from(k, first);
     }
 }
 
@@ -388,7 +439,20 @@ make_dump(struct random_kernel *k, unsigned index, const char *type, char reg, u
 {
     random_line(k, "st.global.%s [%%a3+%u], %%%c%u;", type,
                 RANDOM_THREADS * (RANDOM_OWN + 24 * 16 + index * 4), reg, number);
-    add_piece(k, k->nlines - 1);
+    random_piece_from(k, k->nlines - 1);
+}
+
+static void
+dump_shared(struct random_kernel *k)
+{
+    for (unsigned i = 0; i < 8; i++)
+        make_dump(k, 32 + i, "u32", 'v', i);
+    for (unsigned i = 0; i < 4; i++) {
+        make_dump(k, 40 + i, "u32", 'e', i);
+        random_line(k, "mov.b64 {%%w0, %%w1}, %%b%u;", i);
+        make_dump(k, 44 + i, "u32", 'w', 0);
+        make_dump(k, 48 + i, "u32", 'w', 1);
+    }
 }
 
 static void
@@ -399,7 +463,7 @@ make_end(struct random_kernel *k)
         make_dump(k, i, "u32", 'r', i);
     for (unsigned i = 0; i < 4 && k->forms; i++) {
         random_line(k, "st.global.f64 [%%own+%u], %%g%u;", 8 * i, i);
-        add_piece(k, k->nlines - 1);
+        random_piece_from(k, k->nlines - 1);
     }
     for (unsigned i = 0; i < 4; i++) {
         random_line(k, "cvt.u32.u64 %%s4, %%d%u; shr.u64 %%d%u, %%d%u, 32;", i, i, i);
@@ -411,6 +475,8 @@ make_end(struct random_kernel *k)
         make_dump(k, 24 + i, "u32", 's', 4);
         make_dump(k, 28 + i, "u32", 'c', i);
     }
+    if (k->shares)
+        dump_shared(k);
     random_line(k, "LEAVE: ret; }");
 }
 
@@ -424,9 +490,12 @@ random_kernel_make(struct random_kernel *k, uint64_t seed)
     k->forms = random_pick(k, 2);
     k->shuffles = k->meets && random_pick(k, 2);
     k->may_meet = k->meets;
+    k->shares = seed % 4 != 0;
     k->budget = 5 + random_pick(k, 25);
     random_line(k, "%s", head);
     random_registers(k);
+    if (k->shares)
+        random_registers_shared(k);
     if (k->forms)
         random_line(k, "%s", memory);
     make_list(k, 5 + random_pick(k, 10));
@@ -456,4 +525,49 @@ random_kernel_text(const struct random_kernel *k)
         if (!k->dropped[i])
             at += (size_t)snprintf(text + at, size - at, "%s\n", k->lines[i]);
     return text;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static const struct {
+    unsigned threads, width;
+} shapes[] = {{64, 0}, {64, 32},  {100, 0}, {64, 16},  {64, 8},   {60, 12},
+              {7, 0},  {128, 16}, {1, 0},   {128, 64}, {128, 32}, {96, 0}};
+#define SHAPES 9 /* for kernels that share nothing */
+/* More often warps that are one row, for kernels around what lanes share. */
+static const unsigned char sharing[] = {0, 0, 0, 1, 1, 2, 3, 4, 5, 9, 10, 11};
+
+void
+random_shape(const struct random_kernel *k, uint64_t seed, struct random_shape *out)
+{
+    uint64_t state = seed ^ 0x5bd1e995;
+    unsigned s = random_below(&state, SHAPES);
+
+    if (k->shares)
+        s = sharing[random_below(&state, sizeof(sharing))];
+    /* What a lane that does not exist gives to others is not defined. */
+    if (k->shuffles && shapes[s].threads % 32 != 0)
+        s = 0;
+    out->threads = shapes[s].threads;
+    out->width = shapes[s].width;
+    out->blocks = 1 + random_below(&state, 3);
+    out->n = random_below(&state, 100);
+}
+
+void
+random_fill(unsigned char *in)
+{
+    static const uint32_t odd[] = {0x7fc00001, 0xffc12345, 0x7f800000, 0x3f800000, 0xff800000,
+                                   0x7f800001, 0,          0x80000000, 0x40490fdb, 0xffffffff};
+    uint64_t state = 5;
+
+    for (unsigned i = 0; i < 2 * RANDOM_IN; i += 4) {
+        const unsigned what = random_below(&state, 4);
+        const uint32_t word = what == 0   ? odd[random_below(&state, 10)]
+                              : what == 1 ? random_below(&state, 100)
+                              : what == 2 ? 0x3f000000 + random_below(&state, 0x1000000)
+                                          : random_below(&state, UINT32_MAX);
+
+        memcpy(in + i, &word, 4);
+    }
 }

@@ -21,8 +21,8 @@
 #define RANDOM_FLAGS (RANDOM_THREADS * (RANDOM_SLOTS * 16u + RANDOM_OWN))
 #define RANDOM_OUT (RANDOM_FLAGS + 1024u)
 
-#define RANDOM_LINES 1500u
-#define RANDOM_PIECES 1500u
+#define RANDOM_LINES 4000u
+#define RANDOM_PIECES 3000u
 
 /* Lines first..last can be left out together, and the kernel is still a good one. */
 struct random_piece {
@@ -40,6 +40,10 @@ struct random_kernel {
     bool linear;   /* mostly sums and products of positions and constants, and what widens them */
     bool forms;    /* has instructions of all families, calls and memory of each thread's own */
     bool shuffles; /* has operations among the lanes of a warp */
+    bool shares;   /* mostly what lanes share: bits, distances, ways that meet; not each 4th seed */
+    unsigned mark; /* a bit that many numbers have or do not have */
+    unsigned turn; /* how the cells of random_share.c lie */
+    bool sums;     /* has many sums of products */
     unsigned labels, budget;
     /* While it is made: the loops and ifs around the place. */
     unsigned depth;    /* of loops */
@@ -53,5 +57,14 @@ void random_kernel_make(struct random_kernel *k, uint64_t seed);
 void random_kernel_free(struct random_kernel *k);
 /* The text without the lines that were dropped. */
 char *random_kernel_text(const struct random_kernel *k);
+
+/* How a kernel is launched: always in the same way. */
+struct random_shape {
+    unsigned blocks, threads, width; /* of a block in x; 0: all threads */
+    unsigned n;
+};
+void random_shape(const struct random_kernel *k, uint64_t seed, struct random_shape *out);
+/* Memory around `in`: 2 * RANDOM_IN bytes. */
+void random_fill(unsigned char *in);
 /* A number below n. */
 unsigned random_below(uint64_t *state, unsigned n);
