@@ -505,7 +505,7 @@ int
 exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
 {
     const struct hed_ptx_func *f = find_kernel(e, kernel);
-    struct hed_ptx_loaded loaded = {.entry = hed_interp_entry};
+    struct hed_ptx_loaded loaded = {.entry = e->entry ? e->entry : hed_interp_entry};
     struct hed_interp *program;
     int err;
 

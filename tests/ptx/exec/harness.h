@@ -33,6 +33,7 @@ struct exec {
     char features[512];             /* of this machine */
     uint64_t *vars;                 /* addresses of the module's variables */
     void *memory;                   /* the memory behind them */
+    hed_ptx_entry entry;            /* of the baseline tier, instead of hed_interp_entry; or NULL */
     struct hed_ptx_info info;       /* of the kernel that ran last */
     struct hed_why why;             /* of the last failure */
     uint32_t trap;                  /* enum hed_ptx_trap of the last run, or 0 */
