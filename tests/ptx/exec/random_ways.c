@@ -44,15 +44,21 @@ make_place(struct random_kernel *k, const struct meeting *m)
 }
 
 static void
-make_way(struct random_kernel *k, const struct meeting *m)
+make_way(struct random_kernel *k, const struct meeting *m, unsigned way)
 {
     for (unsigned i = 0; i < m->ntargets; i++) {
         const unsigned first = k->nlines;
 
         if (random_pick(k, 8) == 0)
             continue; /* it stays what it was */
-        random_value(k, m->targets[i],
-                     random_pick(k, 4) ? m->families[i] : random_pick(k, RANDOM_FAMILIES));
+        /* Where all go the same way, small rows are joined with others, and with what is none. */
+        if (m->is_even && way == 0 && i == 0)
+            random_line(k, "mov.u32 %s, %%i;", m->targets[i]);
+        else
+            random_value(k, m->targets[i],
+                         random_pick(k, m->is_even && way > 1 ? 2 : 4)
+                             ? m->families[i]
+                             : random_pick(k, RANDOM_FAMILIES));
         random_piece_from(k, first);
     }
     if (m->has_address)
@@ -77,6 +83,7 @@ choose_meeting(struct random_kernel *k, struct meeting *m)
     case 0:
         m->is_even = true;
         m->families[0] = RANDOM_ROW;
+        k->mark = 3 + random_pick(k, 5); /* rows of 32 differ below it, or do they? */
         break;
     case 1:
         m->is_alike = m->has_address = true;
@@ -101,10 +108,10 @@ make_ways(struct random_kernel *k, const struct meeting *m)
         random_line(k, "@%s%s bra L%u;", is_inverted ? "!" : "", condition + is_inverted, ways + i);
     }
     /* Ways come in the order of the branches or backwards. */
-    make_way(k, m);
+    make_way(k, m, 0);
     for (unsigned i = 1; i < n; i++) {
         random_line(k, "bra L%u; L%u:", end, ways + (ways & 1 ? i : n - i));
-        make_way(k, m);
+        make_way(k, m, i);
     }
     random_line(k, "L%u:", end);
 }
@@ -116,7 +123,10 @@ use_meeting(struct random_kernel *k, const struct meeting *m)
     for (unsigned i = 0; i < m->ntargets; i++) {
         const unsigned first = k->nlines;
 
-        if (random_pick(k, 2))
+        if (m->is_even && i == 0)
+            random_line(k, "and.b32 %%e%u, %s, %u;", random_pick(k, 4), m->targets[i],
+                        1023 & -(1u << k->mark));
+        else if (random_pick(k, 2))
             random_line(k, "and.b32 %%e%u, %s, %u;", random_pick(k, 4), m->targets[i],
                         1u << (random_pick(k, 2) ? k->mark : random_pick(k, 10)));
         else
