@@ -13,16 +13,18 @@
 
 /* %r16: the thread's number in the block; %rd3: its word in out; %r4: its word in shared memory;
  * %r3: its warp; %r2: n. */
-#define HEAD                                                                       \
-    ".version 8.0\n.target sm_80\n.address_size 64\n"                              \
-    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"        \
-    ".reg .pred %p<20>; .reg .b16 %h<9>; .reg .b32 %r<60>; .reg .b64 %rd<30>;\n"   \
-    ".shared .align 16 .b8 sh[4096];\n"                                            \
-    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r2, [n];\n"  \
-    "mov.u32 %r10, %ctaid.x; mov.u32 %r11, %ntid.x; mov.u32 %r12, %tid.x;\n"       \
-    "mov.u32 %r13, %tid.y; mov.u32 %r14, %ntid.y; mul.lo.u32 %r15, %r11, %r14;\n"  \
-    "mad.lo.u32 %r16, %r13, %r11, %r12; mad.lo.u32 %r1, %r10, %r15, %r16;\n"       \
-    "mul.wide.u32 %rd4, %r1, 4; add.u64 %rd3, %rd2, %rd4; mov.u32 %r3, %warpid;\n" \
+#define HEAD                                                                               \
+    ".version 8.0\n.target sm_80\n.address_size 64\n"                                      \
+    ".func (.param .b32 r) nap(.param .b32 x) { .reg .b32 %q<3>; ld.param.b32 %q1, [x];\n" \
+    "nanosleep.u32 1; mad.lo.u32 %q2, %q1, 3, 1; st.param.b32 [r], %q2; ret; }\n"          \
+    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"                \
+    ".reg .pred %p<20>; .reg .b16 %h<9>; .reg .b32 %r<60>; .reg .b64 %rd<30>;\n"           \
+    ".shared .align 16 .b8 sh[4096];\n"                                                    \
+    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r2, [n];\n"          \
+    "mov.u32 %r10, %ctaid.x; mov.u32 %r11, %ntid.x; mov.u32 %r12, %tid.x;\n"               \
+    "mov.u32 %r13, %tid.y; mov.u32 %r14, %ntid.y; mul.lo.u32 %r15, %r11, %r14;\n"          \
+    "mad.lo.u32 %r16, %r13, %r11, %r12; mad.lo.u32 %r1, %r10, %r15, %r16;\n"               \
+    "mul.wide.u32 %rd4, %r1, 4; add.u64 %rd3, %rd2, %rd4; mov.u32 %r3, %warpid;\n"         \
     "shl.b32 %r5, %r16, 2; mov.u32 %r4, sh; add.u32 %r4, %r4, %r5;\n"
 
 /* What the threads of the warp before have left in shared memory joins %r20. */
@@ -85,7 +87,8 @@ static const struct {
                 {64, 8, 2},  {60, 12, 1}, {7, 0, 2},   {1, 0, 2}};
 
 static void
-run_kernel(const char *name, const char *body, enum exec_tier tier, unsigned l, uint32_t *out)
+run_kernel(const char *name, const char *body, bool cut, enum exec_tier tier, unsigned l,
+           uint32_t *out)
 {
     struct {
         void *in, *out;
@@ -96,7 +99,7 @@ run_kernel(const char *name, const char *body, enum exec_tier tier, unsigned l, 
                                        .width = launches[l].width,
                                        .params = &params,
                                        .size = sizeof(params),
-                                       .meets = tier == EXEC_BASELINE};
+                                       .meets = tier == EXEC_BASELINE || !cut};
     char text[16384];
     struct exec e;
 
@@ -108,18 +111,18 @@ run_kernel(const char *name, const char *body, enum exec_tier tier, unsigned l, 
     if (tier == EXEC_COMPILED && e.why.text[0])
         fail_msg("%s has another shape: %s", name, e.why.text);
     if (tier == EXEC_COMPILED)
-        assert_true(e.info.flags & HED_PTX_CUT);
+        assert_int_equal(!!(e.info.flags & HED_PTX_CUT), cut);
     exec_close(&e);
 }
 
 static void
-check(const char *name, const char *body)
+check(const char *name, const char *body, bool cut)
 {
     static uint32_t out[WORDS], want[WORDS];
 
     for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
-        run_kernel(name, body, EXEC_COMPILED, l, out);
-        run_kernel(name, body, EXEC_BASELINE, l, want);
+        run_kernel(name, body, cut, EXEC_COMPILED, l, out);
+        run_kernel(name, body, cut, EXEC_BASELINE, l, want);
         for (unsigned i = 0; i < WORDS; i++)
             if (out[i] != want[i])
                 fail_msg("%s, %u threads of width %u: word %u is %u, %u in the baseline tier", name,
@@ -132,7 +135,7 @@ warps_keep_what_is_theirs(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
-        check(kernels[i].name, kernels[i].body);
+        check(kernels[i].name, kernels[i].body, true);
 }
 
 /* Long bodies are not put into the loops over warps. */
@@ -148,7 +151,7 @@ long_kernels_do_the_same(void **state)
         for (unsigned k = 0; k < 130; k++)
             n += snprintf(body + n, sizeof(body) - (size_t)n, "xor.b32 %%r40, %%r16, %u;\n", k);
         snprintf(body + n, sizeof(body) - (size_t)n, "%s", kernels[i].body);
-        check(kernels[i].name, body);
+        check(kernels[i].name, body, true);
     }
 }
 
@@ -166,10 +169,25 @@ many_barriers_do_the_same(void **state)
                       "mad.lo.u32 %%r20, %%r20, 5, %%r21;\n",
                       k);
     snprintf(body + n, sizeof(body) - (size_t)n, "%s", END);
-    check("many barriers", body);
+    check("many barriers", body, true);
+}
+
+static void
+kernels_whose_functions_sleep_are_not_cut(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r20, %r16; mov.u32 %r21, 3;\n"
+        "L: st.shared.u32 [%r4], %r20; bar.sync 0;\n" ASK_OTHERS
+        "{ .param .b32 a0; .param .b32 r0; st.param.b32 [a0], %r20; call.uni (r0), nap, (a0);\n"
+        "ld.param.b32 %r20, [r0]; } bar.sync 0; sub.u32 %r21, %r21, 1;\n"
+        "setp.ne.u32 %p1, %r21, 0; @%p1 bra L;\n" END;
+
+    (void)state;
+    check("a function that sleeps between two barriers", body, false);
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(kernels_whose_functions_sleep_are_not_cut),
     cmocka_unit_test(warps_keep_what_is_theirs),
     cmocka_unit_test(long_kernels_do_the_same),
     cmocka_unit_test(many_barriers_do_the_same),

@@ -144,6 +144,30 @@ static const struct kernel kernels[] = {
     {"a byte gets a sign", false,
      "and.b32 %r3, %r2, 255; or.b32 %r3, %r3, 128; cvt.s8.s32 %r4, %r3; shr.u32 %r5, %r4, 8;\n"
      "xor.b32 %r6, %r12, %r5; st.global.u32 [%rd3], %r6; ret; }\n"},
+    {"lanes part, and meet in another round where the loop ends", false,
+     "mov.u32 %r20, %r16; mov.u32 %r21, 0;\n"
+     "H: add.u32 %r21, %r21, 1; and.b32 %r23, %r16, %r21; and.b32 %r23, %r23, 1;\n"
+     "setp.eq.u32 %p1, %r23, 1; mov.u32 %r24, 5; @%p1 bra L;\n"
+     "mov.u32 %r24, 9; setp.gt.u32 %p2, %r21, %r2; @%p2 bra X;\n"
+     "L: add.u32 %r20, %r20, %r24; bra H; X: add.u32 %r20, %r20, %r21;\n"
+     "st.global.u32 [%rd3], %r20; ret; }\n"},
+    {"lanes leave a loop for the end of the one around it", false,
+     "mov.u32 %r20, %r16; mov.u32 %r21, 0;\n"
+     "H: add.u32 %r21, %r21, 1; mov.u32 %r22, 0;\n"
+     "I: add.u32 %r22, %r22, 1; add.u32 %r23, %r16, %r22; add.u32 %r23, %r23, %r21;\n"
+     "and.b32 %r23, %r23, 3; setp.eq.u32 %p1, %r23, 0; mov.u32 %r24, %r22; @%p1 bra L;\n"
+     "setp.lt.u32 %p2, %r22, 3; @%p2 bra I;\n"
+     "mov.u32 %r24, 77; setp.gt.u32 %p3, %r21, 20; @%p3 bra X;\n"
+     "L: mad.lo.u32 %r20, %r20, 3, %r24; bra H;\n"
+     "X: add.u32 %r20, %r20, %r21; add.u32 %r20, %r20, %r24; st.global.u32 [%rd3], %r20; ret; }\n"},
+    {"lanes leave a loop in different rounds by two ways", false,
+     "mov.u32 %r20, %r16; mov.u32 %r21, 0;\n"
+     "H: add.u32 %r21, %r21, 1; add.u32 %r23, %r16, %r21; and.b32 %r23, %r23, 1;\n"
+     "setp.eq.u32 %p1, %r23, 1; @%p1 bra L;\n"
+     "setp.gt.u32 %p2, %r21, 11; @%p2 bra X; setp.gt.u32 %p3, %r21, 10; @%p3 bra Y;\n"
+     "L: add.u32 %r20, %r20, 5; bra H; X: add.u32 %r20, %r20, 1000; bra Z;\n"
+     "Y: mul.lo.u32 %r20, %r20, 7; Z: add.u32 %r20, %r20, %r21; st.global.u32 [%rd3], %r20;\n"
+     "ret; }\n"},
     {"two loops that begin at one place", false,
      "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
      "O: add.u32 %r4, %r4, 1; and.b32 %r5, %r4, %r3; setp.ne.u32 %p1, %r5, 0; @%p1 bra O;\n"

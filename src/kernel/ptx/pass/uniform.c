@@ -86,8 +86,10 @@ note_early_rounds(struct analysis *a, uint32_t b, uint32_t loop)
     if (!any)
         return;
     u->leaves_singly[loop] = true;
-    for (uint32_t i = after; i <= l->last; i++)
+    for (uint32_t i = after; i <= l->last; i++) {
         u->partial[i] = true;
+        u->joins[i] |= i > after && a->reached[i] != 0;
+    }
 }
 
 /* Lanes part at the end of block b: finds where they meet. */
@@ -125,6 +127,22 @@ part_lanes(struct analysis *a, uint32_t b)
     reach(a, block->next[1], block->after, 1, false);
     for (uint32_t i = 0; i < u->f->nblocks; i++)
         u->partial[i] |= a->reached[i] && i != block->after;
+    /* Lanes may leave a loop before they meet, and come back to it by one around it. */
+    for (uint32_t l = block->loop; l != HED_FLOW_NONE; l = u->f->loops[l].parent)
+        for (uint32_t i = 0; i < u->f->nblocks; i++)
+            u->leaves_singly[l] |=
+                a->reached[i] && i != block->after && !hed_flow_in_loop(u->f, i, l);
+}
+
+/* Do lanes come to the end of block b in different rounds of a loop that they may leave there? Then
+ * they part, although all that come together go the same way. */
+static bool
+leaves_in_turns(const struct hed_uniforms *u, uint32_t b)
+{
+    const struct hed_flow_block *block = &u->f->blocks[b];
+
+    return u->partial[b] && (hed_uniform_leaves_singly(u, b, block->next[0]) ||
+                             hed_uniform_leaves_singly(u, b, block->next[1]));
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -281,7 +299,7 @@ visit_block(struct analysis *a, uint32_t b)
     if (block->end == HED_FLOW_BRANCHES && !u->parts[b]) {
         const unsigned kind = u->values[block->last->guard->id].kind;
 
-        if (kind != HED_UNIFORM && kind != HED_UNKNOWN)
+        if (kind != HED_UNKNOWN && (kind != HED_UNIFORM || leaves_in_turns(u, b)))
             part_lanes(a, b);
     }
 }

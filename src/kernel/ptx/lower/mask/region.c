@@ -27,6 +27,7 @@
 #include "base/err.h"
 #include "base/number.h"
 #include "kernel/ptx/lower/mask/mask.h"
+#include "kernel/ptx/run/layout.h"
 
 #define FRAME_ALIGN 16     /* of values in the frame */
 #define VARIABLES_MAX 8192 /* bytes in local memory, of a thread of a kernel that is cut */
@@ -61,13 +62,25 @@ may_keep_variables(const struct hed_ptx_func *f)
     return bytes <= VARIABLES_MAX;
 }
 
+/* A function that sleeps gives its warp back to the runner, in the middle of a region. */
+static bool
+some_function_sleeps(const struct hed_ptx_unit *u)
+{
+    for (uint32_t i = 1; i < u->nfuncs; i++)
+        for (const struct hed_ptx_stmt *s = u->funcs[i]->body; s; s = s->next)
+            if (s->kind == HED_PTX_STMT_INST &&
+                ((const struct hed_ptx_inst *)s)->form->op == HED_PTX_OP_NANOSLEEP)
+                return true;
+    return false;
+}
+
 bool
 hed_mask_may_be_cut(const struct hed_lower *l)
 {
     const struct mask *m = hed_mask_state(l);
     bool any = false;
 
-    if (l->info.flags & HED_PTX_WAITS)
+    if (l->info.flags & HED_PTX_WAITS || some_function_sleeps(l->unit))
         return false;
     for (uint32_t b = 0; b < m->flow.nblocks; b++) {
         for (uint32_t i = 0; i < m->flow.blocks[b].ninsts; i++) {
