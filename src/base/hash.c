@@ -127,6 +127,16 @@ hed_hash_end(struct hed_hash *h, uint8_t out[HED_HASH_SIZE])
     memcpy(out, h->state, HED_HASH_SIZE);
 }
 
+void
+hed_hash_of(const void *p, size_t n, uint8_t out[HED_HASH_SIZE])
+{
+    struct hed_hash h;
+
+    hed_hash_init(&h);
+    hed_hash_add(&h, p, n);
+    hed_hash_end(&h, out);
+}
+
 const char *
 hed_hash_text(const uint8_t hash[HED_HASH_SIZE], char out[HED_HASH_TEXT])
 {

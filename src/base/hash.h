@@ -28,6 +28,9 @@ void hed_hash_add_text(struct hed_hash *h, const char *text);
 
 void hed_hash_end(struct hed_hash *h, uint8_t out[HED_HASH_SIZE]);
 
+/* The hash of one piece of content. */
+void hed_hash_of(const void *p, size_t n, uint8_t out[HED_HASH_SIZE]);
+
 /* As hexadecimal digits with a NUL. */
 #define HED_HASH_TEXT (2 * HED_HASH_SIZE + 1)
 const char *hed_hash_text(const uint8_t hash[HED_HASH_SIZE], char out[HED_HASH_TEXT]);

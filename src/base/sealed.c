@@ -43,6 +43,15 @@ hed_fd_is_fixed(int fd, uint64_t *size, uint64_t *taken)
     return true;
 }
 
+bool
+hed_fd_is_final(int fd, uint64_t size)
+{
+    uint64_t own, taken;
+
+    return hed_fd_is_fixed(fd, &own, &taken) && own == size &&
+           fcntl(fd, F_GET_SEALS) & F_SEAL_WRITE;
+}
+
 int
 hed_fd_write_sealed(const char *name, const void *bytes, size_t size, int *fd)
 {

@@ -15,6 +15,10 @@ bool hed_fd_is_sealed(int fd, uint64_t size);
  * less than its size if it has holes, a little more if the system gives large pages to files. */
 bool hed_fd_is_fixed(int fd, uint64_t *size, uint64_t *taken);
 
+/* Is it ordinary memory of exactly `size` bytes that nobody can change any more, as
+ * hed_fd_write_sealed() makes it? */
+bool hed_fd_is_final(int fd, uint64_t size);
+
 /* Has the file grown to at least `size` bytes? For a descriptor that is sealed. */
 bool hed_fd_has(int fd, uint64_t size);
 

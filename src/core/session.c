@@ -117,8 +117,10 @@ hed_session_load(struct hed_config *c, struct hed_why *why)
 
     for (size_t i = 0; !err && i < OVERRIDES_MAX && overrides[i].key; i++)
         err = hed_config_set(c, overrides[i].key, overrides[i].value, why);
-    if (stays_here) /* the program is on the other side, and steers its own layers there */
+    if (stays_here) {
         (void)hed_str_copy(c->control, sizeof c->control, "no");
+        (void)hed_str_copy(c->cpu_after, sizeof c->cpu_after, "off");
+    }
     return err;
 }
 

@@ -64,8 +64,9 @@ void hed_session_layers(const struct hed_config *c, char *out, size_t size);
 HED_EXPORT void hed_session_override(const char *key, const char *value);
 
 /* Before the first call, and before the settings are read: for a process that serves others. With
- * gpu = auto, a guest's host is not asked for a GPU, because clients can ask it themselves, and
- * `control` is not looked at: it is for the program, which has these layers on its own side. */
+ * gpu = auto, a guest's host is not asked for a GPU, because clients can ask it themselves.
+ * `control` is not looked at: it is for the program, which has these layers on its own side. Nor is
+ * `cpu_after`: such a process leaves none behind, also where nothing confines it. */
 HED_EXPORT void hed_session_stay_here(void);
 
 /* Who ends this process if a backend asks for it. Set before the first call. */

@@ -94,17 +94,13 @@ hed_cpu_compiles(const struct hed_cpu *c)
 int
 hed_cpu_text_init(struct hed_cpu_text *t, const void *data, size_t size)
 {
-    struct hed_hash h;
-
     t->data = malloc(size + 1);
     if (!t->data)
         return HED_ENOMEM;
     memcpy(t->data, data, size);
     t->data[size] = 0;
     t->size = size;
-    hed_hash_init(&h);
-    hed_hash_add(&h, data, size);
-    hed_hash_end(&h, t->key.hash);
+    hed_hash_of(data, size, t->key.hash);
     return 0;
 }
 
@@ -312,6 +308,16 @@ compile_and_store(struct hed_cpu *c, const struct hed_compiler_job *job, const c
     return err;
 }
 
+/* Finds what the job is to make in the cache. HED_ENOTFOUND. */
+static int
+find_stored(struct hed_cpu *c, const struct hed_cpu_source *from, const char *name,
+            const struct hed_compiler_job *job, struct hed_cpu_compiled *out)
+{
+    return hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0
+               ? 0
+               : find_by_text(c, job, name, out);
+}
+
 /* Finds the kernel in the cache, or says that this process makes it: 0 and HED_ENOTFOUND. Waits
  * while another process does, or does not wait: HED_ESTATE. */
 static int
@@ -320,19 +326,16 @@ find_or_claim(struct hed_cpu *c, const struct hed_cpu_source *from, const char *
               struct hed_cpu_compiled *out, int *claim)
 {
     for (unsigned ms = 0;; ms += OTHERS_LOOK_MS) {
-        int err;
+        int err = find_stored(c, from, name, job, out);
 
-        if (hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0 ||
-            find_by_text(c, job, name, out) == 0)
+        if (!err)
             return 0;
         if (!c->claims || others == HED_CPU_OTHERS_IGNORED || ms > OTHERS_PATIENCE_MS)
             return HED_ENOTFOUND;
         err = hed_cache_claim(c->cache, &job->key, claim);
         /* It may have been stored just before that. */
         if (!err)
-            return hed_cpu_find_compiled(c, name, from->image, job->rows, out) == 0
-                       ? 0
-                       : find_by_text(c, job, name, out);
+            return find_stored(c, from, name, job, out);
         if (others == HED_CPU_OTHERS_FIRST)
             return HED_ESTATE;
         (void)poll(NULL, 0, OTHERS_LOOK_MS);

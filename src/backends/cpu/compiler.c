@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/sealed.h"
 #include "kernel/forkserver.h"
 #include "kernel/ptx.h"
 
@@ -98,9 +99,6 @@ start_forkserver(const struct hed_compilers *c, int *ours, unsigned count, int *
     close_sockets(theirs, made);
     if (lock >= 0)
         (void)close(lock);
-    /* The program never waits for the list. */
-    if (!err && list)
-        (void)fcntl(*list, F_SETFL, O_NONBLOCK);
     if (err) {
         close_sockets(ours, made < count ? made : count);
         if (made > count)
@@ -226,10 +224,8 @@ send_request(const struct hed_compiler_job *j, int socket, uint32_t number, uint
     hed_buf_add(&tail, j->features, features);
     if (tail.err)
         err = -ENOMEM;
-    if (!err && with_text) {
-        fd = hed_forkserver_memory(j->text->data, j->text->size);
-        err = fd < 0 ? fd : 0;
-    }
+    if (!err && with_text && hed_fd_write_sealed("heddle-ptx", j->text->data, j->text->size, &fd))
+        err = -ENOMEM;
     if (!err)
         err = hed_forkserver_send(socket, &r, sizeof r, tail.data, tail.size, fd);
     if (fd >= 0)

@@ -206,8 +206,6 @@ int
 hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
                   struct hed_buf *log, struct hed_why *why)
 {
-    struct hed_hash text;
-
     hed_ptx_module_init(&code->module, HED_PTX_CEILING);
 
     int err = hed_ptx_parse(&code->module, source->data, source->size);
@@ -223,9 +221,7 @@ hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *sourc
             hed_why_set(why, "PTX cannot be read: %s", hed_err_text(err));
         return err == HED_ELIMIT ? HED_ENOMEM : err;
     }
-    hed_hash_init(&text);
-    hed_hash_add(&text, source->data, source->size);
-    hed_hash_end(&text, code->text.hash);
+    hed_hash_of(source->data, source->size, code->text.hash);
     hed_ptx_leave_out_device_runtime(&code->module);
     err = describe_module(code, source->device);
     if (err)

@@ -100,7 +100,6 @@ bool
 hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key)
 {
     char path[HED_CACHE_PATH_ROOM];
-    bool is_taken;
     int fd;
 
     claim_path(c, key, path);
@@ -109,8 +108,8 @@ hed_cache_is_claimed(const struct hed_cache *c, const struct hed_cache_key *key)
         return false;
 
     const bool is_ours = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    const bool is_taken = !is_ours && errno == EWOULDBLOCK;
 
-    is_taken = !is_ours && errno == EWOULDBLOCK;
     /* A dead process has left it. */
     if (is_ours && is_at(fd, path))
         (void)unlink(path);

@@ -33,6 +33,7 @@
 #include "base/io.h"
 #include "base/number.h"
 #include "base/sanitize.h"
+#include "base/sealed.h"
 #include "kernel/cache/cache.h"
 #include "kernel/forkserver/message.h"
 #include "kernel/forkserver/room.h"
@@ -60,7 +61,7 @@ struct hed_after {
     const struct wanted *at_work[HED_FORKSERVER_SOCKETS]; /* by compiler */
     struct wanted wanted[HED_FORKSERVER_AFTER_MAX];
     unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
-    char name[HED_FORKSERVER_NAME_MAX + 1], features[HED_FORKSERVER_FEATURES_MAX + 1];
+    struct hed_forkserver_texts texts_of; /* the request that is being read */
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -90,26 +91,24 @@ hed_after_create(const struct hed_forkserver_after *how)
 
 struct hed_cache_key
 hed_after_key(const struct hed_forkserver_after *how, const struct hed_forkserver_request *r,
-              const char *name, const char *features)
+              const struct hed_forkserver_texts *texts)
 {
-    const struct hed_cache_origin origin = {
+    struct hed_cache_key claim;
+
+    memcpy(claim.hash, r->claim, sizeof claim.hash);
+    if (how->is_awaited)
+        return claim;
+    return hed_cache_key_of(&(struct hed_cache_origin){
         .code = r->text,
-        .kernel = name,
-        .features = features,
+        .kernel = texts->name,
+        .features = texts->features,
         .compiler = how->compiler,
         .abi = r->abi,
         .rows = r->rows,
         .level = r->level,
         .check_alignment = r->flags & HED_FORKSERVER_CHECK_ALIGNMENT,
         .confined = r->flags & HED_FORKSERVER_CONFINED,
-    };
-
-    struct hed_cache_key key;
-
-    if (!how->is_awaited)
-        return hed_cache_key_of(&origin);
-    memcpy(key.hash, r->claim, sizeof key.hash);
-    return key;
+    });
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -157,8 +156,8 @@ add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
         (same && same->request.text_size != r->text_size))
         return;
     /* Descriptors are needed for other things, too. */
-    if (!same && (!hed_forkserver_is_memory(*fd, r->text_size) ||
-                  *fd + SPARE_DESCRIPTORS > sysconf(_SC_OPEN_MAX)))
+    if (!same &&
+        (!hed_fd_is_final(*fd, r->text_size) || *fd + SPARE_DESCRIPTORS > sysconf(_SC_OPEN_MAX)))
         return;
     if (!same && (r->text_size > HED_FORKSERVER_AFTER_TEXTS ||
                   a->texts + r->text_size > HED_FORKSERVER_AFTER_TEXTS))
@@ -167,11 +166,8 @@ add_wanted(struct hed_after *a, const struct hed_forkserver_request *r, int *fd)
     if (!w->tail)
         return;
     memcpy(w->tail, a->packet + sizeof *r, tail);
-    memcpy(a->name, w->tail, r->name_size);
-    a->name[r->name_size] = 0;
-    memcpy(a->features, w->tail + r->name_size, r->features_size);
-    a->features[r->features_size] = 0;
-    w->key = hed_after_key(a->how, r, a->name, a->features);
+    hed_forkserver_texts(r, w->tail, &a->texts_of);
+    w->key = hed_after_key(a->how, r, &a->texts_of);
     w->text = same ? same->text : *fd;
     if (!same) {
         a->texts += r->text_size;

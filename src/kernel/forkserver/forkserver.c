@@ -63,7 +63,7 @@ hed_forkserver_load(struct hed_forkserver_state *f)
     return f->serve != NULL;
 }
 
-/* Closes the list, its texts, and what holds a turn: none of it is a compiler's. */
+/* Closes the other sockets, the list, its texts, and what holds a turn: a compiler needs none. */
 static void
 keep_only(int socket)
 {
@@ -82,11 +82,11 @@ be_compiler(const struct hed_forkserver_state *f, int socket, pid_t forkserver)
     (void)prctl(PR_SET_NAME, "heddle-compiler");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != forkserver)
         _exit(1);
-    for (unsigned i = 0; !f->is_over && i < f->how->count; i++)
-        if (f->how->sockets[i] != socket)
-            (void)close(f->how->sockets[i]);
     if (f->after)
         keep_only(socket);
+    for (unsigned i = 0; !f->after && i < f->how->count; i++)
+        if (f->how->sockets[i] != socket)
+            (void)close(f->how->sockets[i]);
     for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
         (void)sigaction(handled[i], &plain, NULL);
     (void)sigemptyset(&none);
@@ -157,18 +157,19 @@ hed_forkserver_reap(struct hed_forkserver_state *f)
 }
 
 static void
-keep_object(const void *arg, const struct hed_forkserver_request *r, const char *name,
-            const char *features, const void *object, size_t size, uint32_t compile_us)
+keep_object(const void *arg, const struct hed_forkserver_request *r,
+            const struct hed_forkserver_texts *texts, const void *object, size_t size,
+            uint32_t compile_us)
 {
     const struct hed_forkserver_after *how = arg;
-    const struct hed_cache_about about = {.name = name,
-                                          .features = features,
+    const struct hed_cache_about about = {.name = texts->name,
+                                          .features = texts->features,
                                           .version = HED_VERSION,
                                           .compiler = how->compiler,
                                           .abi = r->abi,
                                           .rows = r->rows,
                                           .compile_us = compile_us};
-    const struct hed_cache_key key = hed_after_key(how, r, name, features);
+    const struct hed_cache_key key = hed_after_key(how, r, texts);
 
     hed_cache_put(how->cache, &key, &about, object, size);
 }

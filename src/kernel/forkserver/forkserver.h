@@ -28,6 +28,7 @@
 
 struct hed_cache;
 struct hed_forkserver_request;
+struct hed_forkserver_texts;
 
 #define HED_FORKSERVER_SOCKETS 9 /* the most: as many kernels are compiled at once */
 
@@ -61,8 +62,9 @@ struct hed_forkserver_after {
 /* Puts an object whose program is gone into the cache. The compiler has checked that r->text is the
  * hash of what it has compiled. */
 struct hed_forkserver_keep {
-    void (*keep)(const void *arg, const struct hed_forkserver_request *r, const char *name,
-                 const char *features, const void *object, size_t size, uint32_t compile_us);
+    void (*keep)(const void *arg, const struct hed_forkserver_request *r,
+                 const struct hed_forkserver_texts *texts, const void *object, size_t size,
+                 uint32_t compile_us);
     const void *arg;
 };
 

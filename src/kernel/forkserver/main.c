@@ -63,9 +63,9 @@ open_process(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* The list has a descriptor for each text. */
+/* The list has a descriptor for each text, and compilers close all that they can have. */
 static void
-raise_descriptors(void)
+limit_descriptors(void)
 {
     struct rlimit files;
 
@@ -102,7 +102,7 @@ main(int argc, char **argv)
         after.kernels = read_count(argv[5]);
         after.process = open_process(after.program);
         after.is_awaited = argc == 9;
-        raise_descriptors();
+        limit_descriptors();
         after.compiler = hed_file_identity(library);
         after.cache = hed_cache_create(argv[7], strtoull(argv[6], NULL, 10));
     }

@@ -2,16 +2,9 @@
 #include "kernel/forkserver/message.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/io.h"
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 union room { /* for one descriptor */
     struct cmsghdr head;
@@ -91,26 +84,12 @@ hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd)
     return n;
 }
 
-int
-hed_forkserver_memory(const void *data, size_t size)
+void
+hed_forkserver_texts(const struct hed_forkserver_request *r, const unsigned char *tail,
+                     struct hed_forkserver_texts *out)
 {
-    const int fd = memfd_create("heddle-compiler", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0)
-        return -errno;
-    if (hed_write_all(fd, data, size) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
-        (void)close(fd);
-        return -EIO;
-    }
-    return fd;
-}
-
-bool
-hed_forkserver_is_memory(int fd, uint64_t size)
-{
-    const int seals = fcntl(fd, F_GET_SEALS);
-    struct stat st;
-
-    return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0 &&
-           (uint64_t)st.st_size == size;
+    memcpy(out->name, tail, r->name_size);
+    out->name[r->name_size] = 0;
+    memcpy(out->features, tail + r->name_size, r->features_size);
+    out->features[r->features_size] = 0;
 }

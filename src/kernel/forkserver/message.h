@@ -4,12 +4,11 @@
  *           <── answer (+ memory with the object) ──
  *
  * Every message is one packet of a SOCK_SEQPACKET socket, so whoever dies leaves no half message.
- * Neither side believes the other: all sizes are checked, and memory of the other side is copied,
- * not mapped.
+ * Neither side believes the other: all sizes are checked, and PTX and objects come in memory
+ * that nobody can change (base/sealed.h).
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,8 +82,11 @@ int hed_forkserver_send(int socket, const void *head, size_t head_size, const vo
  * which is -1 otherwise. */
 long hed_forkserver_receive(int socket, void *data, size_t size, int flags, int *fd);
 
-/* A descriptor of new memory with these bytes, which nobody can change, or a negative errno. */
-int hed_forkserver_memory(const void *data, size_t size);
-/* Is it one of those, with so many bytes? Reading anything else may wait, or tell what the other
- * side may not read. */
-bool hed_forkserver_is_memory(int fd, uint64_t size);
+/* The texts behind a request, terminated. */
+struct hed_forkserver_texts {
+    char name[HED_FORKSERVER_NAME_MAX + 1], features[HED_FORKSERVER_FEATURES_MAX + 1];
+};
+
+/* Copies the texts that lie at `tail`. Their sizes have been checked. */
+void hed_forkserver_texts(const struct hed_forkserver_request *r, const unsigned char *tail,
+                          struct hed_forkserver_texts *out);

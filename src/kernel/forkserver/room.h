@@ -35,8 +35,8 @@ void hed_forkserver_reap(struct hed_forkserver_state *f);
  * who waits for it (heddle cpu warm) trusts the program, and gets what was lifted under the key of
  * the machine code, so that the next run need not lift it. */
 struct hed_cache_key hed_after_key(const struct hed_forkserver_after *how,
-                                   const struct hed_forkserver_request *r, const char *name,
-                                   const char *features);
+                                   const struct hed_forkserver_request *r,
+                                   const struct hed_forkserver_texts *texts);
 
 /* NULL if there is no memory. */
 struct hed_after *hed_after_create(const struct hed_forkserver_after *how);

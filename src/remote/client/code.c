@@ -285,16 +285,6 @@ send_image(struct hed_remote_opening *o)
     return CUDA_SUCCESS;
 }
 
-static void
-hash_image(const struct hed_remote_opening *o, uint8_t out[HED_HASH_SIZE])
-{
-    struct hed_hash h;
-
-    hed_hash_init(&h);
-    hed_hash_add(&h, o->bytes.data, o->bytes.size);
-    hed_hash_end(&h, out);
-}
-
 /* The length of a damaged image may be wrong, so that it ends in memory that is used for other
  * things. The worker does not store what changed on its way. */
 static CUresult
@@ -302,7 +292,7 @@ explain_missing(const struct hed_remote_opening *o)
 {
     uint8_t now[HED_HASH_SIZE];
 
-    hash_image(o, now);
+    hed_hash_of(o->bytes.data, o->bytes.size, now);
     return memcmp(now, o->hash, sizeof now) == 0 ? CUDA_ERROR_OUT_OF_MEMORY
                                                  : CUDA_ERROR_INVALID_IMAGE;
 }
@@ -310,7 +300,7 @@ explain_missing(const struct hed_remote_opening *o)
 CUresult
 hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_remote_opening *o))
 {
-    hash_image(o, o->hash);
+    hed_hash_of(o->bytes.data, o->bytes.size, o->hash);
 
     CUresult r = fn(o);
 

@@ -95,7 +95,21 @@ small_files_have_their_bytes_for_good(void **state)
     assert_int_equal(hed_fd_read_whole(fd, read, 5), HED_EINVAL);
     assert_true(pwrite(fd, "B", 1, 0) < 0);
     assert_true(ftruncate(fd, 3) < 0);
+    assert_true(hed_fd_is_final(fd, 6));
+    assert_false(hed_fd_is_final(fd, 5));
     close(fd);
+}
+
+static void
+memory_that_can_be_written_is_not_final(void **state)
+{
+    const int fd = make_file(0, F_SEAL_SHRINK | F_SEAL_GROW);
+    uint64_t size, taken;
+
+    (void)state;
+    assert_true(hed_fd_is_fixed(fd, &size, &taken));
+    assert_false(hed_fd_is_final(fd, size));
+    (void)close(fd);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -104,6 +118,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_pages_are_not_sealed),
     cmocka_unit_test(other_files_are_not_sealed),
     cmocka_unit_test(small_files_have_their_bytes_for_good),
+    cmocka_unit_test(memory_that_can_be_written_is_not_final),
 };
 
 HED_UNIT_MAIN(tests)

@@ -15,6 +15,7 @@
 
 #include "backends/cpu/start.h"
 #include "base/buf.h"
+#include "base/sealed.h"
 #include "harness/settle.h"
 #include "kernel/forkserver/message.h"
 #include "kernel/ptx/run/abi.h"
@@ -280,8 +281,10 @@ lie(void *arg)
     int fd;
 
     while (hed_forkserver_receive(l->socket, packet, sizeof packet, 0, &fd) > 0) {
-        int object = l->object ? hed_forkserver_memory(l->object, strlen(l->object)) : -1;
+        int object = -1;
 
+        if (l->object)
+            (void)hed_fd_write_sealed("object", l->object, strlen(l->object), &object);
         if (fd >= 0)
             (void)close(fd);
         answer = l->answer;

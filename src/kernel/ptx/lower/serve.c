@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -18,9 +19,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/io.h"
 #include "base/number.h"
 #include "base/sanitize.h"
+#include "base/sealed.h"
 #include "base/thread.h"
 #include "kernel/forkserver/forkserver.h"
 #include "kernel/forkserver/message.h"
@@ -34,14 +35,14 @@
 #define KEPT_MOST ((long)768 << 10)       /* KiB: a compiler that had more ends, and frees it */
 /* A busy machine gives the compiler a part of a core only. */
 #define CLOCK_PER_PROCESSOR 20
+#define OBJECT "heddle-object" /* the name of the memory */
 
 struct server {
     int socket;
     const struct hed_forkserver_keep *keep; /* or NULL */
     unsigned char packet[HED_FORKSERVER_REQUEST_MAX];
     struct hed_forkserver_request request;
-    char *name, *features; /* in `text`, terminated */
-    char text[HED_FORKSERVER_NAME_MAX + HED_FORKSERVER_FEATURES_MAX + 2];
+    struct hed_forkserver_texts texts;
     bool has_module;
     struct hed_ptx_module module; /* the one that was read last */
     uint8_t module_text[HED_HASH_SIZE];
@@ -113,38 +114,30 @@ read_compile_request(struct server *s, long size, struct hed_why *why)
         hed_why_set(why, "a request to the compiler is damaged");
         return HED_EFORMAT;
     }
-    s->name = s->text;
-    memcpy(s->name, s->packet + head, r->name_size);
-    s->name[r->name_size] = 0;
-    s->features = s->name + r->name_size + 1;
-    memcpy(s->features, s->packet + head + r->name_size, r->features_size);
-    s->features[r->features_size] = 0;
+    hed_forkserver_texts(r, s->packet + head, &s->texts);
     return 0;
 }
 
-/* Reads the PTX. Its hash is in the key under which the object may be stored, so it must be what
- * the request says. NULL, and `why` is set, otherwise. */
+/* Maps the PTX. Its hash is in the key under which the object may be stored, so it must be what the
+ * request says. NULL, and `why` is set, otherwise. */
 static char *
-read_module_text(const struct hed_forkserver_request *r, int fd, struct hed_why *why)
+map_module_text(const struct hed_forkserver_request *r, int fd, struct hed_why *why)
 {
     const size_t size = (size_t)r->text_size;
     uint8_t hash[HED_HASH_SIZE];
-    struct hed_hash h;
-    char *text = size && hed_forkserver_is_memory(fd, size) ? malloc(size) : NULL;
+    void *text = MAP_FAILED;
 
-    /* The descriptor's position is the program's, too. */
-    if (!text || lseek(fd, 0, SEEK_SET) != 0 || hed_read_all(fd, text, size) != 0) {
+    if (size && hed_fd_is_final(fd, size))
+        text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (text == MAP_FAILED) {
         hed_why_set(why, "the compiler cannot read the PTX");
-        free(text);
         return NULL;
     }
-    hed_hash_init(&h);
-    hed_hash_add(&h, text, size);
-    hed_hash_end(&h, hash);
+    hed_hash_of(text, size, hash);
     if (memcmp(hash, r->text, sizeof hash) == 0)
         return text;
     hed_why_set(why, "the PTX is not what the request to the compiler says");
-    free(text);
+    (void)munmap(text, size);
     return NULL;
 }
 
@@ -152,7 +145,7 @@ static int
 parse_module_text(struct server *s, int fd, struct hed_why *why)
 {
     const struct hed_forkserver_request *r = &s->request;
-    char *text = read_module_text(r, fd, why);
+    char *text = map_module_text(r, fd, why);
     int err;
 
     if (!text)
@@ -161,7 +154,7 @@ parse_module_text(struct server *s, int fd, struct hed_why *why)
         hed_ptx_module_fini(&s->module);
     hed_ptx_module_init(&s->module, HED_PTX_CEILING);
     err = hed_ptx_parse(&s->module, text, (size_t)r->text_size);
-    free(text);
+    (void)munmap(text, (size_t)r->text_size);
     s->has_module = err == 0;
     if (err) {
         hed_why_set(why, "the compiler cannot parse the PTX: %s", hed_err_text(err));
@@ -205,13 +198,13 @@ static int
 compile_request(struct server *s, struct hed_why *why)
 {
     const struct hed_forkserver_request *r = &s->request;
-    const struct hed_ptx_func *kernel = find_kernel_named(&s->module, s->name);
+    const struct hed_ptx_func *kernel = find_kernel_named(&s->module, s->texts.name);
     const struct hed_ptx_options o = {
         .rows = (enum hed_rows)r->rows,
         .level = (int)r->level,
         .check_alignment = r->flags & HED_FORKSERVER_CHECK_ALIGNMENT,
         .confined = r->flags & HED_FORKSERVER_CONFINED,
-        .features = s->features,
+        .features = s->texts.features,
     };
     int err;
 
@@ -220,7 +213,7 @@ compile_request(struct server *s, struct hed_why *why)
         return HED_ENOTFOUND;
     }
 #ifdef HED_DEBUG
-    fail_on_purpose(s->name);
+    fail_on_purpose(s->texts.name);
 #endif
     err = hed_ptx_compile(&s->module, kernel, &o, &s->object, why);
     return err ? err : s->object.err;
@@ -274,8 +267,8 @@ keep_compiled(const struct server *s)
     const uint64_t us = (hed_now_ns() - s->began) / 1000;
 
     if (s->keep && s->request.flags & HED_FORKSERVER_KEEP && is_hung_up(s->socket))
-        s->keep->keep(s->keep->arg, &s->request, s->name, s->features, s->object.data,
-                      s->object.size, (uint32_t)hed_min(us, UINT32_MAX));
+        s->keep->keep(s->keep->arg, &s->request, &s->texts, s->object.data, s->object.size,
+                      (uint32_t)hed_min(us, UINT32_MAX));
 }
 
 static int
@@ -286,8 +279,7 @@ send_compiled(struct server *s)
 
     if (a->kind == HED_FORKSERVER_DONE && !a->err) {
         a->size = s->object.size;
-        fd = hed_forkserver_memory(s->object.data, s->object.size);
-        if (fd < 0) {
+        if (hed_fd_write_sealed(OBJECT, s->object.data, s->object.size, &fd) != 0) {
             a->err = HED_ENOMEM;
             hed_why_set(&a->why, "not enough memory for compiled code");
         }

@@ -74,8 +74,6 @@ int
 hed_worker_prepare(const struct hed_worker_start *start, struct hed_why *why)
 {
     hed_session_stay_here();
-    /* A worker leaves no process behind, also where nothing confines it. */
-    hed_session_override("cpu_after", "off");
     if (start->cache && start->cache[0])
         hed_session_override("cache", start->cache);
     else if (start->cache)
