@@ -12,7 +12,7 @@
 /* Sanitizers do not bear functions that are chosen while the program is being loaded, and clang has
  * other names for the kinds. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && \
-    !HED_ASAN && !HED_TSAN && !defined(HED_NO_CLONES)
+    !HED_SANITIZED && !defined(HED_NO_CLONES)
 #define HED_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define HED_CLONES

@@ -1,5 +1,5 @@
-/* Which sanitizers the code is built with: HED_ASAN and HED_TSAN are 1 or 0. gcc has macros for it,
- * clang and later gccs answer __has_feature(). */
+/* Which sanitizers the code is built with: HED_ASAN, HED_TSAN and HED_SANITIZED (one of them) are 1
+ * or 0. gcc has macros for it, clang and later gccs answer __has_feature(). */
 #pragma once
 
 #ifdef __has_feature
@@ -18,3 +18,4 @@
 #else
 #define HED_TSAN 0
 #endif
+#define HED_SANITIZED (HED_ASAN || HED_TSAN)

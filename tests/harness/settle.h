@@ -12,8 +12,6 @@
 
 #include "base/sanitize.h"
 
-#define HED_TEST_SANITIZED (HED_ASAN || HED_TSAN)
-
 /* Is there a thread of this name? */
 static inline bool
 settle_has_thread(const char *name)
@@ -42,6 +40,6 @@ settle_has_thread(const char *name)
 static inline void
 wait_for_writer_thread(void)
 {
-    while (HED_TEST_SANITIZED && !settle_has_thread("heddle-trace"))
+    while (HED_SANITIZED && !settle_has_thread("heddle-trace"))
         sched_yield();
 }

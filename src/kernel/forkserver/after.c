@@ -227,7 +227,9 @@ limit_compilers(const struct hed_forkserver_state *f)
     const struct rlimit most = {.rlim_cur = HED_FORKSERVER_AFTER_MEMORY,
                                 .rlim_max = HED_FORKSERVER_AFTER_MEMORY};
 
-    for (unsigned i = 0; !HED_ASAN && !HED_TSAN && i < HED_FORKSERVER_SOCKETS; i++)
+    if (HED_SANITIZED) /* a sanitizer reserves far more than that */
+        return;
+    for (unsigned i = 0; i < HED_FORKSERVER_SOCKETS; i++)
         if (f->compilers[i])
             (void)prlimit(f->compilers[i], RLIMIT_DATA, &most, NULL);
 }

@@ -15,8 +15,8 @@
 
 #include "backends/cpu/start.h"
 #include "base/buf.h"
+#include "base/sanitize.h"
 #include "base/sealed.h"
-#include "harness/settle.h"
 #include "kernel/forkserver/message.h"
 #include "kernel/ptx/run/abi.h"
 #include "unit/cpu/compiled.h"
@@ -100,7 +100,7 @@ a_compiler_that_crashes_ends_no_program(void **state)
 {
     /* A sanitizer catches the signal, reports it, and ends the compiler itself. */
     expect_survival("heddle_test_compiler_crashes",
-                    HED_TEST_SANITIZED ? "ended without an answer" : "signal 11");
+                    HED_SANITIZED ? "ended without an answer" : "signal 11");
 }
 
 static void
@@ -113,7 +113,7 @@ a_compiler_that_hangs_is_ended(void **state)
 static void
 a_compiler_that_eats_memory_is_ended(void **state)
 {
-    if (HED_TEST_SANITIZED)
+    if (HED_SANITIZED)
         skip();
     cpu.compiler_memory = (uint64_t)512 << 20;
     expect_survival("heddle_test_compiler_eats", "of at most 512");

@@ -16,7 +16,7 @@
 #include "remote/server/listener/offers.h"
 
 /* A sanitizer's shadow is private memory, too. */
-#define HAS_OWN_MEMORY_ONLY (!HED_ASAN && !HED_TSAN)
+#define HAS_OWN_MEMORY_ONLY (!HED_SANITIZED)
 
 #define MIB (UINT64_C(1) << 20)
 #define SHARED (128 * MIB)

@@ -20,7 +20,7 @@
 #include "unit/vm/must.h"
 
 /* A sanitizer's shadow is private memory, too. */
-#define HAS_MEMORY_LIMIT (!HED_ASAN && !HED_TSAN)
+#define HAS_MEMORY_LIMIT (!HED_SANITIZED)
 
 #define HEADER sizeof(struct virtio_vsock_hdr)
 

@@ -207,4 +207,4 @@ is_right(const struct hed_msg *m, uint64_t number, uint32_t size)
 }
 
 /* Sanitizers make everything ten times slower. */
-#define SLOWER (HED_ASAN || HED_TSAN ? 20 : 1)
+#define SLOWER (HED_SANITIZED ? 20 : 1)

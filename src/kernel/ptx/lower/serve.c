@@ -72,7 +72,7 @@ begin_limits(const struct hed_forkserver_request *r)
     const uint64_t used = hed_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / HED_NS_PER_S;
 
     /* A sanitizer takes more addresses than any limit allows. */
-    if (!HED_ASAN && !HED_TSAN)
+    if (!HED_SANITIZED)
         limit_resource(RLIMIT_DATA, r->memory ? (rlim_t)r->memory : RLIM_INFINITY);
     limit_resource(RLIMIT_CPU, r->seconds ? (rlim_t)(used + r->seconds + 1) : RLIM_INFINITY);
     wall.it_value.tv_sec = (time_t)r->seconds * CLOCK_PER_PROCESSOR;

@@ -16,8 +16,6 @@
 #define TOTAL_PART(bytes) ((bytes) / 4 * 3)
 /* Private memory counts when it is reserved, and each thread reserves 8 MiB for its stack. */
 #define PRIVATE_LEAST (UINT64_C(16) << 30)
-/* Sanitizers reserve far more than there is. */
-#define IS_SANITIZED (HED_ASAN || HED_TSAN)
 
 /* The least of the limits of a group and those above it. `path` is changed. */
 static uint64_t
@@ -105,5 +103,5 @@ hed_memory_defaults(struct hed_server_options *o, const char *root)
         o->host_memory = o->total_memory;
     o->worker_memory_given = o->worker_memory != HED_NOT_GIVEN;
     if (!o->worker_memory_given)
-        o->worker_memory = machine && !IS_SANITIZED ? hed_max(machine, PRIVATE_LEAST) : 0;
+        o->worker_memory = machine && !HED_SANITIZED ? hed_max(machine, PRIVATE_LEAST) : 0;
 }
