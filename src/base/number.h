@@ -1,4 +1,5 @@
-/* Small arithmetic on unsigned numbers. Results that do not fit in 64 bits wrap around. */
+/* Small arithmetic, on unsigned numbers unless a function says otherwise. Results that do not fit
+ * in 64 bits wrap around. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +15,13 @@ static inline uint64_t
 hed_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Of numbers with a sign, too. */
+static inline int64_t
+hed_min_signed(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* The number between least and most that is nearest to n. */

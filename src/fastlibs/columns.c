@@ -36,7 +36,7 @@ read_run(float *to, const void *from, enum hed_product_type type, int64_t stride
         read_halves(to, halves, type, n);
     } else {
         for (int64_t at = 0; at < n; at += PIECE) {
-            const int64_t count = hed_min(n - at, PIECE);
+            const int64_t count = hed_min_signed(n - at, PIECE);
 
             for (int64_t i = 0; i < count; i++)
                 piece[i] = halves[(at + i) * stride];
@@ -77,7 +77,7 @@ write_run(char *to, enum hed_product_type type, int64_t stride, const float *fro
         return;
     }
     for (int64_t at = 0; at < n; at += PIECE) {
-        const int64_t count = hed_min(n - at, PIECE);
+        const int64_t count = hed_min_signed(n - at, PIECE);
 
         if (beta == 0) {
             store_run(to + at * bytes, type, stride, from + at, count);
@@ -136,7 +136,7 @@ next_image(const struct hed_convolution *c, const struct hed_columns_part *of, i
     const int64_t space = space_of(&c->y), at = of->place + done;
     const int64_t place = at % space;
 
-    return (struct within){at / space, place, hed_min(of->places - done, space - place)};
+    return (struct within){at / space, place, hed_min_signed(of->places - done, space - place)};
 }
 
 void
@@ -287,7 +287,7 @@ first_line(const struct hed_convolution *c, const struct hed_columns_part *of)
     const int64_t h = at / size[4], d = h / size[3], w = at % size[4];
 
     return (struct line){d / size[2], d % size[2], h % size[3], w,
-                         hed_min(of->places, size[4] - w)};
+                         hed_min_signed(of->places, size[4] - w)};
 }
 
 /* The line behind this one, of which `left` places belong to the part. */
@@ -295,7 +295,7 @@ static void
 next_line(const struct hed_convolution *c, struct line *l, int64_t left)
 {
     l->w = 0;
-    l->places = hed_min(left, c->y.size[4]);
+    l->places = hed_min_signed(left, c->y.size[4]);
     if (++l->h < c->y.size[3])
         return;
     l->h = 0;
@@ -316,7 +316,7 @@ static struct meeting
 meet(const struct hed_convolution *c, const struct tap *t, const struct line *l)
 {
     const int64_t begin = (int64_t)hed_max(t->begin, l->w);
-    const int64_t end = (int64_t)hed_min(t->end, l->w + l->places);
+    const int64_t end = hed_min_signed(t->end, l->w + l->places);
     const int64_t d = t->d + l->d * c->step[0], h = t->h + l->h * c->step[1];
 
     if (d < 0 || d >= c->x.size[2] || h < 0 || h >= c->x.size[3] || begin >= end)

@@ -160,7 +160,7 @@ make_plan(const struct hed_convolution *c)
     p.filters = c->w.size[0] / p.groups;
     p.places = c->y.size[0] * space;
     p.chunk = (int64_t)hed_max(COLUMNS_MOST / hed_max(p.rows, p.filters), PLACES_LEAST);
-    p.chunk = (int64_t)hed_min(p.chunk, p.places);
+    p.chunk = hed_min_signed(p.chunk, p.places);
     image = c->w.size[1] * c->x.size[2] * c->x.size[3] * c->x.size[4];
     p.images = (int64_t)hed_min(p.chunk / space, COLUMNS_MOST / (uint64_t)image);
     p.images = (int64_t)hed_clamp(p.images, 1, c->x.size[0]);
@@ -226,7 +226,7 @@ run_forward(const struct hed_convolution *c, const struct plan *p, const struct 
 
     for (int64_t first = 0; first < p->places; first += p->chunk) {
         const struct hed_columns_part part = {group, group * p->filters, p->filters, first,
-                                              hed_min(p->places - first, p->chunk)};
+                                              hed_min_signed(p->places - first, p->chunk)};
 
         hed_columns_read(c, &part, at->columns);
         hed_blas_gemm(blas, &(struct hed_blas_gemm){
@@ -256,14 +256,14 @@ run_to_data(const struct hed_convolution *c, const struct plan *p, const struct 
     const int64_t space = p->places / c->y.size[0];
 
     for (int64_t image = 0; image < c->x.size[0]; image += p->images) {
-        const int64_t images = hed_min(c->x.size[0] - image, p->images);
+        const int64_t images = hed_min_signed(c->x.size[0] - image, p->images);
         const int64_t end = (image + images) * space;
         const struct hed_columns_images of = {group, image, images};
 
         memset(at->sums, 0, p->sum_floats * sizeof(float));
         for (int64_t first = image * space; first < end; first += p->chunk) {
             const struct hed_columns_part part = {group, group * p->filters, p->filters, first,
-                                                  hed_min(end - first, p->chunk)};
+                                                  hed_min_signed(end - first, p->chunk)};
 
             hed_columns_read_y(c, &part, at->y);
             hed_blas_gemm(blas, &(struct hed_blas_gemm){
@@ -295,7 +295,7 @@ run_to_filter(const struct hed_convolution *c, const struct plan *p, const struc
 
     for (int64_t first = 0; first < p->places; first += p->chunk) {
         const struct hed_columns_part part = {group, group * p->filters, p->filters, first,
-                                              hed_min(p->places - first, p->chunk)};
+                                              hed_min_signed(p->places - first, p->chunk)};
 
         hed_columns_read(c, &part, at->columns);
         hed_columns_read_y(c, &part, at->y);

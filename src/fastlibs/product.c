@@ -254,7 +254,7 @@ sum_block(const struct hed_product *p, const struct hed_blas *blas, struct scrat
           int64_t batch, const struct block *d)
 {
     for (int64_t k = 0; k < p->k; k += BLOCK_DEPTH) {
-        const int64_t depth = hed_min(p->k - k, BLOCK_DEPTH);
+        const int64_t depth = hed_min_signed(p->k - k, BLOCK_DEPTH);
         const struct block a = {d->row, k, d->rows, depth}, b = {k, d->column, depth, d->columns};
         /* A matrix of reals is its own conjugate. */
         const char op_a = p->a.op == 'N' ? 'N' : 'T', op_b = p->b.op == 'N' ? 'N' : 'T';
@@ -292,13 +292,13 @@ run_thin(const struct hed_product *p, struct scratch *s, int64_t batch)
     if (p->b.op != 'N')
         turn_block(s->a, s->b, p->n, p->k);
     for (int64_t i = 0; i < p->m; i += most) {
-        const int64_t rows = hed_min(p->m - i, most);
+        const int64_t rows = hed_min_signed(p->m - i, most);
 
         hed_thin_sum(&p->a, batch, i, rows, p->k, p->n, p->b.op != 'N' ? s->a : s->b, s->t);
         for (int64_t j = 0; j < rows * p->n; j++)
             s->t[j] *= (float)p->alpha.re;
         for (int64_t j = 0; j < rows; j += BLOCK_ROWS) {
-            const struct block d = {i + j, 0, hed_min(rows - j, BLOCK_ROWS), p->n};
+            const struct block d = {i + j, 0, hed_min_signed(rows - j, BLOCK_ROWS), p->n};
 
             finish_block(p, s, batch, &d, s->t + j, rows);
         }
@@ -311,8 +311,8 @@ run_halves(const struct hed_product *p, const struct hed_blas *blas, struct scra
 {
     for (int64_t j = 0; j < p->n; j += BLOCK_COLUMNS)
         for (int64_t i = 0; i < p->m; i += BLOCK_ROWS) {
-            const struct block d = {i, j, hed_min(p->m - i, BLOCK_ROWS),
-                                    hed_min(p->n - j, BLOCK_COLUMNS)};
+            const struct block d = {i, j, hed_min_signed(p->m - i, BLOCK_ROWS),
+                                    hed_min_signed(p->n - j, BLOCK_COLUMNS)};
 
             sum_block(p, blas, s, batch, &d);
             finish_block(p, s, batch, &d, s->t, d.rows);
@@ -338,7 +338,7 @@ static void
 post_matrix(const struct hed_product *p, struct scratch *s, int64_t batch)
 {
     for (int64_t i = 0; i < p->m; i += BLOCK_ROWS) {
-        const int64_t rows = hed_min(p->m - i, BLOCK_ROWS);
+        const int64_t rows = hed_min_signed(p->m - i, BLOCK_ROWS);
         const float *bias = read_bias(p, s, batch, i, rows);
 
         for (int64_t j = 0; j < p->n; j++)

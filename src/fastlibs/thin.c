@@ -57,7 +57,7 @@ sum_rows(const struct hed_product_matrix *a, const uint16_t *from, int64_t rows,
         float sums[HED_THIN_MOST][SUMS] = {{0}};
 
         for (int64_t j = 0; j < k; j += CHUNK) {
-            const int64_t count = hed_min(k - j, CHUNK);
+            const int64_t count = hed_min_signed(k - j, CHUNK);
 
             read_chunk(x, a, from + i * a->ld + j, count);
             add_products(sums, x, b + j, k, count, n);
@@ -81,7 +81,7 @@ sum_columns(const struct hed_product_matrix *a, const uint16_t *from, int64_t ro
 
     memset(t, 0, (size_t)(rows * n) * sizeof *t);
     for (int64_t i = 0; i < rows; i += CHUNK) {
-        const int64_t count = hed_min(rows - i, CHUNK);
+        const int64_t count = hed_min_signed(rows - i, CHUNK);
 
         for (int64_t j = 0; j < k; j++) {
             read_chunk(x, a, from + j * a->ld + i, count);
