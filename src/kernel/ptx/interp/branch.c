@@ -22,13 +22,13 @@ INTERP_SHARED_STEP(hed_interp_guard)
     w->mask = lanes;
     if (lanes != w->active)
         w->write = lanes;
-    return s + 1;
+    INTERP_NEXT(w, s);
 }
 
 INTERP_SHARED_STEP(hed_interp_unguard)
 {
     interp_set_active(w, w->active);
-    return s + 1;
+    INTERP_NEXT(w, s);
 }
 
 /* Of an instruction in which lanes meet: the others wait after it. */
@@ -92,13 +92,13 @@ static INTERP_STEP(bra_backward)
     const uint32_t staying = w->active ^ taken;
 
     if (!taken) {
-        if (interp_pc(w, s) + 1 < w->frame->next)
+        if (s->d + 1 < w->frame->next)
             return s + 1;
-        hed_interp_wait(w, staying, interp_pc(w, s) + 1);
+        hed_interp_wait(w, staying, s->d + 1);
         return hed_interp_next(w);
     }
     if (staying) {
-        hed_interp_wait(w, staying, interp_pc(w, s) + 1);
+        hed_interp_wait(w, staying, s->d + 1);
         interp_set_active(w, taken);
     }
     return go_back(w, s);
@@ -110,10 +110,12 @@ emit_branch(struct interp_decoder *d, const struct hed_ptx_label *to)
     const struct hed_ptx_inst *i = d->inst;
     const bool is_back = d->labels[to->id] != INTERP_NONE;
     const uint32_t guard = i->guard ? d->regs[i->guard->id] : 0;
+    const uint32_t at = d->count;
     struct interp_step *s = hed_interp_emit(d, !i->guard ? bra_always
                                                : is_back ? bra_backward
                                                          : bra_forward);
 
+    s->d = at; /* its own index */
     s->a = guard;
     s->e = i->guard_negated ? UINT32_MAX : 0;
     s->imm = is_back && d->waits[to->id];

@@ -127,6 +127,15 @@ hed_interp_temp(struct interp_decoder *d, unsigned bytes)
     return at;
 }
 
+/* A label knows its own index: lanes that come to it compare that with where others wait. */
+static void
+emit_label(struct interp_decoder *d)
+{
+    const uint32_t at = d->count;
+
+    hed_interp_emit(d, hed_interp_label)->e = at;
+}
+
 /* ---- instructions ---------------------------------------------------------------------------- */
 
 /* How an instruction's nature makes it obey its guard. */
@@ -177,7 +186,8 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
     if (guard && !d->err)
         d->steps[at].imm = d->count; /* hed_interp_patch makes it a step */
     if (guard == hed_interp_guard_split)
-        hed_interp_emit(d, hed_interp_label);
+        emit_label(d);
+    hed_interp_note_made(d, i);
     d->inst = NULL;
 }
 
@@ -256,11 +266,13 @@ static void
 place_registers(struct interp_decoder *d)
 {
     const struct hed_ptx_func *f = d->func->ptx;
-    uint8_t *uses = hed_ptx_find_uses(f);
+    uint8_t *uses = d->uses = hed_ptx_find_uses(f);
 
     d->regs = calloc((size_t)f->nregs + 1, sizeof(*d->regs));
+    d->known = calloc((size_t)f->nregs + 1, sizeof(*d->known));
+    d->made = calloc((size_t)f->nregs + 1, sizeof(*d->made));
     d->fixed = 4; /* the carry flag */
-    if (!uses || !d->regs)
+    if (!uses || !d->regs || !d->known || !d->made)
         d->err = HED_ENOMEM;
     for (const struct hed_ptx_reg *r = f->regs; r && !d->err; r = r->next) {
         if (uses[r->id] != HED_PTX_USE_ONCE)
@@ -273,7 +285,8 @@ place_registers(struct interp_decoder *d)
     }
     d->fixed = hed_round_up(d->fixed, 32);
     d->most = d->fixed + TEMPORARY_BYTES;
-    free(uses);
+    if (!d->err)
+        hed_interp_find_written(d);
 }
 
 static void
@@ -352,6 +365,20 @@ settle_steps(struct interp_decoder *d)
     f->registers = d->most;
 }
 
+static void
+forget_function(struct interp_decoder *d)
+{
+    free(d->regs);
+    free(d->uses);
+    free(d->known);
+    free(d->made);
+    free(d->labels);
+    free(d->waits);
+    d->regs = d->known = d->made = d->labels = NULL;
+    d->uses = NULL;
+    d->waits = NULL;
+}
+
 void
 hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_called)
 {
@@ -360,6 +387,7 @@ hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_calle
 
     d->func = f;
     d->count = 0;
+    d->block = 1; /* hed_interp_note_label() */
     d->inst = NULL;
     place_registers(d);
     if (!d->err)
@@ -373,7 +401,8 @@ hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_calle
     for (const struct hed_ptx_stmt *s = f->ptx->body; s && !d->err; s = s->next) {
         if (s->kind == HED_PTX_STMT_LABEL) {
             d->labels[s->label->id] = d->count;
-            hed_interp_emit(d, hed_interp_label);
+            hed_interp_note_label(d);
+            emit_label(d);
         } else if (s->kind == HED_PTX_STMT_INST) {
             decode(d, (const struct hed_ptx_inst *)s);
         }
@@ -382,10 +411,5 @@ hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_calle
         hed_interp_emit(d, hed_interp_end);
         settle_steps(d);
     }
-    free(d->regs);
-    free(d->labels);
-    free(d->waits);
-    d->regs = NULL;
-    d->labels = NULL;
-    d->waits = NULL;
+    forget_function(d);
 }

@@ -1,7 +1,8 @@
 /* What the files of the baseline tier share.
  *
  *   program.c   makes a program: functions, constants, sizes
- *   decode.c    a function's body becomes steps; operand.c: operands, constants, memory operands
+ *   decode.c    a function's body becomes steps; operand.c: operands, constants, memory operands;
+ *               known.c: registers that are not written, since their value lies elsewhere
  *   machine.c   runs steps: which lanes run next, frames of functions
  *   join.c      lanes that meet at different steps
  *   branch.c    guards, labels, branches, ends
@@ -31,6 +32,7 @@
 
 #include "base/arena.h"
 #include "base/clones.h"
+#include "base/sanitize.h"
 #include "kernel/ptx/interp/interp.h"
 #include "kernel/ptx/ptx.h"
 #include "kernel/ptx/run/abi.h"
@@ -126,12 +128,13 @@ struct interp_frame {
 };
 
 struct interp_warp {
-    unsigned char *base[2]; /* the current frame's registers; its program's constants */
-    uint32_t active;        /* the lanes that run */
-    uint32_t mask;          /* those of them in which the instruction has an effect */
-    uint32_t write;         /* mask, and lanes whose registers nobody reads any more */
-    uint32_t live;          /* the lanes that have not ended */
-    bool forced;            /* the running lanes were parked, and nobody else can come */
+    uintptr_t base[2]; /* what places are added to: the current frame's registers, and its program's
+                          constants less the bit that says so */
+    uint32_t active;   /* the lanes that run */
+    uint32_t mask;     /* those of them in which the instruction has an effect */
+    uint32_t write;    /* mask, and lanes whose registers nobody reads any more */
+    uint32_t live;     /* the lanes that have not ended */
+    bool forced;       /* the running lanes were parked, and nobody else can come */
     struct interp_frame *frame;
     struct interp_block *top;
     struct hed_ptx_warp *warp;
@@ -151,7 +154,7 @@ interp_in_sandbox(const struct interp_warp *w, uint64_t address)
 static inline void *
 interp_at(const struct interp_warp *w, uint32_t place)
 {
-    return w->base[place & 1] + (place & ~UINT32_C(1));
+    return (void *)(w->base[place & 1] + place);
 }
 
 static inline uint32_t
@@ -183,7 +186,7 @@ interp_set_active(struct interp_warp *w, uint32_t lanes)
 void hed_interp_wait(struct interp_warp *w, uint32_t lanes, uint32_t pc);
 /* Chooses the lanes that run next; returns their step, or NULL if no lane is left. */
 const struct interp_step *hed_interp_next(struct interp_warp *w);
-/* The running lanes go to a label, or wait there for others. */
+/* The running lanes go to the step of a label, or wait there for others. */
 const struct interp_step *hed_interp_go(struct interp_warp *w, const struct interp_step *to);
 /* The running lanes spin: they wait at a pc, and others run first if there are any. */
 const struct interp_step *hed_interp_rotate(struct interp_warp *w, uint32_t pc);
@@ -204,6 +207,16 @@ void hed_interp_leave(struct interp_warp *w, struct interp_frame *f, uint32_t la
 /* Calls host->trap for the lowest lane of a mask. */
 _Noreturn void hed_interp_trap(struct interp_warp *w, const struct interp_step *s, uint32_t lanes,
                                enum hed_ptx_trap trap);
+
+/* Ends a step that is followed by the next one. Where calls at the end of a function are jumps, it
+ * runs that at once, which saves the way back to the loop: a step takes few cycles, and this is one
+ * of them in five. Steps with memory of their own on the stack return instead, and so do branches:
+ * the stack could only grow from one of them to the next if a compiler made calls of the jumps. */
+#if defined(__OPTIMIZE__) && (defined(__x86_64__) || defined(__aarch64__)) && !HED_ASAN && !HED_TSAN
+#define INTERP_NEXT(w, s) return (s)[1].run(w, (s) + 1)
+#else
+#define INTERP_NEXT(w, s) return (s) + 1
+#endif
 
 #define INTERP_SHARED_STEP(name) \
     const struct interp_step *name(struct interp_warp *w, const struct interp_step *s)
@@ -244,6 +257,10 @@ struct interp_decoder {
     struct interp_step *steps;
     uint32_t count, room;
     uint32_t *regs;               /* places by register id; elements of vectors follow each other */
+    uint8_t *uses;                /* by register id: hed_ptx_find_uses() */
+    uint32_t *known;              /* by register id: where its value is instead (known.c), or 0 */
+    uint32_t *made;               /* by register id: the block where it is written; 0: not known */
+    uint32_t block;               /* of the instruction: 1 up to the first label */
     uint32_t *labels;             /* steps by label id; NONE before the label is reached */
     bool *waits;                  /* by label id: a branch back to it closes a loop that may wait */
     uint32_t fixed;               /* bytes of the registers, without temporary ones */
@@ -291,6 +308,18 @@ uint32_t hed_interp_dest(struct interp_decoder *d, const struct hed_ptx_operand 
 void hed_interp_flush(struct interp_decoder *d);
 /* A constant that all lanes have: bytes is the width, 0 for a predicate. */
 uint32_t hed_interp_constant(struct interp_decoder *d, uint64_t bits, unsigned bytes);
+/* The word that all lanes have at a place. False if it is not a constant. */
+bool hed_interp_known_word(const struct interp_decoder *d, uint32_t place, uint32_t *word);
+/* The instruction moves a value of so many bytes from a place, the source operand's, to a register.
+ * True: whoever reads that will read the place instead, so it is not written. */
+bool hed_interp_learn(struct interp_decoder *d, const struct hed_ptx_operand *to,
+                      const struct hed_ptx_operand *from, uint32_t place, unsigned bytes);
+/* Makes `uses` of the function say MANY of registers that are also written under a guard, or by
+ * callers. Before its instructions are decoded. */
+void hed_interp_find_written(struct interp_decoder *d);
+/* Called for every label, and for every instruction once it is decoded. */
+void hed_interp_note_label(struct interp_decoder *d);
+void hed_interp_note_made(struct interp_decoder *d, const struct hed_ptx_inst *i);
 /* Adds a step that resizes integers; bytes are 1 to 16. */
 void hed_interp_resize(struct interp_decoder *d, uint32_t from, unsigned from_bytes, uint32_t to,
                        unsigned to_bytes, bool is_signed);

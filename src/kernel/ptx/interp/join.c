@@ -150,7 +150,7 @@ act_together(struct interp_warp *w, const struct parked *parked, uint32_t lanes)
         s.imm = PLACE(masks);
     if (joint->result == INTERP_WORD_AND_BIT)
         s.more = (const void *)(uintptr_t)PLACE(predicate);
-    w->base[0] = (unsigned char *)&r;
+    w->base[0] = (uintptr_t)&r;
     w->active = w->mask = w->write = lanes;
     joint->act(w, &s);
     MASKED_LANES(lanes, lane)

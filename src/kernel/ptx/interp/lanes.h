@@ -75,43 +75,72 @@ interp_predicate(const struct interp_warp *w, uint32_t place)
     return *(const uint32_t *)interp_at(w, place);
 }
 
-/* The body of a step that computes `expr`, a value of type R, for each lane i. Before it, the
- * sources have been declared as pointers. */
-#define COMPUTE_LANES(R, ...)                                         \
-    _Alignas(64) R room[HED_PTX_LANES];                               \
-    R *const to = w->write == INTERP_ALL ? interp_at(w, s->d) : room; \
-                                                                      \
-    EACH_LANE(i)                                                      \
-    {                                                                 \
-        __VA_ARGS__;                                                  \
-    }                                                                 \
-    if (to == room)                                                   \
-        interp_merge(interp_at(w, s->d), room, w->write, sizeof(R));  \
+/* The same as COMPUTE_LANES where some lanes keep what they have. */
+#define COMPUTE_SOME_LANES(R, ...)                                        \
+    if (sizeof(R) < 4) {                                                  \
+        R room[HED_PTX_LANES];                                            \
+                                                                          \
+        EACH_LANE(i)                                                      \
+        {                                                                 \
+            R r;                                                          \
+            __VA_ARGS__;                                                  \
+            room[i] = r;                                                  \
+        }                                                                 \
+        interp_merge(to, room, w->write, sizeof(R));                      \
+    } else {                                                              \
+        const uint32_t write = w->write;                                  \
+                                                                          \
+        EACH_LANE(i)                                                      \
+        {                                                                 \
+            R r;                                                          \
+            __VA_ARGS__;                                                  \
+            to[i] = (sizeof(R) == 8 ? (write & hed_interp_bits64[i]) != 0 \
+                                    : (write & hed_interp_bits[i]) != 0)  \
+                        ? r                                               \
+                        : to[i];                                          \
+        }                                                                 \
+    }                                                                     \
     return s + 1
 
-#define STEP_UNARY(name, R, A, expr)                            \
-    static INTERP_STEP(name)                                    \
-    {                                                           \
-        const A *pa = interp_at(w, s->a);                       \
-        COMPUTE_LANES(R, const A a = pa[i]; to[i] = (R)(expr)); \
+/* The body of a step that computes `r`, a value of type R, for each lane i. Before it, the sources
+ * have been declared as pointers. Almost always all lanes are written, and the step is then short:
+ * it needs no room of its own. */
+#define COMPUTE_LANES(R, ...)                          \
+    R *const to = interp_at(w, s->d);                  \
+                                                       \
+    if (__builtin_expect(w->write != INTERP_ALL, 0)) { \
+        COMPUTE_SOME_LANES(R, __VA_ARGS__);            \
+    }                                                  \
+    EACH_LANE(i)                                       \
+    {                                                  \
+        R r;                                           \
+        __VA_ARGS__;                                   \
+        to[i] = r;                                     \
+    }                                                  \
+    INTERP_NEXT(w, s)
+
+#define STEP_UNARY(name, R, A, expr)                        \
+    static INTERP_STEP(name)                                \
+    {                                                       \
+        const A *pa = interp_at(w, s->a);                   \
+        COMPUTE_LANES(R, const A a = pa[i]; r = (R)(expr)); \
     }
 
-#define STEP_BINARY(name, R, A, B, expr)                                           \
-    static INTERP_STEP(name)                                                       \
-    {                                                                              \
-        const A *pa = interp_at(w, s->a);                                          \
-        const B *pb = interp_at(w, s->b);                                          \
-        COMPUTE_LANES(R, const A a = pa[i]; const B b = pb[i]; to[i] = (R)(expr)); \
+#define STEP_BINARY(name, R, A, B, expr)                                       \
+    static INTERP_STEP(name)                                                   \
+    {                                                                          \
+        const A *pa = interp_at(w, s->a);                                      \
+        const B *pb = interp_at(w, s->b);                                      \
+        COMPUTE_LANES(R, const A a = pa[i]; const B b = pb[i]; r = (R)(expr)); \
     }
 
-#define STEP_TERNARY(name, R, A, B, C, expr)                                      \
-    static INTERP_STEP(name)                                                      \
-    {                                                                             \
-        const A *pa = interp_at(w, s->a);                                         \
-        const B *pb = interp_at(w, s->b);                                         \
-        const C *pc = interp_at(w, s->c);                                         \
-        COMPUTE_LANES(R, const A a = pa[i]; const B b = pb[i]; const C c = pc[i]; \
-                      to[i] = (R)(expr));                                         \
+#define STEP_TERNARY(name, R, A, B, C, expr)                                                      \
+    static INTERP_STEP(name)                                                                      \
+    {                                                                                             \
+        const A *pa = interp_at(w, s->a);                                                         \
+        const B *pb = interp_at(w, s->b);                                                         \
+        const C *pc = interp_at(w, s->c);                                                         \
+        COMPUTE_LANES(R, const A a = pa[i]; const B b = pb[i]; const C c = pc[i]; r = (R)(expr)); \
     }
 
 /* A comparison: its result is a predicate. */
@@ -130,7 +159,7 @@ interp_predicate(const struct interp_warp *w, uint32_t place)
             bits |= (expr) ? hed_interp_bits[i] : 0; \
         }                                            \
         interp_set_predicate(w, s->d, bits);         \
-        return s + 1;                                \
+        INTERP_NEXT(w, s);                           \
     }
 
 /* ---- lane by lane: for what is rare ---------------------------------------------------------- */

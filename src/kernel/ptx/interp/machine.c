@@ -98,8 +98,8 @@ void
 hed_interp_enter(struct interp_warp *w, struct interp_frame *f)
 {
     w->frame = f;
-    w->base[0] = f->registers;
-    w->base[1] = f->func->program->constants;
+    w->base[0] = (uintptr_t)f->registers;
+    w->base[1] = (uintptr_t)f->func->program->constants - 1;
 }
 
 void
@@ -214,21 +214,17 @@ hed_interp_next(struct interp_warp *w)
 const struct interp_step *
 hed_interp_go(struct interp_warp *w, const struct interp_step *to)
 {
-    const uint32_t pc = interp_pc(w, to);
-
-    if (pc < w->frame->next)
+    if (to->e < w->frame->next)
         return to + 1; /* after the label's step, which does the same */
-    hed_interp_wait(w, w->active, pc);
+    hed_interp_wait(w, w->active, to->e);
     return hed_interp_next(w);
 }
 
 INTERP_SHARED_STEP(hed_interp_label)
 {
-    const uint32_t pc = interp_pc(w, s);
-
-    if (pc < w->frame->next)
-        return s + 1;
-    hed_interp_wait(w, w->active, pc);
+    if (s->e < w->frame->next)
+        INTERP_NEXT(w, s);
+    hed_interp_wait(w, w->active, s->e);
     return hed_interp_next(w);
 }
 

@@ -235,7 +235,9 @@ hed_interp_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enu
     }
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
-        place = resized_source(d, hed_interp_register_place(d, o), interp_bytes(o->reg->type), t);
+        place = d->known[o->reg->id];
+        place = resized_source(d, place ? place : hed_interp_register_place(d, o),
+                               interp_bytes(o->reg->type), t);
         break;
     case HED_PTX_OPERAND_SREG:
         to = hed_interp_temp(d, interp_bytes(hed_ptx_sregs[o->sreg].type));

@@ -34,7 +34,7 @@ static INTERP_STEP(none_or_all)
     const uint32_t p = interp_predicate(w, s->a);
     const uint32_t bytes = s->e;
 
-    COMPUTE_LANES(uint32_t, to[i] = p & hed_interp_bits[i] ? 0 : bytes);
+    COMPUTE_LANES(uint32_t, r = p & hed_interp_bits[i] ? 0 : bytes);
 }
 
 void

@@ -244,7 +244,7 @@ static INTERP_STEP(lop3_lanes)
                   const uint32_t c1 = (on[2] & ~c) | (on[3] & c);
                   const uint32_t c2 = (on[4] & ~c) | (on[5] & c);
                   const uint32_t c3 = (on[6] & ~c) | (on[7] & c);
-                  to[i] = (~a & ((~b & c0) | (b & c1))) | (a & ((~b & c2) | (b & c3))));
+                  r = (~a & ((~b & c0) | (b & c1))) | (a & ((~b & c2) | (b & c3))));
 }
 
 STEP_COMPARE(is_not_zero, uint32_t, a != 0 || b != 0)
@@ -430,7 +430,7 @@ static INTERP_STEP(bfi_32)
     const uint32_t *pa = interp_at(w, s->a), *pb = interp_at(w, s->b);
     const uint32_t *pc = interp_at(w, s->c), *pe = interp_at(w, s->e);
 
-    COMPUTE_LANES(uint32_t, to[i] = insert_field_32(pa[i], pb[i], pc[i] & 255, pe[i] & 255));
+    COMPUTE_LANES(uint32_t, r = insert_field_32(pa[i], pb[i], pc[i] & 255, pe[i] & 255));
 }
 
 /* All operands are words. */

@@ -202,7 +202,7 @@ static INTERP_STEP(combine_lanes)
                          s->e == HED_PTX_OPER_AND  ? a & b
                          : s->e == HED_PTX_OPER_OR ? a | b
                                                    : a ^ b);
-    return s + 1;
+    INTERP_NEXT(w, s);
 }
 
 static uint32_t
@@ -253,13 +253,13 @@ hed_interp_op_setp(struct interp_decoder *d)
 
 /* ---- selecting ------------------------------------------------------------------------------- */
 
-#define SELECT_STEP(name, T, B)                                                           \
-    static INTERP_STEP(name)                                                              \
-    {                                                                                     \
-        const T *pa = interp_at(w, s->a);                                                 \
-        const T *pb = interp_at(w, s->b);                                                 \
-        const uint32_t p = interp_predicate(w, s->c);                                     \
-        COMPUTE_LANES(T, const T a = pa[i]; const T b = pb[i]; to[i] = p & B[i] ? a : b); \
+#define SELECT_STEP(name, T, B)                                                       \
+    static INTERP_STEP(name)                                                          \
+    {                                                                                 \
+        const T *pa = interp_at(w, s->a);                                             \
+        const T *pb = interp_at(w, s->b);                                             \
+        const uint32_t p = interp_predicate(w, s->c);                                 \
+        COMPUTE_LANES(T, const T a = pa[i]; const T b = pb[i]; r = p & B[i] ? a : b); \
     }
 
 SELECT_STEP(selp_16, uint16_t, hed_interp_bits)

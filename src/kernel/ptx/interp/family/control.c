@@ -240,7 +240,7 @@ static INTERP_STEP(activemask_lanes)
 {
     const uint32_t mask = w->mask;
 
-    COMPUTE_LANES(uint32_t, to[i] = mask);
+    COMPUTE_LANES(uint32_t, r = mask);
 }
 
 void

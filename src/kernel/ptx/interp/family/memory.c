@@ -3,6 +3,7 @@
  * An access computes the addresses of all lanes. If all lanes run and their addresses are equal or
  * consecutive, it moves a whole register at once; otherwise it goes lane by lane.
  */
+#include "kernel/ptx/interp/family/memory.h"
 #include "base/whole.h"
 #include "kernel/ptx/interp/family.h"
 #include "kernel/ptx/interp/lanes.h"
@@ -10,7 +11,6 @@
 #define ELEMENTS_MAX 8
 
 /* Of struct interp_step.e, above the kind of the memory operand. */
-#define KIND_MASK 7u
 #define ORDER_RELEASE 16u
 #define ORDER_ACQUIRE 32u
 #define PLAIN_16 64u /* hed_has_plain_16() */
@@ -82,9 +82,9 @@ check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *
 static inline __attribute__((always_inline)) const uint64_t *
 lane_addresses(const struct interp_warp *w, const struct interp_step *s, uint64_t *room)
 {
-    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0 && w->sandbox_outer == 0)
+    if ((s->e & INTERP_KIND_MASK) == INTERP_REGISTER && s->imm == 0 && w->sandbox_outer == 0)
         return interp_at(w, s->a);
-    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+    interp_addresses(w, s->e & INTERP_KIND_MASK, s->a, s->imm, room);
     return room;
 }
 
@@ -96,7 +96,7 @@ find_pattern(const struct interp_warp *w, const struct interp_step *s, unsigned 
 {
     uint64_t room[HED_PTX_LANES];
 
-    switch (s->e & KIND_MASK) {
+    switch (s->e & INTERP_KIND_MASK) {
     case INTERP_REGISTER: {
         const uint64_t *a = interp_at(w, s->a);
 
@@ -110,7 +110,7 @@ find_pattern(const struct interp_warp *w, const struct interp_step *s, unsigned 
         return offset_pattern(a, (uint32_t)s->imm, step);
     }
     default:
-        interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+        interp_addresses(w, s->e & INTERP_KIND_MASK, s->a, s->imm, room);
         *first = room[0];
         return address_pattern(room, step);
     }
@@ -127,7 +127,7 @@ check_first(struct interp_warp *w, const struct interp_step *s, uint64_t first)
 static inline bool
 is_one_place(const struct interp_step *s)
 {
-    const unsigned kind = s->e & KIND_MASK;
+    const unsigned kind = s->e & INTERP_KIND_MASK;
 
     return kind == INTERP_PARAM_VAR || kind == INTERP_GLOBAL_VAR || kind == INTERP_SHARED_VAR;
 }
@@ -237,7 +237,7 @@ load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, uns
 
     w->warp->line = s->line;
     if (is_one_place(s) && s->b <= 1) {
-        interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+        interp_addresses(w, s->e & INTERP_KIND_MASK, s->a, s->imm, room);
         for (unsigned k = 0; k < count; k++)
             spread_value(w, element_place(s, count, k),
                          (const unsigned char *)(uintptr_t)room[0] + k * size, size);
@@ -313,7 +313,7 @@ static INTERP_STEP(load_ordered_lanes)
     uint64_t at[HED_PTX_LANES];
 
     w->warp->line = s->line;
-    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
+    interp_addresses(w, s->e & INTERP_KIND_MASK, s->a, s->imm, at);
     if (s->b > 1)
         check_lanes(w, s, at);
     for (uint32_t left = w->mask, lane; left; left &= ~hed_interp_bits[lane]) {
@@ -368,6 +368,11 @@ LOAD_STEPS(16)
 /* By log2 of the size, and of the number of elements. */
 static const interp_run loads[5][4] = {SIZE_ROW(load, 1), SIZE_ROW(load, 2), SIZE_ROW(load, 4),
                                        SIZE_ROW(load, 8), SIZE_ROW(load, 16)};
+
+INTERP_SHARED_STEP(hed_interp_load)
+{
+    return loads[__builtin_ctz(s->c & 255)][0](w, s);
+}
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
@@ -428,7 +433,7 @@ static INTERP_STEP(store_ordered_lanes)
     uint64_t at[HED_PTX_LANES];
 
     w->warp->line = s->line;
-    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
+    interp_addresses(w, s->e & INTERP_KIND_MASK, s->a, s->imm, at);
     if (s->b > 1)
         check_lanes(w, s, at);
     /* Release: pairs with the acquire of whatever thread reads the value. */
@@ -481,6 +486,11 @@ STORE_STEPS(16)
 static const interp_run stores[5][4] = {SIZE_ROW(store, 1), SIZE_ROW(store, 2), SIZE_ROW(store, 4),
                                         SIZE_ROW(store, 8), SIZE_ROW(store, 16)};
 
+INTERP_SHARED_STEP(hed_interp_store)
+{
+    return stores[__builtin_ctz(s->c & 255)][0](w, s);
+}
+
 /* ---- decoding -------------------------------------------------------------------------------- */
 
 /* .cv means "don't cache and fetch again": programs wait for the host with it. */
@@ -519,7 +529,9 @@ emit_access(struct interp_decoder *d, const struct interp_memory *m, const uint3
         for (unsigned k = 0; more && k < count; k++)
             more[k] = places[k];
     }
-    run = (is_load ? loads : stores)[__builtin_ctz(size)][__builtin_ctz(count)];
+    run = count == 1 ? hed_interp_row_access(m, size, is_load) : NULL;
+    if (!run)
+        run = (is_load ? loads : stores)[__builtin_ctz(size)][__builtin_ctz(count)];
     if (ordered)
         run = is_load ? load_ordered_lanes : store_ordered_lanes;
     s = hed_interp_emit3(d, run, places[0], m->place, m->aligned ? 0 : size * count,

@@ -28,7 +28,7 @@ static INTERP_STEP(move_128)
 static INTERP_STEP(move_predicate)
 {
     interp_set_predicate(w, s->d, interp_predicate(w, s->a));
-    return s + 1;
+    INTERP_NEXT(w, s);
 }
 
 void
@@ -282,7 +282,8 @@ hed_interp_op_mov(struct interp_decoder *d)
         unpack_parts(d, to, copy, bytes);
         return;
     }
-    hed_interp_move(d, hed_interp_dest(d, to, t), v, bytes);
+    if (!hed_interp_learn(d, to, from, v, bytes))
+        hed_interp_move(d, hed_interp_dest(d, to, t), v, bytes);
 }
 
 /* ---- spaces ---------------------------------------------------------------------------------- */
@@ -292,7 +293,7 @@ static INTERP_STEP(to_shared)
     const uint64_t base = (uintptr_t)w->warp->block->shared;
     const uint64_t *pa = interp_at(w, s->a);
 
-    COMPUTE_LANES(uint64_t, to[i] = pa[i] - base);
+    COMPUTE_LANES(uint64_t, r = pa[i] - base);
 }
 
 static INTERP_STEP(from_shared)
@@ -300,7 +301,7 @@ static INTERP_STEP(from_shared)
     const uint64_t base = (uintptr_t)w->warp->block->shared;
     const uint64_t *pa = interp_at(w, s->a);
 
-    COMPUTE_LANES(uint64_t, to[i] = (uint32_t)pa[i] + base);
+    COMPUTE_LANES(uint64_t, r = (uint32_t)pa[i] + base);
 }
 
 void
@@ -308,11 +309,16 @@ hed_interp_op_cvta(struct interp_decoder *d)
 {
     const struct hed_ptx_form *f = d->inst->form;
     const bool is_wide = f->types[0] == HED_PTX_TYPE_U64;
+    const bool is_shared = hed_ptx_is_shared_space(f->spaces[0]);
+    const struct hed_ptx_operand *o = d->inst->operands;
     uint32_t v = hed_interp_operand(d, 1, HED_PTX_TYPE_U64);
-    const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], f->types[0]);
+    uint32_t to;
 
+    if (is_wide && !is_shared && hed_interp_learn(d, &o[0], &o[1], v, 8))
+        return;
+    to = hed_interp_dest(d, &o[0], f->types[0]);
     /* Only shared memory has addresses that differ from the generic ones. */
-    if (hed_ptx_is_shared_space(f->spaces[0])) {
+    if (is_shared) {
         const uint32_t temp = is_wide ? to : hed_interp_temp(d, 8);
 
         hed_interp_emit3(d, f->flags & HED_PTX_FLAG(TO) ? to_shared : from_shared, temp, v, 0, 0);

@@ -9,13 +9,13 @@
 static inline const struct interp_step *
 splat_word(struct interp_warp *w, const struct interp_step *s, uint32_t v)
 {
-    COMPUTE_LANES(uint32_t, to[i] = v);
+    COMPUTE_LANES(uint32_t, r = v);
 }
 
 static inline const struct interp_step *
 splat_wide(struct interp_warp *w, const struct interp_step *s, uint64_t v)
 {
-    COMPUTE_LANES(uint64_t, to[i] = v);
+    COMPUTE_LANES(uint64_t, r = v);
 }
 
 static uint32_t
@@ -46,9 +46,9 @@ static INTERP_STEP(sreg_of_lane)
     const unsigned sreg = s->e;
 
     if (sreg == HED_PTX_SREG_TID) {
-        COMPUTE_LANES(uint32_t, to[i] = tid[i]);
+        COMPUTE_LANES(uint32_t, r = tid[i]);
     }
-    COMPUTE_LANES(uint32_t, to[i] = lanemask_of(sreg, i));
+    COMPUTE_LANES(uint32_t, r = lanemask_of(sreg, i));
 }
 
 static uint32_t

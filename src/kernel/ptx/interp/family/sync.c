@@ -260,6 +260,116 @@ act_on_shuffle(struct interp_warp *w, const struct interp_step *s)
 
 WARP_STEP(shfl_lanes, act_on_shuffle)
 
+/* Shuffles of whole warps by a number that is known when the kernel is decoded. They are of no use
+ * where some lanes keep what they have. */
+#define KNOWN_SHUFFLE(name, inside, ...)                           \
+    static INTERP_STEP(name)                                       \
+    {                                                              \
+        if (w->active != w->live || w->write != INTERP_ALL)        \
+            return shfl_lanes(w, s);                               \
+                                                                   \
+        const uint32_t by = *(const uint32_t *)interp_at(w, s->b); \
+        const uint32_t *from = interp_at(w, s->a);                 \
+        uint32_t *to = interp_at(w, s->d);                         \
+                                                                   \
+        __VA_ARGS__;                                               \
+        *(uint32_t *)interp_at(w, second_dest(s)) = (inside);      \
+        INTERP_NEXT(w, s);                                         \
+    }
+
+/* Of 8 lanes, so that a vector holds them. */
+typedef uint32_t eight_words __attribute__((vector_size(32)));
+
+#ifdef __clang__
+#define SWAP_IN_EIGHT(v, n)                                                                      \
+    __builtin_shufflevector(v, v, 0 ^ (n), 1 ^ (n), 2 ^ (n), 3 ^ (n), 4 ^ (n), 5 ^ (n), 6 ^ (n), \
+                            7 ^ (n))
+#else
+#define SWAP_IN_EIGHT(v, n) \
+    __builtin_shuffle(      \
+        v, (eight_words){0 ^ (n), 1 ^ (n), 2 ^ (n), 3 ^ (n), 4 ^ (n), 5 ^ (n), 6 ^ (n), 7 ^ (n)})
+#endif
+
+/* Lane i gets the value of lane i ^ n. */
+#define SWAP_LANES(n)                                   \
+    (void)by;                                           \
+    eight_words v[HED_PTX_LANES / 8], out;              \
+                                                        \
+    memcpy(v, from, sizeof(v));                         \
+    for (unsigned i = 0; i < HED_PTX_LANES / 8; i++) {  \
+        out = SWAP_IN_EIGHT(v[i ^ ((n) / 8)], (n) % 8); \
+        memcpy(to + (size_t)8 * i, &out, sizeof(out));  \
+    }
+
+KNOWN_SHUFFLE(swap_1, INTERP_ALL, SWAP_LANES(1))
+KNOWN_SHUFFLE(swap_2, INTERP_ALL, SWAP_LANES(2))
+KNOWN_SHUFFLE(swap_4, INTERP_ALL, SWAP_LANES(4))
+KNOWN_SHUFFLE(swap_8, INTERP_ALL, SWAP_LANES(8))
+KNOWN_SHUFFLE(swap_16, INTERP_ALL, SWAP_LANES(16))
+
+/* The lanes at the end have nobody to get a value from, and keep their own. */
+KNOWN_SHUFFLE(shift_down, INTERP_ALL >> (by & 31), {
+    uint32_t room[2 * HED_PTX_LANES];
+    const uint32_t inside = INTERP_ALL >> (by & 31);
+
+    memcpy(room, from, HED_PTX_LANES * sizeof(*from));
+    memcpy(room + HED_PTX_LANES, from, HED_PTX_LANES * sizeof(*from));
+    EACH_LANE(i)
+    to[i] = inside & hed_interp_bits[i] ? room[i + (by & 31)] : room[i];
+})
+
+KNOWN_SHUFFLE(shift_up, INTERP_ALL << (by & 31), {
+    uint32_t room[2 * HED_PTX_LANES];
+    const uint32_t inside = INTERP_ALL << (by & 31);
+
+    memcpy(room, from, HED_PTX_LANES * sizeof(*from));
+    memcpy(room + HED_PTX_LANES, from, HED_PTX_LANES * sizeof(*from));
+    EACH_LANE(i)
+    to[i] = inside & hed_interp_bits[i] ? room[HED_PTX_LANES + i - (by & 31)] : room[i];
+})
+
+KNOWN_SHUFFLE(spread_lane, INTERP_ALL, {
+    const uint32_t value = from[by & 31];
+
+    EACH_LANE(i)
+    to[i] = value;
+})
+
+static const interp_run swaps[5] = {swap_1, swap_2, swap_4, swap_8, swap_16};
+
+static bool
+is_known_shuffle(interp_run run)
+{
+    for (unsigned i = 0; i < sizeof(swaps) / sizeof(swaps[0]); i++)
+        if (run == swaps[i])
+            return true;
+    return run == shift_down || run == shift_up || run == spread_lane;
+}
+
+/* The step for a shuffle by `by`, with the operand c of shfl. */
+static interp_run
+shuffle_step(const struct interp_decoder *d, uint32_t mode, uint32_t by, uint32_t c)
+{
+    uint32_t lanes, limits;
+
+    if (!hed_interp_known_word(d, by, &lanes) || !hed_interp_known_word(d, c, &limits))
+        return shfl_lanes;
+    lanes &= 31;
+    /* All 32 lanes are one segment. */
+    if ((limits & 0x1f1f) != (mode == HED_RT_SHFL_UP ? 0 : 31))
+        return shfl_lanes;
+    switch (mode) {
+    case HED_RT_SHFL_UP:
+        return shift_up;
+    case HED_RT_SHFL_DOWN:
+        return shift_down;
+    case HED_RT_SHFL_IDX:
+        return spread_lane;
+    default:
+        return __builtin_popcount(lanes) == 1 ? swaps[__builtin_ctz(lanes)] : shfl_lanes;
+    }
+}
+
 void
 hed_interp_op_shfl(struct interp_decoder *d)
 {
@@ -273,7 +383,8 @@ hed_interp_op_shfl(struct interp_decoder *d)
     const uint32_t mask = masked ? sync_word(d, 4) : 0;
     const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
 
-    s = hed_interp_emit3(d, shfl_lanes, to.value, from[0], from[1], from[2]);
+    s = hed_interp_emit3(d, shuffle_step(d, d->meaning->operation, from[1], from[2]), to.value,
+                         from[0], from[1], from[2]);
     s->e = d->meaning->operation;
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, masked, mask);
@@ -434,8 +545,10 @@ static const struct interp_joint joints[] = {
 const struct interp_joint *
 hed_interp_joint(const struct interp_step *s)
 {
+    const interp_run run = is_known_shuffle(s->run) ? shfl_lanes : s->run;
+
     for (unsigned i = 0; i < sizeof(joints) / sizeof(joints[0]); i++)
-        if (joints[i].run == s->run)
+        if (joints[i].run == run)
             return &joints[i];
     return NULL;
 }
