@@ -25,14 +25,13 @@ enum interp_result {
 
 /* An operation among lanes. */
 struct interp_joint {
-    interp_run run;                                                  /* the step's */
     void (*act)(struct interp_warp *w, const struct interp_step *s); /* after the meeting */
     uint8_t bytes[3]; /* of the elements at a, b and c; 0: not a place */
     uint8_t result;   /* enum interp_result */
     bool is_barrier;  /* a and b are its id and size; otherwise imm is the place of the mask */
 };
 
-/* NULL if lanes at different steps cannot do it together. */
+/* Of a step at which lanes are parked. NULL if lanes at different steps cannot do it together. */
 const struct interp_joint *hed_interp_joint(const struct interp_step *s); /* family/sync.c */
 
 /* No lane can run. Lanes that are parked at an operation for which all are there do it, and wait

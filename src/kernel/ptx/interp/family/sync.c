@@ -10,9 +10,26 @@
 #include "kernel/ptx/interp/lanes.h"
 #include "kernel/ptx/run/warp.h"
 
-/* Of e: the operation has a mask, whose place is in imm. The old forms have none, and wait for no
- * lane. */
+/* What e says of a step: the operation's variant; that it has a mask, whose place is in imm (the
+ * old forms have none, and wait for no lane); and which operation it is. Several steps may do the
+ * same one, and addresses of functions with clones are not for comparing: they depend on who asks.
+ */
+#define VARIANT(e) ((e)&255u)
 #define HAS_MASK 256u
+#define OPERATION_SHIFT 16
+
+enum operation {
+    NO_OPERATION, /* of lanes that can do it together at different steps */
+    SYNC,
+    SHUFFLE,
+    VOTE,
+    MATCH,
+    REDUCTION,
+    ELECTION,
+    BARRIER,
+    ARRIVAL,
+    BARRIER_REDUCTION,
+};
 
 /* All lanes that any of the running lanes wants to meet. */
 static uint32_t
@@ -121,7 +138,7 @@ act_on_barrier_reduction(struct interp_warp *w, const struct interp_step *s)
     w->warp->line = s->line;
     r = w->warp->grid->host->barrier_reduce(
         w->warp, first_word(w, s->a), first_word(w, s->b), (uint32_t)__builtin_popcount(w->active),
-        (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)), s->e);
+        (uint32_t)__builtin_popcount(w->active & interp_predicate(w, s->c)), VARIANT(s->e));
     if (gives_predicate(s)) {
         interp_set_predicate(w, s->d, r ? UINT32_MAX : 0);
     } else {
@@ -148,11 +165,22 @@ threads_operand(struct interp_decoder *d, unsigned n)
     return d->inst->noperands > n ? sync_word(d, n) : hed_interp_constant(d, 0, 4);
 }
 
+static struct interp_step *
+emit_operation(struct interp_decoder *d, enum operation operation, interp_run run, uint32_t to,
+               const uint32_t from[3])
+{
+    struct interp_step *s = hed_interp_emit3(d, run, to, from[0], from[1], from[2]);
+
+    s->e = (uint32_t)operation << OPERATION_SHIFT;
+    return s;
+}
+
 static void
-emit_barrier(struct interp_decoder *d, interp_run run, uint32_t id, uint32_t threads)
+emit_barrier(struct interp_decoder *d, enum operation operation, interp_run run, uint32_t id,
+             uint32_t threads)
 {
     d->program->info.flags |= HED_PTX_WAITS;
-    hed_interp_emit3(d, run, 0, id, threads, 0);
+    emit_operation(d, operation, run, 0, (const uint32_t[3]){id, threads});
 }
 
 void
@@ -160,7 +188,7 @@ hed_interp_op_barrier_sync(struct interp_decoder *d)
 {
     const uint32_t id = sync_word(d, 0);
 
-    emit_barrier(d, barrier_lanes, id, threads_operand(d, 1));
+    emit_barrier(d, BARRIER, barrier_lanes, id, threads_operand(d, 1));
 }
 
 void
@@ -168,14 +196,14 @@ hed_interp_op_barrier_arrive(struct interp_decoder *d)
 {
     const uint32_t id = sync_word(d, 0);
 
-    emit_barrier(d, arrive_lanes, id, threads_operand(d, 1));
+    emit_barrier(d, ARRIVAL, arrive_lanes, id, threads_operand(d, 1));
 }
 
 /* Every block is a cluster of its own. */
 void
 hed_interp_op_cluster_wait(struct interp_decoder *d)
 {
-    emit_barrier(d, barrier_lanes, hed_interp_constant(d, HED_PTX_CLUSTER_BARRIER, 4),
+    emit_barrier(d, BARRIER, barrier_lanes, hed_interp_constant(d, HED_PTX_CLUSTER_BARRIER, 4),
                  hed_interp_constant(d, 0, 4));
 }
 
@@ -191,8 +219,9 @@ hed_interp_op_barrier_red(struct interp_decoder *d)
     struct interp_step *s;
 
     d->program->info.flags |= HED_PTX_WAITS;
-    s = hed_interp_emit3(d, barrier_reduce_lanes, to, id, threads, p);
-    s->e = d->meaning->operation;
+    s = emit_operation(d, BARRIER_REDUCTION, barrier_reduce_lanes, to,
+                       (const uint32_t[3]){id, threads, p});
+    s->e |= d->meaning->operation;
     set_result(s, i->form->types[0]);
 }
 
@@ -220,7 +249,7 @@ hed_interp_op_warp_sync(struct interp_decoder *d)
 {
     const uint32_t mask = sync_word(d, 0);
 
-    set_mask(hed_interp_emit(d, sync_lanes), true, mask);
+    set_mask(emit_operation(d, SYNC, sync_lanes, 0, (const uint32_t[3]){0}), true, mask);
 }
 
 /* The places of a destination a or a|p; a temporary register if there is no p. */
@@ -252,8 +281,8 @@ act_on_shuffle(struct interp_warp *w, const struct interp_step *s)
     uint32_t out[HED_PTX_LANES];
     uint32_t inside;
 
-    inside =
-        hed_warp_shfl(s->e & 255, interp_at(w, s->a), interp_at(w, s->b), interp_at(w, s->c), out);
+    inside = hed_warp_shfl(VARIANT(s->e), interp_at(w, s->a), interp_at(w, s->b),
+                           interp_at(w, s->c), out);
     write_words(w, s->d, out);
     interp_set_predicate(w, second_dest(s), inside);
 }
@@ -337,15 +366,6 @@ KNOWN_SHUFFLE(spread_lane, INTERP_ALL, {
 
 static const interp_run swaps[5] = {swap_1, swap_2, swap_4, swap_8, swap_16};
 
-static bool
-is_known_shuffle(interp_run run)
-{
-    for (unsigned i = 0; i < sizeof(swaps) / sizeof(swaps[0]); i++)
-        if (run == swaps[i])
-            return true;
-    return run == shift_down || run == shift_up || run == spread_lane;
-}
-
 /* The step for a shuffle by `by`, with the operand c of shfl. */
 static interp_run
 shuffle_step(const struct interp_decoder *d, uint32_t mode, uint32_t by, uint32_t c)
@@ -383,9 +403,9 @@ hed_interp_op_shfl(struct interp_decoder *d)
     const uint32_t mask = masked ? sync_word(d, 4) : 0;
     const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
 
-    s = hed_interp_emit3(d, shuffle_step(d, d->meaning->operation, from[1], from[2]), to.value,
-                         from[0], from[1], from[2]);
-    s->e = d->meaning->operation;
+    s = emit_operation(d, SHUFFLE, shuffle_step(d, d->meaning->operation, from[1], from[2]),
+                       to.value, from);
+    s->e |= d->meaning->operation;
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, masked, mask);
 }
@@ -402,7 +422,7 @@ act_on_vote(struct interp_warp *w, const struct interp_step *s)
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
         const uint32_t here = members[i] & w->active;
         const uint32_t said = members[i] & yes;
-        const unsigned mode = s->e & 255;
+        const unsigned mode = VARIANT(s->e);
 
         out[i] = mode == HED_RT_VOTE_BALLOT ? said
                  : mode == HED_RT_VOTE_ALL  ? said == here
@@ -428,9 +448,9 @@ hed_interp_op_vote(struct interp_decoder *d)
     const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], f->types[0]);
     struct interp_step *s;
 
-    s = hed_interp_emit3(d, vote_lanes, to, p, 0, 0);
+    s = emit_operation(d, VOTE, vote_lanes, to, (const uint32_t[3]){p});
     set_result(s, f->types[0]);
-    s->e = d->meaning->operation;
+    s->e |= d->meaning->operation;
     set_mask(s, masked, mask);
 }
 
@@ -441,7 +461,7 @@ act_on_match(struct interp_warp *w, const struct interp_step *s)
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES];
     uint32_t same = 0;
 
-    if (s->e & 1)
+    if (VARIANT(s->e))
         same = hed_warp_match_all(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
     else
         hed_warp_match_any(interp_at(w, s->a), member_masks(w, s, room), w->active, out);
@@ -467,8 +487,8 @@ hed_interp_op_match(struct interp_decoder *d)
         hed_interp_resize(d, v, bytes, wide, 8, false);
         v = wide;
     }
-    s = hed_interp_emit3(d, match_lanes, to.value, v, 0, 0);
-    s->e = f->mode == HED_PTX_MODE_ALL;
+    s = emit_operation(d, MATCH, match_lanes, to.value, (const uint32_t[3]){v});
+    s->e |= f->mode == HED_PTX_MODE_ALL;
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, true, mask);
 }
@@ -478,7 +498,7 @@ act_on_reduction(struct interp_warp *w, const struct interp_step *s)
 {
     uint32_t room[HED_PTX_LANES], out[HED_PTX_LANES] = {0};
 
-    hed_warp_redux(s->e & 255, interp_at(w, s->a), member_masks(w, s, room), w->active, out);
+    hed_warp_redux(VARIANT(s->e), interp_at(w, s->a), member_masks(w, s, room), w->active, out);
     write_words(w, s->d, out);
 }
 
@@ -492,8 +512,8 @@ hed_interp_op_redux(struct interp_decoder *d)
     const uint32_t to = hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_B32);
     struct interp_step *s;
 
-    s = hed_interp_emit3(d, redux_lanes, to, v, 0, 0);
-    s->e = d->meaning->operation;
+    s = emit_operation(d, REDUCTION, redux_lanes, to, (const uint32_t[3]){v});
+    s->e |= d->meaning->operation;
     set_mask(s, true, mask);
 }
 
@@ -522,7 +542,8 @@ hed_interp_op_elect(struct interp_decoder *d)
 {
     const uint32_t mask = sync_word(d, 1);
     const struct two_dests to = dests_of_pair(d, HED_PTX_TYPE_B32);
-    struct interp_step *s = hed_interp_emit3(d, elect_lanes, to.value, 0, 0, 0);
+    struct interp_step *s =
+        emit_operation(d, ELECTION, elect_lanes, to.value, (const uint32_t[3]){0});
 
     s->more = (const void *)(uintptr_t)to.predicate;
     set_mask(s, true, mask);
@@ -531,24 +552,21 @@ hed_interp_op_elect(struct interp_decoder *d)
 /* ---- lanes at different steps ---------------------------------------------------------------- */
 
 static const struct interp_joint joints[] = {
-    {sync_lanes, act_on_nothing, {0}, INTERP_NO_RESULT, false},
-    {shfl_lanes, act_on_shuffle, {4, 4, 4}, INTERP_WORD_AND_BIT, false},
-    {vote_lanes, act_on_vote, {INTERP_BIT}, INTERP_WORD_OR_BIT, false},
-    {match_lanes, act_on_match, {8}, INTERP_WORD_AND_BIT, false},
-    {redux_lanes, act_on_reduction, {4}, INTERP_WORD_OR_BIT, false},
-    {elect_lanes, act_on_election, {0}, INTERP_WORD_AND_BIT, false},
-    {barrier_lanes, act_on_barrier, {4, 4}, INTERP_NO_RESULT, true},
-    {arrive_lanes, act_on_arrival, {4, 4}, INTERP_NO_RESULT, true},
-    {barrier_reduce_lanes, act_on_barrier_reduction, {4, 4, INTERP_BIT}, INTERP_WORD_OR_BIT, true},
+    [SYNC] = {act_on_nothing, {0}, INTERP_NO_RESULT, false},
+    [SHUFFLE] = {act_on_shuffle, {4, 4, 4}, INTERP_WORD_AND_BIT, false},
+    [VOTE] = {act_on_vote, {INTERP_BIT}, INTERP_WORD_OR_BIT, false},
+    [MATCH] = {act_on_match, {8}, INTERP_WORD_AND_BIT, false},
+    [REDUCTION] = {act_on_reduction, {4}, INTERP_WORD_OR_BIT, false},
+    [ELECTION] = {act_on_election, {0}, INTERP_WORD_AND_BIT, false},
+    [BARRIER] = {act_on_barrier, {4, 4}, INTERP_NO_RESULT, true},
+    [ARRIVAL] = {act_on_arrival, {4, 4}, INTERP_NO_RESULT, true},
+    [BARRIER_REDUCTION] = {act_on_barrier_reduction, {4, 4, INTERP_BIT}, INTERP_WORD_OR_BIT, true},
 };
 
 const struct interp_joint *
 hed_interp_joint(const struct interp_step *s)
 {
-    const interp_run run = is_known_shuffle(s->run) ? shfl_lanes : s->run;
+    const uint32_t operation = s->e >> OPERATION_SHIFT;
 
-    for (unsigned i = 0; i < sizeof(joints) / sizeof(joints[0]); i++)
-        if (joints[i].run == run)
-            return &joints[i];
-    return NULL;
+    return operation == NO_OPERATION ? NULL : &joints[operation];
 }
