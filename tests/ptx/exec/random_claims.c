@@ -30,6 +30,7 @@
 #include "ptx/exec/random_kernel.h"
 
 #define LINES_MAX 20000u
+#define FUEL 1000 /* is never used up: no loop waits, so lanes stay together */
 
 static struct {
     const struct hed_ptx_func *func;
@@ -37,6 +38,8 @@ static struct {
     struct hed_ssa ssa;
     struct hed_uniforms u;
     uint32_t *places;                      /* of registers, in a frame of the baseline tier */
+    interp_run **runs;                     /* what steps really run, by function and step */
+    bool *is_unwritten;                    /* by register: those that free moves would write */
     struct hed_ptx_inst *insts[LINES_MAX]; /* by line */
     uint32_t begins[LINES_MAX];            /* by line: 1 + the block that begins there */
     struct hed_guess **guesses;            /* by loop */
@@ -135,7 +138,8 @@ check_value(const struct hed_ptx_reg *v, uint32_t origin)
         .class = &u->values[v->id], .bits = hed_ptx_types[v->type].bits, .bound = u->bounds[v->id]};
     const char *wrong = NULL;
 
-    if (now.wrong[0] || !now.ssa.is_read[v->id] || is_local(v) || k.bits > 64 || !at.lanes)
+    if (now.wrong[0] || !now.ssa.is_read[v->id] || is_local(v) || k.bits > 64 || !at.lanes ||
+        now.is_unwritten[origin])
         return;
     now.checked++;
     k.all = UINT64_MAX >> (64 - k.bits);
@@ -215,7 +219,8 @@ enter_block(uint32_t b)
         return;
     at.loop = loop;
     for (uint32_t i = 0; i < g->ntested; i++)
-        if (!holds_guess(g, g->tested[i]))
+        if (now.is_unwritten[register_of(now.flow.values[g->tested[i]])] ||
+            !holds_guess(g, g->tested[i]))
             at.loop = HED_FLOW_NONE;
 }
 
@@ -249,6 +254,61 @@ note_step(struct interp_warp *w, const struct interp_step *s)
             check_value(p->to, p->origin);
 }
 
+/* Stands for each step, since many run the next one themselves. */
+static const struct interp_step *
+look_and_run(struct interp_warp *w, const struct interp_step *s)
+{
+    const struct interp_func *f = w->frame->func;
+
+    note_step(w, s);
+    w->warp->fuel = FUEL;
+    return now.runs[f - f->program->funcs][s - f->steps](w, s);
+}
+
+static void
+note_unwritten(void *arg, const struct hed_ptx_reg **reg)
+{
+    (void)arg;
+    now.is_unwritten[register_of(*reg)] = true;
+}
+
+/* Puts look_and_run() before each step, and finds the instructions that have none. */
+static void
+spy_on(const struct hed_interp *p)
+{
+    bool *has_step = calloc(LINES_MAX, sizeof(*has_step));
+
+    now.runs = calloc((size_t)p->nfuncs + 1, sizeof(*now.runs));
+    if (!now.runs || !has_step)
+        abort();
+    for (uint32_t f = 0; f < p->nfuncs; f++) {
+        struct interp_func *func = &p->funcs[f];
+
+        now.runs[f] = calloc(func->count, sizeof(*now.runs[f]));
+        if (!now.runs[f])
+            abort();
+        for (uint32_t i = 0; i < func->count; i++) {
+            now.runs[f][i] = func->steps[i].run;
+            func->steps[i].run = look_and_run;
+            if (func->ptx == now.func && func->steps[i].line < LINES_MAX)
+                has_step[func->steps[i].line] = true;
+        }
+    }
+    for (uint32_t line = 0; line < LINES_MAX; line++)
+        if (now.insts[line] && !has_step[line])
+            hed_flow_each_write(now.insts[line], note_unwritten, NULL);
+    free(has_step);
+}
+
+static void
+forget_runs(void)
+{
+    for (uint32_t f = 0; now.runs && now.runs[f]; f++)
+        free(now.runs[f]);
+    free(now.runs);
+    now.runs = NULL;
+}
+
 /* hed_interp_entry, with a look at each step. */
 static void
 run_warp(struct hed_ptx_warp *warp)
@@ -262,13 +322,12 @@ run_warp(struct hed_ptx_warp *warp)
                             .end = warp->memory + warp->memory_size};
     const struct interp_step *s = p->funcs[0].steps;
 
+    if (!now.runs)
+        spy_on(p);
     hed_interp_enter(&w, hed_interp_push(&w, &p->funcs[0], w.live, 0));
     interp_set_active(&w, w.live);
-    while (s) {
-        warp->fuel = 1000; /* no loop waits, so lanes stay together */
-        note_step(&w, s);
+    while (s)
         s = s->run(&w, s);
-    }
     at.line = 0;
     at.warp = NULL;
 }
@@ -282,8 +341,9 @@ place_registers(void)
     uint8_t *uses = hed_ptx_find_uses(now.func);
     uint32_t place = 4;
 
+    now.is_unwritten = calloc((size_t)now.func->nregs + 1, sizeof(*now.is_unwritten));
     now.places = calloc((size_t)now.func->nregs + 1, sizeof(*now.places));
-    if (!uses || !now.places)
+    if (!uses || !now.places || !now.is_unwritten)
         abort();
     for (unsigned once = 0; once < 2; once++)
         for (const struct hed_ptx_reg *r = now.func->regs; r; r = r->next) {
@@ -373,7 +433,9 @@ try_text(const char *text, const struct random_kernel *k, const struct random_sh
         place_registers();
         if (exec_run(&e, "k", &launch) != 0)
             snprintf(now.wrong, sizeof(now.wrong), "trap %u at line %u", e.trap, e.trap_line);
+        forget_runs();
         free(now.places);
+        free(now.is_unwritten);
         if (now.wrong[0] && show)
             show_kernel(text);
     }
