@@ -43,7 +43,7 @@ demo:
 	$(call product,demo)
 	tools/demo
 
-# The lint cases are among the CTest cases. Cases that take more than 20 seconds of processor time
+# The lint cases are among the CTest cases. Cases that take more than ten seconds of processor time
 # are left to test-all, which CI runs.
 test: bootstrap
 	$(call workflow,dev)
@@ -139,7 +139,7 @@ help:
 	@echo "make            configure and build into build/dev, without tests"
 	@echo "make demo       build, then show what heddle does"
 	@echo "make test       install packages, build, run the tests and lint checks"
-	@echo "make test-all   the same, with the tests that take a core longer than 20 seconds"
+	@echo "make test-all   the same, with the tests that take a core longer than ten seconds"
 	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
 	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
 	@echo "make faults     let every operation of client and server fail once"

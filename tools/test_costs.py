@@ -55,7 +55,8 @@ def main():
     print(", ".join(f"{kind} {seconds:.0f}" for kind, seconds in kinds.most_common()))
     bad = too_expensive(costs, long, args.most)
     for name in bad:
-        print(f"{name}: {costs[name]:.1f} s, more than {args.most:g} (label it long, or split it)")
+        print(f"{name}: {costs[name]:.1f} s, more than {args.most:g} "
+              "(add it to tests/long.txt, or split it)")
     return 1 if bad else 0
 
 

@@ -225,7 +225,7 @@ add_cmdline(struct hed_buf *b)
         close(fd);
     hed_buf_addf(b, "cmdline=");
     for (ssize_t i = 0; i + 1 < n; i++) {
-        const char c = text[i] == 0 ? 0x1f : text[i] == '\n' ? ' ' : text[i];
+        const char c = (char)(text[i] == 0 ? 0x1f : text[i] == '\n' ? ' ' : text[i]);
 
         hed_buf_add(b, &c, 1);
     }

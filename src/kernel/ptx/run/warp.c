@@ -204,8 +204,7 @@ static uint32_t
 redux_floats(uint32_t op, uint32_t x, uint32_t y)
 {
     const uint32_t kind = op - HED_RT_REDUX_MIN_F;
-    const int is_max = kind & 1;
-    const int nan = kind >> 1 & 1;
+    const bool is_max = kind & 1, nan = kind >> 1 & 1;
 
     if (kind >> 2 & 1) {
         x &= 0x7fffffff;
