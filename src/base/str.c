@@ -16,7 +16,9 @@ is_digit(char c)
 static char
 lower_letter(char c)
 {
-    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
 }
 
 static int
@@ -288,6 +290,13 @@ hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n)
     hed_buf_addf(b, "\"%s\":\"", key);
     hed_str_escape(b, s, n);
     hed_buf_addf(b, "\"");
+}
+
+void
+hed_str_next_field(struct hed_buf *b, const char *key, const char *s)
+{
+    hed_buf_addf(b, ",");
+    hed_str_field(b, key, s, strlen(s));
 }
 
 bool

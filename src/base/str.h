@@ -42,6 +42,9 @@ void hed_str_escape(struct hed_buf *b, const char *s, size_t n);
 /* Appends "key":"n bytes, escaped", for JSON objects. */
 void hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n);
 
+/* The same behind another field, of a whole string. */
+void hed_str_next_field(struct hed_buf *b, const char *key, const char *s);
+
 /* FNV-1a of n characters, for tables of names. Not for names that an attacker chooses. */
 static inline uint32_t
 hed_str_hash(const char *s, size_t n)

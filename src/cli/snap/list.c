@@ -107,18 +107,11 @@ add_snap_table(struct hed_buf *b, const struct hed_snap_list *l)
 }
 
 static void
-add_json_text(struct hed_buf *b, const char *key, const char *value)
-{
-    hed_buf_addf(b, ",");
-    hed_str_field(b, key, value, strlen(value));
-}
-
-static void
 add_json_uuid(struct hed_buf *b, const char *key, const uint8_t uuid[HED_SNAP_UUID])
 {
     char text[HED_SNAP_UUID_TEXT];
 
-    add_json_text(b, key, hed_snap_uuid_is_zero(uuid) ? "" : hed_snap_uuid_text(uuid, text));
+    hed_str_next_field(b, key, hed_snap_uuid_is_zero(uuid) ? "" : hed_snap_uuid_text(uuid, text));
 }
 
 void
@@ -129,12 +122,12 @@ hed_cli_snap_json(struct hed_buf *b, const struct hed_snap_about *a, const struc
     add_json_uuid(b, "session", a->session);
     hed_buf_addf(b, ",\"epoch\":%" PRIu64 ",\"created_ns\":%" PRIu64 ",\"pid\":%" PRIu32, a->epoch,
                  a->created_ns, a->pid);
-    add_json_text(b, "program", a->program);
-    add_json_text(b, "address", a->address);
-    add_json_text(b, "device", a->device);
-    add_json_text(b, "backend", a->backend);
-    add_json_text(b, "arch", a->arch);
-    add_json_text(b, "label", a->label);
+    hed_str_next_field(b, "program", a->program);
+    hed_str_next_field(b, "address", a->address);
+    hed_str_next_field(b, "device", a->device);
+    hed_str_next_field(b, "backend", a->backend);
+    hed_str_next_field(b, "arch", a->arch);
+    hed_str_next_field(b, "label", a->label);
     hed_buf_addf(b, ",\"heap_base\":%" PRIu64 ",\"heap_size\":%" PRIu64 ",\"chunk_bytes\":%" PRIu32,
                  a->heap_base, a->heap_size, a->chunk_size);
     if (s)
@@ -156,8 +149,8 @@ add_snaps_json(struct hed_buf *b, const struct hed_snap_list *l)
 
         hed_buf_addf(b, "%s{", i ? "," : "");
         hed_str_field(b, "name", e->name, strlen(e->name));
-        add_json_text(b, "state", snap_state(e));
-        add_json_text(b, "why", e->why);
+        hed_str_next_field(b, "state", snap_state(e));
+        hed_str_next_field(b, "why", e->why);
         if (e->known)
             hed_cli_snap_json(b, &e->about, e->whole ? &e->sizes : NULL);
         hed_buf_addf(b, "}");
