@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/str.h"
 
 #define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define OTHERS 077        /* bits of a mode */
@@ -277,6 +278,48 @@ hed_meeting_open_in(const struct hed_meeting_places *p, bool make, struct hed_me
     else
         hed_why_set(why, "%s/heddle-%u: %s", p->shared, (unsigned)p->user, strerror(-err));
     return hed_err_from_errno(-err);
+}
+
+int
+hed_meeting_open_of(uid_t user, struct hed_meeting_folders *out, struct hed_why *why)
+{
+    char run[48];
+    const struct hed_meeting_places places = {.user = user, .run = run, .shared = "/dev/shm"};
+
+    (void)snprintf(run, sizeof run, "/run/user/%u", (unsigned)user);
+    return hed_meeting_open_in(&places, false, out, why);
+}
+
+/* Adds the users after whom something in a folder is called, PREFIX-UID. */
+static size_t
+add_users(const char *path, const char *prefix, uid_t *out, size_t count, size_t room)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    uint64_t uid;
+
+    while (d && count < room && (e = readdir(d)) != NULL) {
+        size_t i = 0;
+
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
+            hed_parse_u64(e->d_name + strlen(prefix), &uid) != 0 || uid >= UINT32_MAX)
+            continue;
+        while (i < count && out[i] != (uid_t)uid)
+            i++;
+        if (i == count && (uid_t)uid != geteuid())
+            out[count++] = (uid_t)uid;
+    }
+    if (d)
+        closedir(d);
+    return count;
+}
+
+size_t
+hed_meeting_users(uid_t *out, size_t room)
+{
+    const size_t count = add_users("/dev/shm", "heddle-", out, 0, room);
+
+    return add_users("/run/user", "", out, count, room);
 }
 
 int

@@ -48,6 +48,12 @@ struct hed_meeting_folders {
     struct hed_why warning; /* which user took the name of the folder, for people; empty: none */
 };
 
+/* The folders of another user, for root; without the setting meet_dir. HED_ENOTFOUND if there are
+ * none. Which users have such folders in the usual places, besides this process's own? Returns how
+ * many, of at most `room`. */
+int hed_meeting_open_of(uid_t user, struct hed_meeting_folders *out, struct hed_why *why);
+size_t hed_meeting_users(uid_t *out, size_t room);
+
 /* Chooses the folder of the setting meet_dir; "" for none. Called before the folders are opened, by
  * whoever has read the settings. The text is copied; one that is too long is refused when it is
  * opened. */

@@ -6,5 +6,6 @@
 #include "share/quota/quota.h"
 #include "share/record/record.h"
 #include "share/sched/gate.h"
+#include "share/sched/look.h"
 #include "share/sched/share.h"
 #include "share/sched/swap.h"

@@ -11,7 +11,6 @@
 #include "cli/cli.h"
 #include "share/share.h"
 
-#define GET HED_CLI_GET
 #define OUTPUT_MAX (4u * 1024 * 1024)
 #define GLANCE_NS (20 * HED_NS_PER_MS) /* between two looks at a program that is not measured */
 #define WIDTH 100                      /* of a table, unless the terminal is narrower */
@@ -20,50 +19,14 @@
 #define NAME_MIN 8
 #define SHORT_MAX 24 /* bytes of a number that was made short */
 
-/* The programs of a GPU that are shown, and how many calls they had made a moment ago. */
+/* What is shown: the second of two looks, and the calls of each program at the first. */
 struct view {
-    uint32_t count;
-    uint32_t places[HED_SCHED_SLOTS];
-    uint64_t calls[HED_SCHED_SLOTS]; /* by place */
+    const struct hed_cli_sched *request;
+    struct hed_sched_scene scene;
+    bool wanted[HED_SCHED_GPUS][HED_SCHED_SLOTS];    /* by index of GPU and program */
+    size_t count[HED_SCHED_GPUS];                    /* how many are wanted */
+    uint64_t calls[HED_SCHED_GPUS][HED_SCHED_SLOTS]; /* before, by the same */
 };
-
-static const char *
-state_of(const struct hed_sched_slot *p, bool everybody_paused, uint64_t calls_before)
-{
-    const uint32_t gate = GET(p->gate);
-
-    if (GET(p->out))
-        return "out";
-    if (everybody_paused || GET(p->paused))
-        return "paused";
-    if (GET(p->waiting) || GET(p->queued))
-        return "waiting";
-    if (!GET(p->working) || (gate == 0 && hed_sched_calls(p) == calls_before))
-        return "idle";
-    return "running";
-}
-
-static const char *
-priority_name(uint32_t priority)
-{
-    return priority == HED_PRIORITY_HIGH ? "high" : priority == HED_PRIORITY_LOW ? "low" : "normal";
-}
-
-static const char *
-policy_name(const struct hed_sched_common *c)
-{
-    const uint32_t i = GET(c->policy);
-
-    return i < HED_POLICY_COUNT ? hed_policies[i].name : "?";
-}
-
-/* Writes a UUID as nvidia-smi does. */
-static void
-add_uuid(struct hed_buf *b, const char *uuid)
-{
-    hed_buf_addf(b, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", uuid, uuid + 8, uuid + 12, uuid + 16,
-                 uuid + 20);
-}
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
@@ -95,16 +58,6 @@ short_seconds(uint64_t ns, char out[SHORT_MAX])
     return out;
 }
 
-/* A program's name as plain letters, whatever is in shared memory. */
-static size_t
-plain_name(const struct hed_sched_slot *p, char out[HED_SCHED_NAME])
-{
-    snprintf(out, HED_SCHED_NAME, "%.*s", HED_SCHED_NAME - 1, p->name);
-    for (char *c = out; *c; c++)
-        *c = *c < ' ' || *c > '~' ? '?' : *c;
-    return strlen(out);
-}
-
 /* A name that is too long loses its middle, because the clients of one program differ at the end.
  */
 static void
@@ -129,32 +82,31 @@ terminal_width(void)
 
 /* The width of the names: of the longest, or what the terminal has left. */
 static size_t
-name_width(const struct hed_cli_gpu *gpus, const struct view *views, size_t count)
+name_width(const struct view *v)
 {
     const size_t all = terminal_width();
     const size_t most = all > OTHERS + NAME_MIN ? all - OTHERS : NAME_MIN;
     size_t width = NAME_MIN;
     char name[HED_SCHED_NAME];
 
-    for (size_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < views[i].count; k++) {
-            const size_t n = plain_name(hed_meet_slot(gpus[i].meet, views[i].places[k]), name);
+    for (size_t i = 0; i < v->scene.count; i++) {
+        for (size_t k = 0; k < v->scene.gpus[i]->count; k++) {
+            const size_t n = hed_sched_plain(v->scene.gpus[i]->programs[k].name, name, sizeof name);
 
-            width = n > width ? n : width;
+            width = v->wanted[i][k] && n > width ? n : width;
         }
     }
     return width < most ? width : most;
 }
 
 static void
-add_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index, size_t width)
+add_head(struct hed_buf *b, const struct hed_sched_gpu *g, size_t index, size_t width)
 {
-    const struct hed_sched_common *c = hed_meet_common(g->meet);
     const size_t begin = b->size;
 
     hed_buf_addf(b, "%zu  ", index);
-    add_uuid(b, g->uuid);
-    hed_buf_addf(b, "  policy %s%s", policy_name(c), GET(c->paused) ? ", paused" : "");
+    hed_sched_put_uuid(b, g->uuid);
+    hed_buf_addf(b, "  policy %s%s", hed_sched_policy_name(g), g->paused ? ", paused" : "");
     if (*g->scope && b->size - begin + strlen(", scope ") + strlen(g->scope) > LINE)
         hed_buf_addf(b, "\n   scope %s", g->scope);
     else if (*g->scope)
@@ -164,7 +116,7 @@ add_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index, size_t wi
 }
 
 static void
-add_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state, size_t width)
+add_row(struct hed_buf *b, const struct hed_sched_program *p, const char *state, size_t width)
 {
     char name[HED_SCHED_NAME];
     char held[SHORT_MAX];
@@ -172,18 +124,17 @@ add_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state, si
     char used[SHORT_MAX];
     char waited[SHORT_MAX];
 
-    (void)plain_name(p, name);
+    (void)hed_sched_plain(p->name, name, sizeof name);
     cut_name(name, width);
-    hed_buf_addf(b, " %7d %-*s %-6s %5u %-7s %6s %8s %8s %8s\n", GET(p->pid), (int)width, name,
-                 priority_name(GET(p->priority)), GET(p->weight), state,
-                 short_number((uint64_t)GET(p->waiting) + GET(p->queued), held),
-                 short_number(hed_sched_calls(p), calls), short_seconds(GET(p->used), used),
-                 short_seconds(GET(p->waited), waited));
-    if (GET(p->outs))
+    hed_buf_addf(b, " %7d %-*s %-6s %5u %-7s %6s %8s %8s %8s\n", p->pid, (int)width, name,
+                 hed_sched_priority_name(p->priority), p->share, state,
+                 short_number((uint64_t)p->waiting + p->queued, held),
+                 short_number(p->calls, calls), short_seconds(p->used, used),
+                 short_seconds(p->waited, waited));
+    if (p->outs)
         hed_buf_addf(b, " %7s out of device memory %u time%s for %s s, copying took %s s\n", "",
-                     GET(p->outs), GET(p->outs) == 1 ? "" : "s",
-                     short_seconds(hed_sched_out_ns(p, hed_now_ns()), used),
-                     short_seconds(GET(p->copy_ns), waited));
+                     p->outs, p->outs == 1 ? "" : "s", short_seconds(p->out_ns, used),
+                     short_seconds(p->copy_ns, waited));
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */
@@ -195,28 +146,22 @@ add_client_text(struct hed_buf *b, const char *key, const char *value, size_t ma
 }
 
 static void
-add_json_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index)
+add_json_head(struct hed_buf *b, const struct hed_sched_gpu *g, size_t index)
 {
-    const struct hed_sched_common *c = hed_meet_common(g->meet);
-
     hed_buf_addf(b, "{\"index\":%zu,\"uuid\":\"", index);
-    add_uuid(b, g->uuid);
+    hed_sched_put_uuid(b, g->uuid);
     hed_buf_addf(b,
                  "\",\"scope\":\"%s\",\"policy\":\"%s\",\"paused\":%s,\"hold_us\":%" PRIu64
                  ",\"cap_us\":%" PRIu64 ",\"slice_us\":%" PRIu64
                  ",\"batch\":%u,\"batch_wait_us\":%" PRIu64 ",\"clients\":[",
-                 g->scope, policy_name(c), GET(c->paused) ? "true" : "false", GET(c->hold) / 1000,
-                 GET(c->cap) / 1000, GET(c->slice) / 1000, GET(c->batch),
-                 GET(c->batch_wait) / 1000);
+                 g->scope, hed_sched_policy_name(g), g->paused ? "true" : "false", g->hold / 1000,
+                 g->cap / 1000, g->slice / 1000, g->batch, g->batch_wait / 1000);
 }
 
 static void
-add_json_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state)
+add_json_row(struct hed_buf *b, const struct hed_sched_program *p, const char *state)
 {
-    const uint64_t now = hed_now_ns();
-    const uint64_t ends = GET(p->ends);
-
-    hed_buf_addf(b, "{\"pid\":%d,", GET(p->pid));
+    hed_buf_addf(b, "{\"pid\":%d,", p->pid);
     add_client_text(b, "name", p->name, HED_SCHED_NAME);
     hed_buf_addf(b, ",");
     add_client_text(b, "group", p->group, HED_SCHED_NAME);
@@ -224,32 +169,39 @@ add_json_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *stat
                  ",\"priority\":\"%s\",\"share\":%u,\"deadline_us\":%" PRIu64
                  ",\"state\":\"%s\",\"waiting\":%u,\"queued\":%u,\"in_flight_ms\":%.3f,"
                  "\"calls\":%" PRIu64 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64
-                 ",\"swap\":%s,\"outs\":%u,\"out_ns\":%" PRIu64 ",\"copy_ns\":%" PRIu64 "}",
-                 priority_name(GET(p->priority)), GET(p->weight), GET(p->deadline) / 1000, state,
-                 GET(p->waiting), GET(p->queued),
-                 ends > now ? (double)(ends - now) / HED_NS_PER_MS : 0, hed_sched_calls(p),
-                 GET(p->used), GET(p->waited), GET(p->swap) ? "true" : "false", GET(p->outs),
-                 hed_sched_out_ns(p, now), GET(p->copy_ns));
+                 ",\"swap\":%s,\"outs\":%u,\"out_ns\":%" PRIu64 ",\"copy_ns\":%" PRIu64,
+                 hed_sched_priority_name(p->priority), p->share, p->deadline / 1000, state,
+                 p->waiting, p->queued, (double)p->in_flight / HED_NS_PER_MS, p->calls, p->used,
+                 p->waited, p->swap ? "true" : "false", p->outs, p->out_ns, p->copy_ns);
+    if (p->memory_known)
+        hed_buf_addf(b, ",\"memory_bytes\":%" PRIu64 ",\"memory_limit_bytes\":%" PRIu64 "}",
+                     p->memory_used, p->memory_limit);
+    else
+        hed_buf_addf(b, ",\"memory_bytes\":null,\"memory_limit_bytes\":null}");
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 static void
-add_gpu(struct hed_buf *b, bool json, const struct hed_cli_gpu *g, size_t index,
-        const struct view *v, size_t width)
+add_gpu(struct hed_buf *b, const struct view *v, size_t i, size_t index, size_t width)
 {
-    const struct hed_sched_common *c = hed_meet_common(g->meet);
+    const struct hed_sched_gpu *g = v->scene.gpus[i];
+    const bool json = v->request->json;
+    bool any = false;
 
     if (json)
         add_json_head(b, g, index);
     else
         add_head(b, g, index, width);
-    for (uint32_t i = 0; i < v->count; i++) {
-        const struct hed_sched_slot *p = hed_meet_slot(g->meet, v->places[i]);
-        const char *state = state_of(p, GET(c->paused), v->calls[v->places[i]]);
+    for (size_t k = 0; k < g->count; k++) {
+        const struct hed_sched_program *p = &g->programs[k];
+        const char *state = hed_sched_state_name(hed_sched_state_of(g, p, v->calls[i][k]));
 
-        if (json && i)
+        if (!v->wanted[i][k])
+            continue;
+        if (json && any)
             hed_buf_addf(b, ",");
+        any = true;
         if (json)
             add_json_row(b, p, state);
         else
@@ -259,44 +211,70 @@ add_gpu(struct hed_buf *b, bool json, const struct hed_cli_gpu *g, size_t index,
         hed_buf_addf(b, "]}");
 }
 
+/* The calls that a program had made at an earlier look; all that it has made if it is new. */
+static uint64_t
+calls_before(const struct hed_sched_scene *earlier, const struct hed_sched_gpu *g,
+             const struct hed_sched_program *p)
+{
+    for (size_t i = 0; i < earlier->count; i++)
+        for (size_t k = 0;
+             strcmp(earlier->gpus[i]->file, g->file) == 0 && k < earlier->gpus[i]->count; k++)
+            if (earlier->gpus[i]->programs[k].slot == p->slot)
+                return earlier->gpus[i]->programs[k].calls;
+    return p->calls;
+}
+
 /* Looks twice, to tell busy programs from idle ones. Programs that have left meanwhile are not
  * shown, nor is a GPU without programs. */
 static void
-look_twice(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, struct view *views,
-           size_t count)
+look_twice(struct view *v)
 {
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < HED_SCHED_SLOTS; k++)
-            views[i].calls[k] = hed_sched_calls(hed_meet_slot(gpus[i].meet, k));
-    if (count)
+    struct hed_sched_scene earlier = {0};
+
+    hed_cli_sched_look(&earlier);
+    if (earlier.count) {
         hed_sleep_ns(GLANCE_NS);
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; gpus[i].meant && k < HED_SCHED_SLOTS; k++)
-            if (hed_cli_sched_meant(r, &gpus[i], k))
-                views[i].places[views[i].count++] = k;
+        hed_cli_sched_look(&v->scene);
+    }
+    for (size_t i = 0; i < v->scene.count; i++) {
+        const struct hed_sched_gpu *g = v->scene.gpus[i];
+        const bool wants = hed_cli_sched_wants_gpu(v->request, &v->scene, i);
+
+        for (size_t k = 0; k < g->count; k++) {
+            v->wanted[i][k] = wants && hed_cli_sched_wants_pid(v->request, g->programs[k].pid);
+            v->count[i] += v->wanted[i][k];
+            v->calls[i][k] = calls_before(&earlier, g, &g->programs[k]);
+        }
+    }
+    hed_sched_scene_free(&earlier);
 }
 
 int
-hed_cli_sched_list(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, size_t count)
+hed_cli_sched_list(const struct hed_cli_sched *r)
 {
-    static struct view views[HED_CLI_GPUS];
+    static struct view v; /* large */
     struct hed_buf b;
+    size_t index = 0;
     bool any = false;
 
+    v.request = r;
     hed_buf_init(&b, OUTPUT_MAX);
-    look_twice(r, gpus, views, count);
+    look_twice(&v);
 
-    const size_t width = name_width(gpus, views, count);
+    const size_t width = name_width(&v);
 
     if (r->json)
         hed_buf_addf(&b, "{\"gpus\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (views[i].count == 0)
-            continue;
-        if (r->json && any)
-            hed_buf_addf(&b, ",");
-        any = true;
-        add_gpu(&b, r->json, &gpus[i], i, &views[i], width);
+    for (size_t i = 0; i < v.scene.count; i++) {
+        const bool in_scope = !r->scope || strcmp(r->scope, v.scene.gpus[i]->scope) == 0;
+
+        if (v.count[i]) {
+            if (r->json && any)
+                hed_buf_addf(&b, ",");
+            any = true;
+            add_gpu(&b, &v, i, index, width);
+        }
+        index += in_scope;
     }
     if (r->json)
         hed_buf_addf(&b, "]}\n");
@@ -305,6 +283,7 @@ hed_cli_sched_list(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus
     else if (!any)
         hed_buf_addf(&b, "No program shares a GPU (heddle run --sched).\n");
     fputs(hed_buf_cstr(&b), stdout);
+    hed_sched_scene_free(&v.scene);
     hed_buf_fini(&b);
     return HED_EXIT_OK;
 }

@@ -53,33 +53,13 @@ static const struct hed_cli_opt options[] = {
     [OPT_JSON] = {"json", false}, [OPT_HELP] = {"help", false}, {NULL, false},
 };
 
-#define GET HED_CLI_GET
+/* Relaxed: under the lock, or single numbers. */
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* The name of a file is sched-[SCOPE-]UUID. */
-static bool
-read_name(const char *name, struct hed_cli_gpu *g)
-{
-    const size_t begin = strlen(HED_SCHED_BEGIN);
-    const size_t n = strlen(name);
-
-    if (strncmp(name, HED_SCHED_BEGIN, begin) != 0 || n < begin + HED_CLI_UUID_DIGITS)
-        return false;
-    memcpy(g->uuid, name + n - HED_CLI_UUID_DIGITS, HED_CLI_UUID_DIGITS + 1);
-    if (strspn(g->uuid, "0123456789abcdef") != HED_CLI_UUID_DIGITS)
-        return false;
-
-    const size_t scope = n - begin - HED_CLI_UUID_DIGITS;
-
-    if (scope > sizeof g->scope || (scope && name[begin + scope - 1] != '-'))
-        return false;
-    snprintf(g->scope, sizeof g->scope, "%.*s", scope ? (int)scope - 1 : 0, name + begin);
-    return true;
-}
-
-static bool
-is_pid_meant(const struct hed_cli_sched *r, int32_t pid)
+bool
+hed_cli_sched_wants_pid(const struct hed_cli_sched *r, int32_t pid)
 {
     bool is = r->pid == 0 || (uint64_t)pid == r->pid;
 
@@ -88,106 +68,62 @@ is_pid_meant(const struct hed_cli_sched *r, int32_t pid)
     return is;
 }
 
+/* The number of a GPU in the list, which --scope makes shorter. */
+static size_t
+gpu_number(const struct hed_cli_sched *r, const struct hed_sched_scene *s, size_t index)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < index; i++)
+        n += !r->scope || strcmp(r->scope, s->gpus[i]->scope) == 0;
+    return n;
+}
+
+/* --gpu is its number, or the beginning of its UUID, with or without GPU- and dashes. */
 bool
-hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
+hed_cli_sched_wants_gpu(const struct hed_cli_sched *r, const struct hed_sched_scene *s,
+                        size_t index)
 {
-    const struct hed_sched_slot *p = hed_meet_slot(g->meet, place);
-
-    return GET(p->present) && is_pid_meant(r, GET(p->pid)) && hed_meet_taken(g->meet, place, NULL);
-}
-
-static bool
-has_programs(const struct hed_cli_gpu *g)
-{
-    const struct hed_cli_sched all = {0};
-    bool is = false;
-
-    for (uint32_t i = 0; !is && i < HED_SCHED_SLOTS; i++)
-        is = hed_cli_sched_meant(&all, g, i);
-    return is;
-}
-
-/* Does --gpu name this GPU, by its number or by the beginning of its UUID, with or without GPU- and
- * dashes? */
-static bool
-is_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, size_t index)
-{
+    const struct hed_sched_gpu *g = s->gpus[index];
     const char *want = r->gpu;
     uint64_t number;
     size_t k = 0;
 
+    if (r->scope && strcmp(r->scope, g->scope) != 0)
+        return false;
     if (!want)
         return true;
     if (strlen(want) < 4 && hed_parse_u64(want, &number) == 0)
-        return number == index;
+        return number == gpu_number(r, s, index);
     if (strncmp(want, "GPU-", 4) == 0)
         want += 4;
     for (; *want; want++) {
         if (*want == '-')
             continue;
-        if (k >= HED_CLI_UUID_DIGITS || tolower((unsigned char)*want) != g->uuid[k++])
+        if (k >= HED_SCHED_UUID_DIGITS || tolower((unsigned char)*want) != g->uuid[k++])
             return false;
     }
     return k > 0;
 }
 
-static int
-by_uuid(const void *a, const void *b)
+void
+hed_cli_sched_look(struct hed_sched_scene *out)
 {
-    const struct hed_cli_gpu *x = a;
-    const struct hed_cli_gpu *y = b;
-    const int order = strcmp(x->uuid, y->uuid);
-
-    return order ? order : strcmp(x->scope, y->scope);
-}
-
-struct search {
-    const struct hed_cli_sched *request;
-    struct hed_cli_gpu *gpus;
-    size_t count;
-};
-
-static bool
-add_found_gpu(void *arg, const char *name)
-{
-    struct search *s = arg;
-    struct hed_cli_gpu g = {0};
-    struct hed_why why = {""};
-
-    if (!read_name(name, &g) || (s->request->scope && strcmp(s->request->scope, g.scope) != 0))
-        return true;
-
-    const int err = hed_meet_look(name, &hed_sched_shape, &g.meet, &why);
-
-    /* The programs of this GPU cannot be shown. */
-    if (err && err != HED_ENOTFOUND)
-        hed_cli_say("sched: %s", why.text);
-    if (!err && has_programs(&g))
-        s->gpus[s->count++] = g;
-    else if (!err)
-        hed_meet_leave(g.meet);
-    return s->count < HED_CLI_GPUS;
-}
-
-/* Finds the GPUs that programs share, in the order of their UUIDs and scopes. */
-static size_t
-find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
-{
-    struct search s = {.request = r, .gpus = gpus};
     struct hed_meeting_folders folders;
     struct hed_why why = {""};
-    const int err = hed_meeting_open(false, &folders, &why);
+    int err = hed_meeting_open(false, &folders, &why);
 
     if (err && err != HED_ENOTFOUND)
         hed_cli_say("sched: %s", why.text);
     if (err)
-        return 0;
-    hed_meeting_each(&folders, add_found_gpu, &s);
+        return;
+    err = hed_sched_look(&folders, out);
     hed_meeting_close(&folders);
-    qsort(gpus, s.count, sizeof *gpus, by_uuid);
-    for (size_t i = 0; i < s.count; i++)
-        gpus[i].meant = is_meant(r, &gpus[i], i);
-    return s.count;
+    hed_sched_scene_sort(out);
+    if (err)
+        hed_cli_say("sched: %s", hed_err_text(err));
+    else if (out->problem.text[0])
+        hed_cli_say("sched: %s", out->problem.text);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -200,7 +136,7 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 struct met {
     size_t gpus;
     size_t programs; /* clients of one process are one */
-    int32_t pids[HED_CLI_GPUS * HED_SCHED_SLOTS];
+    int32_t pids[HED_SCHED_GPUS * HED_SCHED_SLOTS];
     char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (scope x)" */
 };
 
@@ -214,7 +150,7 @@ met_program(struct met *m, int32_t pid)
 }
 
 static void
-met_gpu(struct met *m, const struct hed_cli_gpu *g)
+met_gpu(struct met *m, const struct hed_sched_gpu *g)
 {
     const size_t n = strlen(m->text);
 
@@ -241,19 +177,20 @@ print_changed(const struct hed_cli_sched *r, const struct met *m)
 
 /* Changes the clients of a GPU that are meant, or all of it. */
 static int
-change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
+change_gpu(const struct hed_cli_sched *r, const struct hed_sched_gpu *g, struct hed_meet *m,
            const struct hed_sched_change *change, struct met *met)
 {
-    struct hed_sched_common *c = hed_meet_common(g->meet);
-    const int err = hed_meet_lock(g->meet);
+    struct hed_sched_common *c = hed_meet_common(m);
+    const int err = hed_meet_lock(m);
     bool any = false;
 
     if (err)
         return err;
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
-        struct hed_sched_slot *p = hed_meet_slot(g->meet, i);
+        struct hed_sched_slot *p = hed_meet_slot(m, i);
 
-        if (!hed_cli_sched_meant(r, g, i))
+        if (!GET(p->present) || !hed_cli_sched_wants_pid(r, GET(p->pid)) ||
+            !hed_meet_taken(m, i, NULL))
             continue;
         any = true;
         met_program(met, GET(p->pid));
@@ -264,11 +201,26 @@ change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
         met_gpu(met, g);
     if (any && !r->pid && change->paused >= 0)
         atomic_store_explicit(&c->paused, (uint32_t)change->paused, memory_order_relaxed);
-    hed_sched_decide_locked(g->meet, hed_now_ns());
-    hed_meet_unlock(g->meet);
+    hed_sched_decide_locked(m, hed_now_ns());
+    hed_meet_unlock(m);
     return any && (change->settings.given & ~(uint32_t)OF_CLIENT)
-               ? hed_sched_set_common(g->meet, &change->settings, hed_now_ns())
+               ? hed_sched_set_common(m, &change->settings, hed_now_ns())
                : 0;
+}
+
+/* The programs of a GPU may have ended since it was found. */
+static int
+find_and_change(const struct hed_cli_sched *r, const struct hed_sched_gpu *g,
+                const struct hed_sched_change *change, struct met *met)
+{
+    struct hed_meet *m = NULL;
+    struct hed_why why = {""};
+    int err = hed_meet_look(g->file, &hed_sched_shape, &m, &why);
+
+    if (!err)
+        err = change_gpu(r, g, m, change, met);
+    hed_meet_leave(m);
+    return err == HED_ENOTFOUND ? 0 : err;
 }
 
 /* Reads what the words ask for. False: the reason was printed. */
@@ -305,23 +257,28 @@ read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
 }
 
 static int
-change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count)
+change_all(const struct hed_cli_sched *r)
 {
     static struct met met;
+    struct hed_sched_scene scene = {0};
     struct hed_sched_change change;
     int code = HED_EXIT_OK;
 
     if (!read_change(r, &change))
         return HED_EXIT_USAGE;
-    for (size_t i = 0; i < count; i++) {
-        const int err = gpus[i].meant ? change_gpu(r, &gpus[i], &change, &met) : 0;
+    hed_cli_sched_look(&scene);
+    for (size_t i = 0; i < scene.count; i++) {
+        const struct hed_sched_gpu *g = scene.gpus[i];
+        const int err =
+            hed_cli_sched_wants_gpu(r, &scene, i) ? find_and_change(r, g, &change, &met) : 0;
 
         if (!err)
             continue;
-        hed_cli_say("sched: GPU-%.8s: its shared memory cannot be locked: %s", gpus[i].uuid,
+        hed_cli_say("sched: GPU-%.8s: its shared memory cannot be locked: %s", g->uuid,
                     hed_err_text(err));
         code = HED_EXIT_FAILED;
     }
+    hed_sched_scene_free(&scene);
     if (met.programs == 0 && code == HED_EXIT_OK) {
         hed_cli_say("sched: no program matches; `heddle sched list` shows the programs");
         return HED_EXIT_FAILED;
@@ -420,7 +377,6 @@ int
 hed_cli_sched(int argc, char **argv)
 {
     struct hed_cli_sched r = {0};
-    static struct hed_cli_gpu gpus[HED_CLI_GPUS];
     static struct hed_config config; /* large */
     int code = parse_sched(&r, argc, argv);
 
@@ -441,11 +397,5 @@ hed_cli_sched(int argc, char **argv)
     }
     hed_meeting_choose(config.meet_dir);
 
-    const size_t count = find_gpus(&r, gpus);
-
-    code = strcmp(r.verb, "list") == 0 ? hed_cli_sched_list(&r, gpus, count)
-                                       : change_all(&r, gpus, count);
-    for (size_t i = 0; i < count; i++)
-        hed_meet_leave(gpus[i].meet);
-    return code;
+    return strcmp(r.verb, "list") == 0 ? hed_cli_sched_list(&r) : change_all(&r);
 }

@@ -2,16 +2,12 @@
  * programs. */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/tree.h"
 #include "share/share.h"
-
-#define HED_CLI_GPUS 64
-#define HED_CLI_UUID_DIGITS 32
 
 struct hed_cli_sched {
     const char *verb;
@@ -25,20 +21,13 @@ struct hed_cli_sched {
     bool help;
 };
 
-/* The shared memory of the programs that share a GPU in a scope. */
-struct hed_cli_gpu {
-    struct hed_meet *meet;
-    char uuid[HED_CLI_UUID_DIGITS + 1];
-    char scope[HED_SCHED_NAME];
-    bool meant; /* by --gpu; --scope has been looked at */
-};
+/* Finds the programs of this user that share GPUs. Says what could not be read. */
+void hed_cli_sched_look(struct hed_sched_scene *out);
 
-/* Reads a number that others write. Each number is right, but no two are of the same instant. */
-#define HED_CLI_GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
-
-/* Is there a program in that slot, and do the options select it? */
-bool hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g,
-                         uint32_t place);
+/* Do --gpu and --scope select this GPU, and --pid this process? */
+bool hed_cli_sched_wants_gpu(const struct hed_cli_sched *r, const struct hed_sched_scene *s,
+                             size_t index);
+bool hed_cli_sched_wants_pid(const struct hed_cli_sched *r, int32_t pid);
 
 /* heddle sched list; returns the exit code. */
-int hed_cli_sched_list(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, size_t count);
+int hed_cli_sched_list(const struct hed_cli_sched *r);

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "core/usage.h"
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
@@ -17,6 +18,13 @@
 #define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of this */
 #define SMALL (BLOCK / 2)      /* bytes; larger allocations get a block of their own */
 #define SPARE_PART 128         /* spare blocks are at most this part of a device */
+
+static void
+tell_used(const struct hed_device *dev)
+{
+    hed_shared_memory(dev->driver, dev->ordinal, dev->used);
+    hed_usage_set(dev->ordinal, HED_USAGE_BY_DRIVER, dev->used, 0);
+}
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)
@@ -26,7 +34,7 @@ hed_device_charge(struct hed_device *dev, uint64_t bytes)
     if (bytes > dev->info.profile.memory - dev->used)
         return false;
     dev->used += bytes;
-    hed_shared_memory(dev->driver, dev->ordinal, dev->used);
+    tell_used(dev);
     return true;
 }
 
@@ -36,7 +44,7 @@ hed_device_discharge(struct hed_device *dev, uint64_t bytes)
     if (!dev)
         return;
     dev->used -= bytes;
-    hed_shared_memory(dev->driver, dev->ordinal, dev->used);
+    tell_used(dev);
 }
 
 void

@@ -4,6 +4,7 @@
 
 #include "core/nvtx.h"
 #include "core/stream.h"
+#include "core/usage.h"
 #include "layers/sched/sched.h"
 
 #define EVENT(handle) ((CUevent)(uintptr_t)(handle))
@@ -93,6 +94,15 @@ driver_elapsed_ms(void *below, uint64_t start, uint64_t end)
     return r == CUDA_SUCCESS ? (double)ms : -1;
 }
 
+static void
+driver_show_memory(int device, struct hed_sched_slot *slot)
+{
+    hed_usage_publish(device, slot ? &(struct hed_usage_words){.used = &slot->memory_used,
+                                                               .limit = &slot->memory_limit,
+                                                               .known = &slot->memory_known}
+                                   : NULL);
+}
+
 static bool
 driver_has_ranges(void)
 {
@@ -109,6 +119,7 @@ const struct hed_sched_driver hed_sched_driver = {
     .record_event = driver_record_event,
     .query_event = driver_query_event,
     .elapsed_ms = driver_elapsed_ms,
+    .show_memory = driver_show_memory,
     .has_ranges = driver_has_ranges,
     .push_range = hed_nvtx_push,
     .pop_range = hed_nvtx_pop,

@@ -241,9 +241,9 @@ open_by_name(struct hed_meet *m, bool make, struct hed_why *why)
     return 0;
 }
 
-/* Is it a file of the right layout? Removes one of another layout if no process is in it. */
+/* 1: it has another layout. */
 static int
-judge_file(const struct hed_meet *m, bool join, struct hed_why *why)
+judge_layout(const struct hed_meet *m, struct hed_why *why)
 {
     struct hed_meet_head h = {0}; /* also for a file that is too short */
     struct stat st;
@@ -254,20 +254,39 @@ judge_file(const struct hed_meet *m, bool join, struct hed_why *why)
         hed_why_set(why, "%s/%s: this is another kind of file", m->folder.path, m->name);
         return HED_EVERSION;
     }
-    if (h.magic == FILE_MAGIC && memcmp(&h.shape, &m->shape, sizeof h.shape) == 0 &&
-        st.st_size >= (off_t)m->size)
-        return 0;
-    if (join) {
-        const int e = remove_unused(m->folder.fd, m->name, m->fd);
+    return h.magic == FILE_MAGIC && memcmp(&h.shape, &m->shape, sizeof h.shape) == 0 &&
+                   st.st_size >= (off_t)m->size
+               ? 0
+               : 1;
+}
 
-        if (e == EAGAIN && has_members(m->fd))
-            return explain_version(m, why);
-        return e == 0 || e == EAGAIN ? 1 : hed_meet_explain(m, why, e);
-    }
+int
+hed_meet_judge(const struct hed_meet *m, struct hed_why *why)
+{
+    const int r = judge_layout(m, why);
+
+    if (r <= 0)
+        return r;
     if (has_members(m->fd))
         return explain_version(m, why);
     hed_why_set(why, "%s/%s: no program uses this file", m->folder.path, m->name);
     return HED_ENOTFOUND;
+}
+
+/* Is it a file of the right layout? Removes one of another layout if no process is in it. */
+static int
+judge_file(const struct hed_meet *m, bool join, struct hed_why *why)
+{
+    const int r = join ? judge_layout(m, why) : hed_meet_judge(m, why);
+
+    if (r <= 0)
+        return r;
+
+    const int e = remove_unused(m->folder.fd, m->name, m->fd);
+
+    if (e == EAGAIN && has_members(m->fd))
+        return explain_version(m, why);
+    return e == 0 || e == EAGAIN ? 1 : hed_meet_explain(m, why, e);
 }
 
 static int

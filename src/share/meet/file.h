@@ -108,5 +108,14 @@ bool hed_meet_has_name(const struct hed_meet *m);
 int hed_meet_open_file(struct hed_meet *m, bool join, struct hed_why *why);
 void hed_meet_close_file(struct hed_meet *m);
 
+/* Checks a name and a shape, and puts them into m, with the size of such a file. */
+int hed_meet_name_file(struct hed_meet *m, const char *name, const struct hed_meet_shape *shape,
+                       struct hed_why *why);
+size_t hed_meet_slot_offset(const struct hed_meet_shape *s, uint32_t index);
+
+/* Has m->fd the right layout? Only looks at it: HED_EVERSION if processes of another layout use it,
+ * HED_ENOTFOUND if nobody does. */
+int hed_meet_judge(const struct hed_meet *m, struct hed_why *why);
+
 /* Says why, with the file's path, and returns the code for an errno. */
 int hed_meet_explain(const struct hed_meet *m, struct hed_why *why, int e);

@@ -38,8 +38,8 @@ round_to_line(size_t n)
     return hed_round_up(n, HED_MEET_LINE);
 }
 
-static size_t
-slot_offset(const struct hed_meet_shape *s, uint32_t index)
+size_t
+hed_meet_slot_offset(const struct hed_meet_shape *s, uint32_t index)
 {
     return HED_MEET_LINE + round_to_line(s->common) +
            (size_t)index * (HED_MEET_LINE + round_to_line(s->slot));
@@ -48,7 +48,7 @@ slot_offset(const struct hed_meet_shape *s, uint32_t index)
 static struct hed_meet_owner *
 owner_at(struct hed_meet *m, uint32_t index)
 {
-    return (struct hed_meet_owner *)(m->map + slot_offset(&m->shape, index));
+    return (struct hed_meet_owner *)(m->map + hed_meet_slot_offset(&m->shape, index));
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
@@ -220,29 +220,38 @@ enter_file(struct hed_meet *m, bool join, struct hed_why *why)
     }
 }
 
+int
+hed_meet_name_file(struct hed_meet *m, const char *name, const struct hed_meet_shape *shape,
+                   struct hed_why *why)
+{
+    const int err = check_arguments(name, shape, why);
+
+    if (err)
+        return err;
+    m->shape = *shape;
+    m->size = hed_meet_slot_offset(shape, shape->slots);
+    (void)snprintf(m->name, sizeof m->name, "%s", name);
+    return 0;
+}
+
 static int
 enter_meeting(const char *name, const struct hed_meet_shape *shape, bool join,
               struct hed_meet **out, struct hed_why *why)
 {
-    int err = check_arguments(name, shape, why);
-
-    if (err)
-        return err;
-
     struct hed_meet *m = calloc(1, sizeof *m);
+    int err;
 
     if (!m) {
         hed_why_set(why, "%s: %s", name, hed_err_text(HED_ENOMEM));
         return HED_ENOMEM;
     }
-    m->shape = *shape;
-    m->size = slot_offset(shape, shape->slots);
-    (void)snprintf(m->name, sizeof m->name, "%s", name);
     m->folder.fd = -1;
     m->fd = -1;
     m->index = -1;
     hed_lock_init(&m->lock, HED_RANK_MEET);
-    err = enter_file(m, join, why);
+    err = hed_meet_name_file(m, name, shape, why);
+    if (!err)
+        err = enter_file(m, join, why);
     if (err) {
         m->index = -1;
         hed_meet_leave(m);
@@ -317,7 +326,8 @@ hed_meet_index(const struct hed_meet *m)
 void *
 hed_meet_slot(struct hed_meet *m, uint32_t index)
 {
-    return index < m->shape.slots ? m->map + slot_offset(&m->shape, index) + HED_MEET_LINE : NULL;
+    return index < m->shape.slots ? m->map + hed_meet_slot_offset(&m->shape, index) + HED_MEET_LINE
+                                  : NULL;
 }
 
 bool

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "core/usage.h"
 #include "share/quota/engine.h"
 
 #define BYTES ((UINT64_C(1) << 48) - 1)
@@ -122,6 +123,20 @@ try_recounted(struct quota_device *d, uint64_t n)
     return done;
 }
 
+void
+hed_quota_show(struct quota_device *d)
+{
+    const int device = atomic_load_explicit(&d->ordinal, memory_order_relaxed);
+    const uint64_t limit = d->limit == QUOTA_LIMIT_MAX ? 0 : d->limit;
+    uint64_t own;
+
+    /* Of two threads that show it at once, the one with the older number shows it again. */
+    do {
+        own = atomic_load_explicit(&d->own, memory_order_relaxed);
+        hed_usage_set(device, HED_USAGE_BY_LIMIT, own, limit);
+    } while (own != atomic_load_explicit(&d->own, memory_order_relaxed));
+}
+
 bool
 hed_quota_reserve(struct quota_device *d, uint64_t n)
 {
@@ -130,6 +145,7 @@ hed_quota_reserve(struct quota_device *d, uint64_t n)
     if (!budget_try(d, n) && (!d->meet || !try_recounted(d, n)))
         return false;
     atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
+    hed_quota_show(d);
     return true;
 }
 
@@ -139,6 +155,7 @@ hed_quota_force(struct quota_device *d, uint64_t n)
     budget_note_own(d, n);
     (void)budget_add(d, n, true);
     atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
+    hed_quota_show(d);
 }
 
 void
@@ -148,6 +165,7 @@ hed_quota_give(struct quota_device *d, uint64_t n)
     uint64_t have;
 
     atomic_fetch_sub_explicit(&d->own, n, memory_order_relaxed);
+    hed_quota_show(d);
     do
         have = word & BYTES;
     while (!atomic_compare_exchange_weak_explicit(d->total, &word,

@@ -39,6 +39,7 @@
 #define QUOTA_DEVICES 64
 #define QUOTA_SLOTS 256
 #define QUOTA_SHARDS 64
+#define QUOTA_LIMIT_MAX ((UINT64_C(1) << 48) - 1) /* no limit; a total has 48 bits for bytes */
 
 /* ---- budget ---------------------------------------------------------------------------------- */
 
@@ -58,6 +59,7 @@ struct quota_pool;
 struct quota_device {
     uint64_t key[2];
     uint64_t limit;          /* bytes */
+    _Atomic int ordinal;     /* of CUDA; -1: not known yet */
     uint32_t slot;           /* in the group's arrays */
     struct hed_meet *meet;   /* NULL: the limit is this process's alone */
     _Atomic uint64_t *total; /* this is compared with the limit */
@@ -87,7 +89,9 @@ bool hed_quota_reserve(struct quota_device *d, uint64_t n); /* false: it would b
 void hed_quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
 void hed_quota_give(struct quota_device *d, uint64_t n);
 uint64_t hed_quota_used(struct quota_device *d); /* of all living processes that share the limit */
-bool hed_quota_is_over(struct quota_device *d);  /* because of charges that were forced */
+/* Shows others what the process has (core/usage.h). */
+void hed_quota_show(struct quota_device *d);
+bool hed_quota_is_over(struct quota_device *d); /* because of charges that were forced */
 
 /* ---- table ----------------------------------------------------------------------------------- */
 

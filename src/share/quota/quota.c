@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "core/stream.h"
 
-#define LIMIT_MAX ((UINT64_C(1) << 48) - 1)      /* a total has 48 bits for bytes */
 #define ORDINAL_KEY UINT64_C(0x6c616e6964726f23) /* instead of a UUID's first half */
 #define GROUP_MAGIC 0x51554f32u                  /* changes with the layout */
 
@@ -61,6 +60,7 @@ make_quota_device(struct hed_quota *q, const uint64_t key[2])
         return NULL;
     memcpy(d->key, key, sizeof d->key);
     d->limit = q->limit;
+    atomic_init(&d->ordinal, -1);
     d->total = &d->alone;
     hed_lock_init(&d->graph_lock, HED_RANK_RECORDS);
     hed_lock_init(&d->code_lock, HED_RANK_RECORDS);
@@ -120,6 +120,10 @@ hed_quota_device(struct hed_layer *self, CUdevice ordinal)
     if (r != CUDA_SUCCESS || (key[0] == 0 && key[1] == 0))
         hed_quota_key_of_ordinal((unsigned)ordinal, key);
     d = hed_quota_device_by_key(q, key);
+    if (d) {
+        atomic_store_explicit(&d->ordinal, (int)ordinal, memory_order_relaxed);
+        hed_quota_show(d);
+    }
     /* Release: pairs with the acquire above. */
     atomic_store_explicit(&q->ordinals[ordinal], d, memory_order_release);
     return d;
@@ -223,7 +227,7 @@ join_group(struct hed_quota *q, const char *group, struct hed_why *why)
 
     if (!group || !*group)
         return 0;
-    if (q->limit == LIMIT_MAX) {
+    if (q->limit == QUOTA_LIMIT_MAX) {
         hed_why_set(why, "mem_group: a group needs a limit; set mem, too");
         return HED_EINVAL;
     }
@@ -249,7 +253,7 @@ hed_quota_create(uint64_t limit, const char *group, struct hed_quota **out, stru
         return HED_ENOMEM;
     }
     memset(q, 0, sizeof *q);
-    q->limit = limit && limit < LIMIT_MAX ? limit : LIMIT_MAX;
+    q->limit = limit && limit < QUOTA_LIMIT_MAX ? limit : QUOTA_LIMIT_MAX;
     hed_lock_init(&q->lock, HED_RANK_QUOTA);
     for (size_t i = 0; i < QUOTA_SHARDS; i++)
         hed_lock_init(&q->shards[i].lock, HED_RANK_RECORDS);

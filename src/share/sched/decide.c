@@ -241,7 +241,7 @@ give_tickets(struct hed_sched_slot *p, uint32_t count)
 
 static uint32_t
 gate_of(struct hed_sched_slot *p, const struct hed_sched_client *c, const struct hed_scene *s,
-        const struct hed_policy *policy)
+        const struct hed_policy *policy, bool watched)
 {
     enum hed_verdict verdict = c->verdict;
     bool released = take_release(p);
@@ -264,7 +264,7 @@ gate_of(struct hed_sched_slot *p, const struct hed_sched_client *c, const struct
         SET(p->tickets, 0); /* tickets that are left are not for calls that wait later */
     else
         gate |= give_tickets(p, released ? c->waiting : 0);
-    if (s->working > 1 || policy->asked_on_sync)
+    if (s->working > 1 || policy->asked_on_sync || watched)
         gate |= HED_GATE_WATCH;
     return gate;
 }
@@ -274,6 +274,7 @@ apply_verdicts(struct hed_meet *m, struct view *v, struct hed_scene *s,
                const struct hed_policy *policy)
 {
     struct hed_sched_common *c = hed_meet_common(m);
+    const bool watched = hed_sched_is_watched(c, s->now);
     uint32_t held = 0;
     uint32_t watchman = 0;
 
@@ -285,7 +286,7 @@ apply_verdicts(struct hed_meet *m, struct view *v, struct hed_scene *s,
         SET(p->fresh, 0);
         SET(p->until, v->clients[i].until);
         SET(p->spare, v->clients[i].spare);
-        if (write_gate(p, gate_of(p, &v->clients[i], s, policy))) {
+        if (write_gate(p, gate_of(p, &v->clients[i], s, policy, watched))) {
             held++;
             if (!watchman && GET(p->waiting))
                 watchman = v->clients[i].slot + 1;

@@ -80,6 +80,15 @@ join_clients(struct hed_gate *g, const unsigned char uuid[16])
     hed_warn(SCHED, "device %d is not shared with others: %s", g->device, why.text);
 }
 
+/* The memory of the process is shown once on each device: with its own client, not with those that
+ * its threads have named. */
+static void
+show_memory(const struct hed_gate *g)
+{
+    if (g->sched->driver->show_memory && g->meet && !g->client)
+        g->sched->driver->show_memory(g->device, g->slot);
+}
+
 struct hed_gate *
 hed_sched_join_device(struct hed_sched *s, int device)
 {
@@ -102,6 +111,7 @@ hed_sched_join_device(struct hed_sched *s, int device)
         g->client = client;
         atomic_init(&g->pace.next_poll, UINT64_MAX);
         join_clients(g, uuid);
+        show_memory(g);
         s->gates[count] = g;
         /* Release, both: pair with the acquires in hed_gate_open and hed_sched_all_open. */
         atomic_store_explicit(&s->count, count + 1, memory_order_release);
@@ -122,6 +132,8 @@ hed_sched_open_gates(struct hed_sched *s)
          * would announce itself, and find it closed again. It looks at this before it sleeps. */
         atomic_store_explicit(&s->gates[i]->ending, true, memory_order_seq_cst);
         if (s->gates[i]->meet) {
+            if (s->driver->show_memory)
+                s->driver->show_memory(s->gates[i]->device, NULL);
             hed_sched_retire(s->gates[i]->meet, hed_now_ns());
             hed_meet_end(s->gates[i]->meet);
         }

@@ -25,7 +25,7 @@
 enum hed_event_state { HED_EVENT_DONE, HED_EVENT_PENDING, HED_EVENT_FAILED };
 
 /* What the engine needs of a driver. The engine calls these from threads of the program and holds
- * no lock then. All must be there. */
+ * no lock then. All but one must be there. */
 struct hed_sched_driver {
     bool (*get_device)(void *below, int *device); /* of the current context; false: none */
     bool (*get_uuid)(void *below, int device, unsigned char uuid[16]);
@@ -36,6 +36,10 @@ struct hed_sched_driver {
     bool (*record_event)(void *below, uint64_t event, uint64_t stream, bool ptds);
     enum hed_event_state (*query_event)(void *below, uint64_t event);
     double (*elapsed_ms)(void *below, uint64_t start, uint64_t end); /* < 0: failed */
+
+    /* The process has that slot of a device now, and `slot` shows its memory; NULL: not any more.
+     * May be NULL. */
+    void (*show_memory)(int device, struct hed_sched_slot *slot);
 
     /* Ranges of the calling thread, for profilers. */
     bool (*has_ranges)(void);

@@ -92,9 +92,20 @@ begin_wait(struct hed_sched_slot *p, uint64_t now)
 }
 
 static void
+count_wait(struct hed_sched_slot *p, uint64_t ns)
+{
+    const uint64_t us = ns / 1000;
+    const unsigned digits = us ? 64 - (unsigned)__builtin_clzll(us) : 0;
+    const unsigned i = digits < HED_SCHED_WAITS ? digits : HED_SCHED_WAITS - 1;
+
+    atomic_fetch_add_explicit(&p->waits[i], 1, memory_order_relaxed);
+}
+
+static void
 end_wait(struct hed_sched_slot *p, uint64_t start, uint64_t now)
 {
     atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
+    count_wait(p, now - start);
     SET(p->last_call, now);
     /* Other threads may still wait, and there may always be one. Patience is for clients none of
      * whose calls go on. */

@@ -249,6 +249,30 @@ hed_sched_retire(struct hed_meet *m, uint64_t now)
     hed_meet_unlock(m);
 }
 
+/* ---- being looked at ------------------------------------------------------------------------- */
+
+int
+hed_sched_watch(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const int err = hed_meet_lock(m);
+
+    if (err)
+        return err;
+    SET(c->watch_until, now + HED_SCHED_WATCH_NS);
+    hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+    return 0;
+}
+
+bool
+hed_sched_is_watched(const struct hed_sched_common *c, uint64_t now)
+{
+    const uint64_t until = GET(c->watch_until);
+
+    return until > now && until - now <= HED_SCHED_WATCH_NS;
+}
+
 uint64_t
 hed_sched_calls(const struct hed_sched_slot *p)
 {

@@ -23,9 +23,10 @@
 #include "share/sched/policy.h"
 #include "share/sched/settings.h"
 
-#define HED_SCHED_MAGIC 0x53434835u
+#define HED_SCHED_MAGIC 0x53434836u
 #define HED_SCHED_SLOTS 128
 #define HED_SCHED_STRIPES 16 /* counters that the threads of a process divide among themselves */
+#define HED_SCHED_WAITS 24 /* classes of waits: [i] counts those below 2^i us; the last, the rest */
 
 /* Bits of a gate word. */
 enum hed_gate_bit {
@@ -48,6 +49,7 @@ struct hed_sched_common {
     _Atomic uint32_t batch;      /* struct hed_sched_params */
     _Atomic uint64_t hold, cap, slice, batch_wait;
     _Atomic uint64_t census;                    /* ns: when dead clients were last looked for */
+    _Atomic uint64_t watch_until;               /* ns: somebody looks until then: measure all */
     _Atomic uint64_t memory[HED_POLICY_MEMORY]; /* the policy's */
 };
 
@@ -65,7 +67,11 @@ struct hed_sched_slot {
     _Atomic uint32_t queued;                 /* recorded calls that are not at the gate yet */
     _Atomic uint32_t present;                /* 1: the rest is filled in */
     _Atomic int32_t pid;
-    _Atomic uint64_t family; /* struct hed_sched_settings */
+    _Atomic uint64_t family;                 /* struct hed_sched_settings */
+    _Atomic uint64_t waits[HED_SCHED_WAITS]; /* at the gate, by their length, ended */
+    _Atomic uint64_t memory_used;            /* bytes of the GPU's memory, of the whole process */
+    _Atomic uint64_t memory_limit;           /* bytes that it may have; 0: there is no limit */
+    _Atomic uint32_t memory_known;           /* 1: somebody counts memory_used */
     char name[HED_SCHED_NAME];
     char group[HED_SCHED_NAME];
 
@@ -149,6 +155,13 @@ void hed_sched_rest(struct hed_meet *m, uint64_t now);
 
 /* The owner of the slot is about to end: it does not count any more, and its gate stays open. */
 void hed_sched_retire(struct hed_meet *m, uint64_t now);
+
+/* Somebody looks at the GPU's clients: the GPU time of each is measured for so long, even of one
+ * that works alone. Whoever looks says so again and again, because a time further away than this
+ * counts as nonsense. */
+#define HED_SCHED_WATCH_NS (5 * HED_NS_PER_S)
+int hed_sched_watch(struct hed_meet *m, uint64_t now);
+bool hed_sched_is_watched(const struct hed_sched_common *c, uint64_t now);
 
 /* Calls of the slot's owner so far. */
 uint64_t hed_sched_calls(const struct hed_sched_slot *p);
