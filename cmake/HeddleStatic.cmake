@@ -6,7 +6,7 @@
 #   heddle_static_llvm(LLVM_CONFIG OUT)   puts into OUT what to link for the compiler of kernels
 #   heddle_static_jansson(TARGET)         lets a shared library have jansson inside
 
-option(HEDDLE_STATIC "Link LLVM, OpenSSL, jansson, lz4, zstd and libstdc++ statically" OFF)
+option(HEDDLE_STATIC "Link LLVM, OpenSSL, jansson, ncurses, lz4, zstd and libstdc++ statically" OFF)
 
 if(HEDDLE_STATIC)
     # find_library looks for archives first. Where there is none, the shared library is taken, and

@@ -20,6 +20,28 @@ else()
     set(no_jansson "jansson was not found (libjansson-dev)")
 endif()
 
+# The screen of `heddle top`. Without it, that command prints.
+option(HEDDLE_CURSES "The screen of heddle top, if ncursesw is there" ON)
+set(HEDDLE_HAS_CURSES OFF)
+find_path(HEDDLE_CURSES_INCLUDE curses.h)
+find_library(HEDDLE_NCURSESW ncursesw)
+find_library(HEDDLE_TINFO tinfo)
+mark_as_advanced(HEDDLE_CURSES_INCLUDE HEDDLE_NCURSESW HEDDLE_TINFO)
+if(NOT HEDDLE_CURSES)
+    heddle_summary("ncursesw" "off (HEDDLE_CURSES)")
+elseif(HEDDLE_CURSES_INCLUDE AND HEDDLE_NCURSESW)
+    heddle_summary("ncursesw" "found")
+    set(HEDDLE_HAS_CURSES ON)
+    add_library(heddle_curses INTERFACE)
+    target_include_directories(heddle_curses SYSTEM INTERFACE ${HEDDLE_CURSES_INCLUDE})
+    target_compile_definitions(heddle_curses INTERFACE NCURSES_WIDECHAR=1)
+    # Some systems have the part that knows terminals in a library of its own.
+    target_link_libraries(heddle_curses INTERFACE ${HEDDLE_NCURSESW}
+                          $<$<BOOL:${HEDDLE_TINFO}>:${HEDDLE_TINFO}>)
+else()
+    heddle_summary("ncursesw" "not found (libncurses-dev); heddle top has no screen")
+endif()
+
 # heddle_storey(MOVE "what it is for" [NEEDS REMOTE ...] [LACKS "what is missing on this machine"])
 function(heddle_storey name text)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "LACKS" "NEEDS")

@@ -74,7 +74,8 @@ TABLE = {
     "move/command": "move/file move/talk remote/wire locate base",
     "move/criu": "base",
     # What a program did.
-    "see": "see/trace",
+    "see": "see/trace see/live",
+    "see/live": "base gen share/sched share/meet remote/wire",
     "see/trace": "base gen",
     "see/inject": "core base gen see/trace share/sched share/record",
     "cudart": "base gen",
@@ -95,7 +96,7 @@ TABLE = {
     "backends/cpu": f"core base gen kernel/forkserver kernel/cache {PTX} kernel/fatbin"
                     " kernel/sass driver kernel/engine",
     "cli": f"base core gen locate kernel/cache kernel/fatbin {PTX} kernel/sass remote/wire"
-           " see/trace"
+           " see/trace see/live"
            " share/sched share/meet move/file move/talk move/command",
 }
 
@@ -115,6 +116,7 @@ PUBLIC_HEADERS = {
     "remote/client.h": "remote/client",
     "move/move.h": "move/command move/file move/talk move/session",
     "see/see.h": "see/trace",
+    "see/live.h": "see/live",  # it needs sharing, and traces do not
     "layers/layers.h": "layers",
     "backends/backends.h": "backends",
 }
@@ -138,6 +140,7 @@ PUBLIC = {"heddle.h": "src/core/", "heddle/layer.h": "src/layers/plugin/"}
 SYSTEM = {
     "llvm-c/*": "src/kernel/ptx/lower/*.[ch]",
     "jansson.h": "src/driver/profile*.c",
+    "curses.h": "src/cli/top/screen.c",
     "openssl/*": "src/remote/wire/tls/*.c",
     # heddle builds without a CUDA toolkit: the generated headers have the types.
     "cuda.h": "",

@@ -16,6 +16,7 @@
 
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
 enum hed_rank {
+    HED_RANK_LIVE,         /* what servers have answered (heddle top) */
     HED_RANK_SESSION,      /* the chain being built or taken down */
     HED_RANK_HOLD,         /* records of threads that make calls of a remote machine */
     HED_RANK_UNMAP,        /* no memory of a remote machine is unmapped while it is precopied */

@@ -29,6 +29,7 @@ int hed_cli_run(int argc, char **argv);
 int hed_cli_serve(int argc, char **argv);
 int hed_cli_sched(int argc, char **argv);
 int hed_cli_migrate(int argc, char **argv);
+int hed_cli_top(int argc, char **argv);
 int hed_cli_trace(int argc, char **argv);
 int hed_cli_cert(int argc, char **argv);
 int hed_cli_devices(int argc, char **argv);

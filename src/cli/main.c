@@ -20,6 +20,7 @@ static const struct command {
     {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
     {"serve", hed_cli_serve, "let programs elsewhere use this machine's GPUs"},
     {"sched", hed_cli_sched, "show and control programs that share a GPU"},
+    {"top", hed_cli_top, "show who uses the GPUs now"},
     {"trace", hed_cli_trace, "read the CUDA calls that a program made"},
     {"fatbin", hed_cli_fatbin, "find, list, extract and disassemble the GPU code in a file"},
     {"cpu", hed_cli_cpu, "explain how kernels run on the CPU"},

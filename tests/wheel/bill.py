@@ -23,7 +23,8 @@ for message in validate_full_spdx_document(parse_file(sys.argv[1]), "SPDX-2.3"):
     print(f"{message.context.spdx_id}: {message.validation_message}")
 """
 # What must be among the parts: whoever forgets one has a bill that is valid and wrong.
-PARTS = ("heddle", "llvm", "libstdc++", "libssl-dev", "libzstd-dev", "liblz4-dev", "libjansson-dev")
+PARTS = ("heddle", "llvm", "libstdc++", "libssl-dev", "libzstd-dev", "liblz4-dev", "libjansson-dev",
+         "libncurses-dev")
 
 
 def text_of(path):

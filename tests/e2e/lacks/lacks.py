@@ -15,7 +15,7 @@ ASKED = {
     "remote": [["run", "--gpu", "tcp://localhost:1", "--", "true"]],
     "server": [["serve", "--gpu", "null"]],
     "move": [["snap", "list", "."], ["migrate", "1", "shm:/x"], ["run", "--ckpt", "on", "true"]],
-    "see": [["trace", "show", "x"], ["run", "--trace", "x.hed", "--", "true"]],
+    "see": [["trace", "show", "x"], ["top", "-1"], ["run", "--trace", "x.hed", "--", "true"]],
     "cudart": [["run", "--cudart", "own", "--", "true"]],
     "fastlibs": [["run", "--fast-libs", "--", "true"]],
 }

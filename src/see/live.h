@@ -1,0 +1,4 @@
+/* What other storeys see of what runs now. */
+#pragma once
+
+#include "see/live/live.h"
