@@ -262,6 +262,17 @@ short_escape(unsigned char c)
     }
 }
 
+/* Valid UTF-8 of two bytes or three that a terminal or a script may obey: U+0080 to U+009F, ends of
+ * lines, and what turns the direction of text (U+2028 to U+202E, U+2066 to U+2069). */
+static bool
+is_control(const unsigned char *p)
+{
+    if (*p == 0xc2)
+        return p[1] < 0xa0;
+    return *p == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+                          (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
 void
 hed_str_escape(struct hed_buf *b, const char *s, size_t n)
 {
@@ -277,6 +288,9 @@ hed_str_escape(struct hed_buf *b, const char *s, size_t n)
             hed_buf_add(b, (const char[]){'\\', letter}, 2);
         else if (*p < 0x20 || *p == 0x7f)
             hed_buf_addf(b, "\\u%04x", *p);
+        else if (is_control(p))
+            hed_buf_addf(b, "\\u%04x",
+                         *p == 0xc2 ? p[1] : 0x2000u | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
         else
             hed_buf_add(b, p, length);
         p += length ? length : 1;

@@ -35,7 +35,8 @@ char *hed_str_trim(char *s);
 bool hed_same_secret(const void *a, const void *b, size_t n);
 
 /* Appends n bytes as the inside of a JSON string: quotes, backslashes and control characters
- * escaped, valid UTF-8 unchanged, and U+FFFD for each byte that is not part of valid UTF-8.
+ * and what changes the direction of text escaped, other valid UTF-8 unchanged, and U+FFFD for each
+ * byte that is not part of valid UTF-8.
  */
 void hed_str_escape(struct hed_buf *b, const char *s, size_t n);
 

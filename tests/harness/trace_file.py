@@ -168,12 +168,12 @@ class TraceFile:
         self.block(END, u64(self.count) + u64(dropped))
 
 
-def begin(pid=4242, start=1_000_000_000, major=2):
+def begin(pid=4242, start=1_000_000_000, major=2, chain="trace>null"):
     """A file with the first two blocks, INFO and SCHEMA."""
     f = TraceFile(major)
     f.block(INFO, info(heddle="0.1.0", pid=pid, ppid=1, exe="/opt/app/saxpy",
                        cmdline="./saxpy\x1f1024", host="box", arch="aarch64", clock_mono=start,
-                       clock_wall=1_700_000_000_000_000_000, chain="trace>null"))
+                       clock_wall=1_700_000_000_000_000_000, chain=chain))
     f.block(SCHEMA, SCHEMA_TEXT)
     return f
 

@@ -77,17 +77,12 @@ stream_key(const struct hed_trace_facts *f, uint64_t thread, char *label, size_t
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A trace names its calls itself. Its numbers are usually ours, and it may have calls that we do
- * not know. */
 static const char *
 area_of(const struct hed_trace_record *r, const char *name)
 {
-    const enum hed_api api = (enum hed_api)r->api;
-    const struct hed_call_info *info = hed_call_info(api, r->call);
+    const struct hed_call_info *info = hed_cli_trace_info(r, name);
 
-    if (name && (!info || strcmp(info->name, name) != 0))
-        info = hed_call_info(api, hed_call_find(api, name));
-    return name && info ? info->area : "other";
+    return info ? info->area : "other";
 }
 
 /* The parts that a call's slices have in common. */
@@ -138,6 +133,7 @@ static void
 put_call(struct hed_chrome *c, const struct hed_trace_record *r)
 {
     const uint64_t last = hed_trace_state(c->trace)->last;
+    const struct hed_cli_caller *caused = hed_chrome_gpu_caused(&c->gpu, r);
     struct hed_trace_facts f;
     uint64_t duration = r->duration;
 
@@ -151,6 +147,14 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     add_result(c, r);
     if (r->calls > 1)
         hed_buf_addf(&c->out.event, ",\"calls\":%" PRIu32, r->calls);
+    if (caused && caused->kernel_size) {
+        hed_buf_addf(&c->out.event, ",\"kernel\":\"");
+        hed_trace_add_readable(&c->out.event,
+                               &(struct hed_trace_activity){.kind = HED_TRACE_KERNEL,
+                                                            .name = caused->kernel,
+                                                            .name_size = caused->kernel_size});
+        hed_buf_addf(&c->out.event, "\"");
+    }
     hed_buf_addf(&c->out.event, ",");
 
     /* The members of this object go into "args": its opening brace is removed, and its closing
@@ -162,7 +166,7 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
         c->out.event.data[at] = ' ';
     hed_chrome_end(&c->out);
     /* Where the trace has the GPU's activity, that is shown instead. */
-    if (f.has_stream && !hed_chrome_gpu_caused(&c->gpu, r))
+    if (f.has_stream && !caused)
         put_stream(c, r, &f, duration);
 }
 

@@ -10,16 +10,6 @@
 
 #define DEVICES_MAX 1000000u /* numbers of processes that are ours; only a broken file has more */
 
-/* The number of a key in a map that counts its keys from 1; 0 without memory. */
-static uint32_t
-number_of(struct hed_cli_map *map, uint64_t key)
-{
-    const uint32_t known = hed_cli_map_get(map, key);
-    const uint32_t next = (uint32_t)map->count + 1;
-
-    return known ? known : hed_cli_map_put(map, key, next) ? next : 0;
-}
-
 static uint64_t
 pid_of(const struct hed_chrome_gpu *g, uint32_t device)
 {
@@ -43,7 +33,8 @@ name_device(struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device,
 static uint64_t
 find_track(struct hed_chrome_gpu *g, struct hed_chrome_out *o, const struct hed_trace_activity *a)
 {
-    const uint32_t context = number_of(&g->contexts, (uint64_t)a->device << 32 | a->context);
+    const uint32_t context =
+        hed_cli_map_number(&g->contexts, (uint64_t)a->device << 32 | a->context);
     char label[64];
 
     if (!context || !name_device(g, o, a->device, context)) {
@@ -139,7 +130,7 @@ hed_chrome_gpu_put(struct hed_chrome_gpu *g, struct hed_chrome_out *o,
     put_arrow(g, o, tid, &a);
 }
 
-bool
+const struct hed_cli_caller *
 hed_chrome_gpu_caused(const struct hed_chrome_gpu *g, const struct hed_trace_record *call)
 {
     return hed_cli_links_find(&g->links, call->correlation);

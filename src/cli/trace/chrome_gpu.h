@@ -26,7 +26,8 @@ bool hed_chrome_gpu_init(struct hed_chrome_gpu *g, const struct hed_trace *t, ui
 void hed_chrome_gpu_put(struct hed_chrome_gpu *g, struct hed_chrome_out *o,
                         const struct hed_trace_record *r);
 
-/* Did this call cause activity that is in the trace? */
-bool hed_chrome_gpu_caused(const struct hed_chrome_gpu *g, const struct hed_trace_record *call);
+/* What this call caused on the GPU; NULL if that is not in the trace. */
+const struct hed_cli_caller *hed_chrome_gpu_caused(const struct hed_chrome_gpu *g,
+                                                   const struct hed_trace_record *call);
 
 void hed_chrome_gpu_fini(struct hed_chrome_gpu *g);

@@ -8,6 +8,21 @@
 
 #include "see/see.h"
 
+/* Keeps the name of the first kernel, and counts the others. */
+static void
+add_kernel(struct hed_cli_caller *c, const struct hed_trace_activity *a)
+{
+    if (a->kind != HED_TRACE_KERNEL)
+        return;
+    if (!c->kernel) {
+        c->kernel = a->name;
+        c->kernel_size = (uint32_t)a->name_size;
+    }
+    c->kernels++;
+    if (__builtin_add_overflow(c->kernel_time, a->end - a->start, &c->kernel_time))
+        c->kernel_time = UINT64_MAX;
+}
+
 static bool
 add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
 {
@@ -18,6 +33,7 @@ add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
         struct hed_cli_caller *c = &l->callers[known - 1];
 
         c->first = a->start < c->first ? a->start : c->first;
+        add_kernel(c, a);
         return true;
     }
     if (n == UINT32_MAX - 1)
@@ -31,8 +47,9 @@ add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
     }
     if (!hed_cli_map_put(&l->map, a->correlation, (uint32_t)n + 1))
         return false;
-    l->callers[l->count++] =
-        (struct hed_cli_caller){.correlation = a->correlation, .first = a->start};
+    l->callers[n] = (struct hed_cli_caller){.correlation = a->correlation, .first = a->start};
+    add_kernel(&l->callers[n], a);
+    l->count++;
     return true;
 }
 
@@ -53,6 +70,7 @@ add_caller(struct hed_cli_links *l, const struct hed_trace_record *r)
     c->thread = r->thread;
     c->start = r->start;
     c->duration = r->duration;
+    c->range = hed_ranges_now(&l->ranges, r->thread);
 }
 
 bool
@@ -73,6 +91,8 @@ hed_cli_links_make(struct hed_cli_links *l, const struct hed_trace *t)
     while (hed_trace_next(&c, &r)) {
         if (r.kind == HED_TRACE_CALL && r.correlation)
             add_caller(l, &r);
+        else if (!hed_ranges_follow(&l->ranges, &r))
+            return false;
     }
     return true;
 }
@@ -89,6 +109,7 @@ void
 hed_cli_links_fini(struct hed_cli_links *l)
 {
     hed_cli_map_fini(&l->map);
+    hed_ranges_fini(&l->ranges);
     free(l->callers);
     *l = (struct hed_cli_links){.count = 0};
 }

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/trace/link.h"
 #include "cli/trace/util.h"
 #include "see/see.h"
 
@@ -17,7 +18,8 @@ static const char usage[] =
     "usage: heddle trace show FILE [OPTION...]\n\n"
     "Lists the calls in the order of time. A line has the seconds since the trace\n"
     "began, the thread, how long the call took, the call and its result. If the trace\n"
-    "has GPU activity, it is listed where it began; [N] connects it with its call.\n\n"
+    "has GPU activity, it is listed where it began; [N] connects it with its call,\n"
+    "which names the kernel that it launched.\n\n"
     "  --call GLOB    only calls and kernels whose name matches, such as 'cuMem*'\n"
     "  --errors       only calls that failed\n"
     "  --activity     only GPU activity\n"
@@ -47,6 +49,7 @@ struct show {
     const struct hed_trace *trace;
     struct hed_cli_map threads; /* thread -> its index in `open` + 1 */
     uint32_t *open;             /* ranges that each thread has begun and not ended; owned */
+    struct hed_cli_links links; /* calls and what they caused on a GPU */
     bool unbegun;               /* the record ends a range whose beginning is missing */
     struct hed_buf line;        /* the line being made */
     struct hed_buf name;        /* scratch */
@@ -144,6 +147,14 @@ label_of(const struct show *s, const struct hed_trace_record *r, char *label, si
         hed_cli_trace_thread(s->trace, r->thread, label, size);
 }
 
+static void
+add_kernel_name(struct hed_buf *b, const struct hed_cli_caller *c)
+{
+    hed_trace_add_readable(b, &(struct hed_trace_activity){.kind = HED_TRACE_KERNEL,
+                                                           .name = c->kernel,
+                                                           .name_size = c->kernel_size});
+}
+
 /* The part of a line after the times and the label. */
 static void
 text_call(struct show *s, const struct hed_trace_record *r)
@@ -158,8 +169,19 @@ text_call(struct show *s, const struct hed_trace_record *r)
     paint(s, "0");
     if (r->calls > 1)
         hed_buf_addf(&s->line, " (%" PRIu32 " times)", r->calls);
-    if (r->correlation)
-        hed_buf_addf(&s->line, " [%" PRIu64 "]", r->correlation);
+    if (!r->correlation)
+        return;
+    hed_buf_addf(&s->line, " [%" PRIu64, r->correlation);
+
+    const struct hed_cli_caller *c = hed_cli_links_find(&s->links, r->correlation);
+
+    if (c && c->kernel_size) {
+        hed_buf_addf(&s->line, ": ");
+        add_kernel_name(&s->line, c);
+        if (c->kernels > 1)
+            hed_buf_addf(&s->line, " and %" PRIu32 " more", c->kernels - 1);
+    }
+    hed_buf_addf(&s->line, "]");
 }
 
 static void
@@ -247,6 +269,15 @@ json_call(struct show *s, const struct hed_trace_record *r)
         hed_buf_addf(b, ",\"timed\":false");
     if (r->correlation)
         hed_buf_addf(b, ",\"correlation\":%" PRIu64, r->correlation);
+
+    const struct hed_cli_caller *c = hed_cli_links_find(&s->links, r->correlation);
+
+    if (!c || !c->kernel_size)
+        return;
+    hed_buf_addf(b, ",\"kernels\":%" PRIu32 ",\"kernel_ns\":%" PRIu64 ",\"kernel\":\"", c->kernels,
+                 c->kernel_time);
+    add_kernel_name(b, c);
+    hed_buf_addf(b, "\"");
 }
 
 static void
@@ -369,13 +400,15 @@ show_all(struct show *s)
     return HED_EXIT_OK;
 }
 
-/* Prepares for the trace's threads. False if there is no memory. */
+/* Prepares for the trace's threads and activity. False if there is no memory. */
 static bool
 prepare_threads(struct show *s)
 {
     char label[LABEL_MAX];
     uint64_t thread;
 
+    if (!hed_cli_links_make(&s->links, s->trace))
+        return false;
     s->open = calloc(hed_trace_state(s->trace)->threads + 1, sizeof(*s->open));
     if (!s->open)
         return false;
@@ -417,6 +450,7 @@ show_trace(struct show *s)
         hed_cli_say("%s: %s", s->path, hed_err_text(HED_ENOMEM));
     }
     hed_cli_map_fini(&s->threads);
+    hed_cli_links_fini(&s->links);
     free(s->open);
     hed_buf_fini(&s->line);
     hed_buf_fini(&s->name);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/trace/guard.h"
+#include "core/call.h"
 #include "see/see.h"
 
 #define OTHERS_MAX 5 /* files to suggest where the one asked for is missing */
@@ -179,6 +180,26 @@ hed_cli_trace_thread(const struct hed_trace *t, uint64_t thread, char *out, size
     return out;
 }
 
+const struct hed_call_info *
+hed_cli_trace_info(const struct hed_trace_record *r, const char *name)
+{
+    const enum hed_api api = (enum hed_api)r->api;
+    const struct hed_call_info *info = hed_call_info(api, r->call);
+
+    if (name && (!info || strcmp(info->name, name) != 0))
+        info = hed_call_info(api, hed_call_find(api, name));
+    return name ? info : NULL;
+}
+
+const char *
+hed_cli_trace_backend(const struct hed_trace *t)
+{
+    const char *chain = hed_trace_info(t, "chain");
+    const char *last = chain ? strrchr(chain, '>') : NULL;
+
+    return last ? last + 1 : chain ? chain : "";
+}
+
 uint64_t
 hed_cli_trace_time(const struct hed_trace *t, uint64_t ns)
 {
@@ -286,6 +307,15 @@ hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value)
     m->values[i] = value;
     m->count++;
     return true;
+}
+
+uint32_t
+hed_cli_map_number(struct hed_cli_map *m, uint64_t key)
+{
+    const uint32_t known = hed_cli_map_get(m, key);
+    const uint32_t next = (uint32_t)m->count + 1;
+
+    return known ? known : hed_cli_map_put(m, key, next) ? next : 0;
 }
 
 void

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 
 struct hed_buf;
+struct hed_call_info;
 struct hed_trace;
 struct hed_trace_index;
 struct hed_trace_record;
@@ -49,6 +50,14 @@ const char *hed_cli_trace_began(const struct hed_trace *t, char *out, size_t siz
 const char *hed_cli_trace_thread(const struct hed_trace *t, uint64_t thread, char *out,
                                  size_t size);
 
+/* What this heddle knows of a call. A trace names its calls itself: its numbers are usually ours,
+ * but it may have calls that we do not know, whose answer is NULL. `name` is what the trace calls
+ * it. */
+const struct hed_call_info *hed_cli_trace_info(const struct hed_trace_record *r, const char *name);
+
+/* Where the calls went: the last part of the chain ("cpu", "gpu", "remote"); "" if unknown. */
+const char *hed_cli_trace_backend(const struct hed_trace *t);
+
 /* Time since the trace began, in ns. */
 uint64_t hed_cli_trace_time(const struct hed_trace *t, uint64_t ns);
 
@@ -77,5 +86,9 @@ uint32_t hed_cli_map_get(const struct hed_cli_map *m, uint64_t key);
 
 /* Adds a key that is not there, with a value that is not 0. False if there is no memory. */
 bool hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value);
+
+/* The value of a key in a map that numbers its keys from 1, in the order in which they are first
+ * asked for; 0 without memory. */
+uint32_t hed_cli_map_number(struct hed_cli_map *m, uint64_t key);
 
 void hed_cli_map_fini(struct hed_cli_map *m);

@@ -13,8 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.trace_file import (  # noqa: E402
-    ACTIVITY, DEVICE, HOST, KERNEL, RECORDS, SCHEMA, SCHEMA_TEXT, TraceFile, activity, begin, call,
-    copy, gpu_sample, kernel, launch, linked, record, u32, u64)
+    ACTIVITY, BEGIN, DEVICE, FINISH, HOST, KERNEL, RECORDS, SCHEMA, SCHEMA_TEXT, TraceFile,
+    activity, begin, call, copy, gpu_sample, kernel, launch, linked, record, u32, u64)
 from trace_case import Case, ExportCase  # noqa: E402
 
 T = 1_000_000_000
@@ -27,6 +27,8 @@ class Show(Case):
         self.assertEqual(lines[2], "    0.000020  GPU 0 stream 7   25.0 us  copy host to device, "
                                    "1048576 bytes [17]")
         self.assertTrue(lines[1].endswith("= CUDA_SUCCESS [17]"))
+        self.assertTrue(lines[4].endswith("= CUDA_SUCCESS [18: saxpy]"))
+        self.assertTrue(lines[7].endswith(r'= CUDA_SUCCESS [20: odd \"name\"\n and 1 more]'))
         self.assertIn("    0.000070  GPU 0 stream 13  30.0 us  kernel saxpy grid 256x1x1 "
                       "block 128x1x1 registers 16 [18]", lines)
         text = "\n".join(lines)
@@ -53,6 +55,9 @@ class Show(Case):
             by_kind.setdefault(r["kind"], []).append(r)
         self.assertEqual([r.get("correlation") for r in by_kind["call"]],
                          [None, 17, 18, 19, 20, 21, 22])
+        self.assertEqual([(r["kernel"], r["kernels"], r["kernel_ns"]) for r in by_kind["call"]
+                          if "kernel" in r],
+                         [("saxpy", 1, 30000), ("saxpy", 1, 20000), ('odd "name"\n', 2, 45000)])
         self.assertEqual(by_kind["activity"][1], {
             "kind": "activity", "time_ns": 70000, "thread": 4250, "thread_name": "cupti",
             "duration_ns": 30000, "activity": "kernel", "name": "_Z5saxpyifPfS_",
@@ -79,14 +84,21 @@ class Summary(Case):
 
     def test_tables(self):
         out, _ = self.run_it("summary", self.write(gpu_sample().data))
-        head, calls, kernels, copies, waits = out.split("\n\n")
+        head, calls, kernels, streams, ranges, copies, idle, waits = out.split("\n\n")
         self.assertIn("GPU 0     busy for 76.0 us (56.3 %): 4 kernels, 1 copy, 1 fill\n", head)
-        self.assertTrue(head.endswith("GPU 1     busy for 3.00 us (2.2 %): 1 copy, 2 others"))
+        self.assertIn("GPU 1     busy for 3.00 us (2.2 %): 1 copy, 2 others\n", head)
+        self.assertTrue(head.endswith("launches  3, 3 with the name and times of a kernel"))
         self.assertEqual(calls.splitlines()[1].split()[-1], "cuMemcpyHtoD_v2")
         self.assertEqual([line.split() for line in kernels.splitlines()][:2],
                          ["kernels total % mean min p99 max kernel".split(),
                           "2 50.0 us 52.6 25.0 us 20.0 us 30.0 us 30.0 us saxpy".split()])
         self.assertNotIn("\n", kernels.splitlines()[3].replace('odd "name"?', ""))
+        self.assertEqual([line.split() for line in streams.splitlines()][:2],
+                         ["works total % mean p99 max stream".split(),
+                          "2 50.0 us 40.3 25.0 us 30.0 us 30.0 us GPU 0 stream 13".split()])
+        self.assertTrue(streams.splitlines()[4].endswith("GPU 1 stream 7 of context 3"))
+        self.assertEqual(ranges.splitlines()[1].split()[-1], "step")
+        self.assertIn("the GPU was idle, and meanwhile", idle)
         self.assertEqual(copies.splitlines()[1].split(),
                          "1 25.0 us 1.05 MB 41.94 25.0 us 25.0 us host to device".split())
         self.assertEqual([line.split()[0] + " " + line.split()[-1]
@@ -106,6 +118,73 @@ class Summary(Case):
         self.assertEqual((launches["count"], launches["min_ns"], launches["max_ns"]),
                          (3, 9000, 34000))
 
+    def test_idle_time_is_explained(self):
+        d = self.summary(self.write(gpu_sample().data))
+        # From 45 to 70 us: the copy's end, no call, the launch, and the driver until the kernel;
+        # and a gap of each GPU before work that no call is known for.
+        self.assertEqual({line["name"]: line["total_ns"] for line in d["idle"]}, {
+            "the program made no CUDA call": 11000, "cuMemcpyHtoD_v2": 5000,
+            "cuLaunchKernelEx": 4000, "the next work had been asked for, but had not begun": 6000,
+            "(the call that caused the next work is not in the trace)": 2000})
+        spans = sorted([(20, 45), (70, 100), (90, 110), (95, 120), (100, 120), (121, 122)])
+        gaps = sum(max(0, b[0] - max(e for _, e in spans[:i + 1]))
+                   for i, b in enumerate(spans[1:])) + 1 + 1
+        self.assertEqual(sum(line["total_ns"] for line in d["idle"]), gaps * 1000)
+
+    def test_calls_that_overlap_count_once(self):
+        f = begin()
+        f.records(1, [linked(call(3, T, 5, u32(0)), 1)] +
+                  [call(3, T + i % 7, 60 + i, u32(0)) for i in range(20)] +
+                  [linked(call(3, T + 90, 5, u32(0)), 2)])
+        f.records(2, [kernel("a", T + 10, 10, 1), kernel("b", T + 100, 10, 2)])
+        f.end()
+        d = self.summary(self.write(f.data))
+        self.assertEqual(sum(line["total_ns"] for line in d["idle"]), 80)
+
+    def test_ranges_nest_and_share_lines(self):
+        f = begin()
+        records, t = [], T
+        for name in ("outer", "step", None, "step", None, None, "step", None, None):
+            t += 10
+            records.append(record(BEGIN, t, body=name.encode()) if name else record(FINISH, t))
+            t += 10
+            records.append(linked(call(3, t, 5, u32(0)), t - T))
+        f.records(1, records)
+        f.records(2, [kernel("k", T + 1000 + i, 1, i) for i in range(20, 200, 20)])
+        f.end()
+        d = self.summary(self.write(f.data))
+        self.assertEqual({line["name"]: line["count"] for line in d["ranges"]},
+                         {"outer": 3, "outer > step": 2, "step": 1})
+
+    def test_the_clock_is_named(self):
+        for chain, clock, text in (("trace>watch>cpu", "executor", "the executor of the CPU GPU"),
+                                   ("trace>gpu", "cupti", "CUPTI")):
+            data = gpu_sample().data
+            f = begin(chain=chain)
+            f.records(1, [kernel("k", T, 5)])
+            f.end()
+            path = self.write(f.data)
+            self.assertIn(f"GPU times measured by {text}\n", self.run_it("summary", path)[0])
+            self.assertEqual(self.summary(path)["files"][0]["gpu_clock"], clock)
+            f = begin(chain=chain)
+            f.records(1, [launch(T, 5, 0)])
+            f.end()
+            path = self.write(f.data)
+            self.assertEqual("--inject" in self.run_it("summary", path)[0], clock == "cupti")
+            self.assertIsNone(self.summary(path)["files"][0]["gpu_clock"])
+        self.assertIsNone(self.summary(self.write(data))["files"][0]["gpu_clock"])
+
+    def test_names_cannot_control_a_terminal(self):
+        f = begin()
+        f.records(1, [record(BEGIN, T, body="r\x1b[2J\u202e".encode()),
+                      linked(launch(T + 1, 5, 0), 1), record(FINISH, T + 8)])
+        f.records(2, [kernel("k\x1b]0;x\x07\u009b2J\u202e", T + 10, 5, 1)])
+        f.end()
+        path = self.write(f.data)
+        for words in (["summary"], ["summary", "--json"], ["show"], ["show", "--json"]):
+            out, _ = self.run_it(*words, path)
+            self.assertTrue(out and not set(out) & set("\x1b\x07\u009b\u202e"), out)
+
     def test_no_activity_says_nothing(self):
         f = begin()
         f.records(1, [call(3, T, 5, u32(0))])
@@ -114,8 +193,8 @@ class Summary(Case):
         out, _ = self.run_it("summary", path)
         self.assertNotIn("GPU", out)
         d = self.summary(path)
-        self.assertEqual((d["files"][0]["gpus"], d["kernels"], d["copies"], d["waits"]),
-                         ([], [], [], []))
+        self.assertEqual([d["files"][0]["gpus"]] + [d[key] for key in (
+            "kernels", "streams", "ranges", "copies", "idle", "waits")], [[]] * 7)
 
     def test_only_activity(self):
         f = begin()
@@ -123,7 +202,7 @@ class Summary(Case):
         f.end()
         out, _ = self.run_it("summary", self.write(f.data))
         self.assertIn("1 kernel\n", out)
-        self.assertTrue(out.rstrip().endswith("  k"))
+        self.assertTrue(out.rstrip().endswith("  GPU 0 stream 7"))
 
     def test_busy_is_a_union(self):
         f = begin()
@@ -157,7 +236,7 @@ class Summary(Case):
         f.end()
         for columns in ("80", "120", "1000"):
             out, _ = self.run_it("summary", self.write(f.data), COLUMNS=columns)
-            self.assertTrue(out.rstrip().endswith(" " + name))
+            self.assertIn(" " + name + "\n", out)
 
 
 class Export(ExportCase):

@@ -161,6 +161,9 @@ escape_makes_valid_json_of_any_bytes(void **state)
         {"\"\\/", "\\\"\\\\/"},
         {"\b\f\n\r\t\x01\x7f", "\\b\\f\\n\\r\\t\\u0001\\u007f"},
         {"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xc2\x9b[2J", "\\u009b[2J"}, /* an escape sequence in another way */
+        {"a\xe2\x80\xae\xe2\x80\xa8z\xe2\x81\xa6", "a\\u202e\\u2028z\\u2066"},
+        {"\xc2\xa0 \xe2\x80\xaf", "\xc2\xa0 \xe2\x80\xaf"},
         {"a\x80z", "a" BAD "z"},
         {"\xc3", BAD},
         {"\xc3(", BAD "("},
