@@ -19,6 +19,7 @@ enum hed_exit {
     HED_EXIT_OK = 0,
     HED_EXIT_FAILED = 1,    /* the thing asked for did not work */
     HED_EXIT_USAGE = 2,     /* a wrong option, operand or setting */
+    HED_EXIT_WORSE = 3,     /* trace diff: something is worse in the second trace */
     HED_EXIT_REFUSED = 123, /* run: heddle refused something (--fail-on-refusal) */
     HED_EXIT_BROKEN = 125,  /* run: heddle itself is not installed properly */
     HED_EXIT_NOEXEC = 126,  /* run: the program exists but cannot be executed */

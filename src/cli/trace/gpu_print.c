@@ -131,11 +131,13 @@ print_kernels(const struct hed_call_stats *s)
     }
 }
 
-/* Lines without more to say than how often and how long. */
+/* Lines without more to say than how often and how long. What is less than `least` percent of the
+ * whole is left out; JSON has it. */
 static void
-print_times(const struct hed_call_stats *s, const char *many, const char *what)
+print_times(const struct hed_call_stats *s, const char *many, const char *what, double least)
 {
     double total = 0;
+    size_t left_out = 0;
 
     for (size_t i = 0; i < s->count; i++)
         total += (double)s->lines[i].total;
@@ -143,15 +145,24 @@ print_times(const struct hed_call_stats *s, const char *many, const char *what)
         printf("\n%9s %9s %6s %9s %9s %9s  %s\n", many, "total", "%", "mean", "p99", "max", what);
     for (size_t i = 0; i < s->count; i++) {
         const struct hed_call_stats_line *l = &s->lines[i];
+        const double share = total > 0 ? 100 * (double)l->total / total : 0;
+
+        if (share < least) {
+            left_out++;
+            continue;
+        }
+
         int width = printf("%9" PRIu64 " ", l->count);
 
         width += print_time(l->total);
-        width += printf("%6.1f ", total > 0 ? 100 * (double)l->total / total : 0);
+        width += printf("%6.1f ", share);
         width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->p99);
         width += print_time(l->max);
         print_name(l->name, width);
     }
+    if (left_out)
+        printf("%9s %9s  and %zu more of less than %.1f %% each\n", "", "", left_out, least);
 }
 
 static void
@@ -196,10 +207,10 @@ void
 hed_gpu_print(const struct hed_gpu *g)
 {
     print_kernels(&g->kernels.stats);
-    print_times(&g->streams.stats, "works", "stream");
-    print_times(&g->ranges.stats, "works", "caused in the range");
+    print_times(&g->streams.stats, "works", "stream", 0);
+    print_times(&g->ranges.stats, "works", "caused in the range", 0);
     print_copies(&g->copies.stats);
-    print_times(&g->idle.stats, "times", "the GPU was idle, and meanwhile");
+    print_times(&g->idle.stats, "times", "the GPU was idle, and meanwhile", 0.1);
     print_waits(&g->waits.stats);
 }
 

@@ -18,6 +18,7 @@ static const struct hed_cli_group group = {
         {
             {"show", hed_cli_trace_show, "list the calls, one per line"},
             {"summary", hed_cli_trace_summary, "count and time the calls of each function"},
+            {"diff", hed_cli_trace_diff, "tell what is worse or better in a second trace"},
             {"export", hed_cli_trace_export, "write a timeline for Perfetto"},
         },
 };

@@ -20,6 +20,7 @@ struct hed_trace_cursor;
 int hed_cli_trace_show(int argc, char **argv);
 int hed_cli_trace_summary(int argc, char **argv);
 int hed_cli_trace_export(int argc, char **argv);
+int hed_cli_trace_diff(int argc, char **argv);
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
