@@ -73,7 +73,10 @@ def f64(v):
 
 
 def text(s):
-    return u32(0xFFFFFFFF) + u32(0) if s is None else u32(len(s)) + u32(len(s)) + s.encode()
+    if s is None:
+        return u32(0xFFFFFFFF) + u32(0)
+    data = s.encode()
+    return u32(len(data)) + u32(len(data)) + data
 
 
 def bulk(count, stored=b""):

@@ -11,7 +11,7 @@ static const struct hed_cli_group group = {
     .tail = "\n"
             "  heddle trace show app.hed --errors\n"
             "  heddle trace summary app.hed\n"
-            "  heddle trace export --chrome app.hed\n"
+            "  heddle trace export --html app.hed\n"
             "\n"
             "`heddle trace COMMAND --help` explains each command.\n",
     .commands =
@@ -19,7 +19,7 @@ static const struct hed_cli_group group = {
             {"show", hed_cli_trace_show, "list the calls, one per line"},
             {"summary", hed_cli_trace_summary, "count and time the calls of each function"},
             {"diff", hed_cli_trace_diff, "tell what is worse or better in a second trace"},
-            {"export", hed_cli_trace_export, "write a timeline for Perfetto"},
+            {"export", hed_cli_trace_export, "write a page, a timeline for Perfetto, or stacks"},
         },
 };
 
