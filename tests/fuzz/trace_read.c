@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "fuzz/trace_repair.h"
 #include "see/trace/activity.h"
 #include "see/trace/print.h"
 #include "see/trace/read.h"
@@ -103,27 +104,6 @@ check_trace(const struct hed_trace *t)
     hed_buf_fini(&b);
 }
 
-/* Corrects the checksums of all blocks. Without that, every mutant would be refused there. */
-static void
-repair(uint8_t *p, size_t size)
-{
-    for (size_t at = HED_TRACE_FILE_HEADER; at + HED_TRACE_BLOCK_HEADER <= size;) {
-        const size_t left = size - at - HED_TRACE_BLOCK_HEADER;
-        uint32_t n;
-
-        memcpy(&n, p + at + 8, sizeof(n));
-        if (memcmp(p + at, HED_TRACE_BLOCK_MAGIC, 4) != 0 || n > left) {
-            at++;
-            continue;
-        }
-
-        const uint32_t crc = hed_trace_block_crc(p + at, p + at + HED_TRACE_BLOCK_HEADER, n);
-
-        memcpy(p + at + 12, &crc, sizeof(crc));
-        at += HED_TRACE_BLOCK_HEADER + n;
-    }
-}
-
 static void
 read_trace(const uint8_t *data, size_t size)
 {
@@ -146,7 +126,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_trace(data, size);
     if (copy && size) {
         memcpy(copy, data, size);
-        repair(copy, size);
+        fuzz_repair_trace(copy, size);
         read_trace(copy, size);
     }
     free(copy);
