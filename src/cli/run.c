@@ -356,6 +356,7 @@ prepare_trace(struct request *r)
 }
 
 #define INJECTION "CUDA_INJECTION64_PATH" /* the library that NVIDIA's driver loads */
+#define NVTX "NVTX_INJECTION64_PATH"      /* the library that a program's NVTX loads */
 
 /* The program finds NVIDIA's driver as if heddle were not there, and the driver loads heddle. */
 static int
@@ -416,6 +417,9 @@ prepare_libraries(struct request *r, const struct hed_install *install)
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
         hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
     }
+    /* The program's own ranges belong into its trace, unless a profiler takes them. */
+    if (r->config.trace[0] && !hed_env_get(&r->env, NVTX))
+        hed_env_set(&r->env, NVTX, install->lib[HED_INSTALL_CORE]);
     /* Where heddle runs heddle, one of the two is enough. */
     if (hed_install_plugin(install, "libheddle-inject", path, sizeof path) && injected &&
         strcmp(injected, path) == 0)

@@ -3,13 +3,16 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/nvtx_abi.h"
 
-#define WAIT_MS 2000 /* for the library to start */
+#define WAIT_MS 2000          /* for the library to start */
+#define OURS "libheddle.so.0" /* heddle run --trace names it */
 
 _Atomic int hed_nvtx_state = HED_NVTX_FRESH;
 
@@ -102,9 +105,13 @@ choose_functions(void)
 static bool
 load_tool(const char *path)
 {
-    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     int (*init)(const void *(*)(uint32_t));
+    void *library;
 
+    /* heddle takes the program's ranges (nvtx_take.c). Its own do not belong to the program. */
+    if (strcmp(hed_str_base_name(path), OURS) == 0)
+        return false;
+    library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library) {
         const char *text = dlerror();
 

@@ -16,7 +16,12 @@
 #define HED_NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 #define HED_NVTX_INIT "InitializeInjectionNvtx2"
 #define HED_NVTX_VERSION 3
-#define HED_NVTX_ASCII 1 /* type of a message */
+#define HED_NVTX_NO_RANGE (-1) /* what ending a range answers that has not begun */
+
+/* Types of messages. */
+#define HED_NVTX_ASCII 1
+#define HED_NVTX_UNICODE 2    /* wchar_t */
+#define HED_NVTX_REGISTERED 3 /* what registering it has returned */
 
 enum hed_nvtx_table {
     HED_NVTX_TABLE_CALLBACKS = 1,
@@ -44,12 +49,19 @@ enum {
     HED_NVTX_MOST = 16
 };
 
-/* Those that we call. */
+/* Those that we call, or take. */
 enum {
+    HED_NVTX_MARK_EX = 1,              /* core: void (const struct hed_nvtx_event *) */
+    HED_NVTX_MARK_A = 2,               /* core: void (const char *) */
+    HED_NVTX_RANGE_PUSH_EX = 8,        /* core: int (const struct hed_nvtx_event *) */
     HED_NVTX_RANGE_PUSH_A = 9,         /* core: int (const char *) */
+    HED_NVTX_RANGE_PUSH_W = 10,        /* core: int (const wchar_t *) */
     HED_NVTX_RANGE_POP = 11,           /* core: int (void) */
+    HED_NVTX_DOMAIN_MARK_EX = 1,       /* core2: void (void *, const struct hed_nvtx_event *) */
     HED_NVTX_DOMAIN_RANGE_PUSH_EX = 4, /* core2: int (void *, const struct hed_nvtx_event *) */
     HED_NVTX_DOMAIN_RANGE_POP = 5,     /* core2: int (void *) */
+    HED_NVTX_DOMAIN_REGISTER_A = 10,   /* core2: void *(void *, const char *) */
+    HED_NVTX_DOMAIN_REGISTER_W = 11,   /* core2: void *(void *, const wchar_t *) */
     HED_NVTX_DOMAIN_CREATE_A = 12,     /* core2: void *(const char *) */
 };
 

@@ -48,7 +48,9 @@ class Exports(unittest.TestCase):
 
     def test_libheddle_exports_its_own_names_only(self):
         names = symbols(OWN)
-        self.assertEqual([n for n in names if not n.startswith(("hed_", "heddle_"))], [])
+        # The other one is what NVTX looks for in a library that takes ranges.
+        self.assertEqual([n for n in names if not n.startswith(("hed_", "heddle_"))],
+                         ["InitializeInjectionNvtx2"])
         for name in ("version", "record", "set_client", "mark", "range_push", "range_pop",
                      "read_counters"):
             self.assertIn(f"heddle_{name}", names)
