@@ -5,8 +5,9 @@ does. It is no check of the file's code.
     requirements(elves)   the processor, and the version of the GNU C library that all of them run
                           with: ("x86_64", (2, 34))
 
-requirements() refuses files for several processors, and files that need a library that is neither a
-part of the C library nor among them, because a clean machine lacks it.
+requirements() refuses files for several processors, files that look for libraries in a folder of
+their builder, and files that need a library that is neither a part of the C library nor among them,
+because a clean machine lacks it (unless `is_for_here`).
 """
 
 import re
@@ -142,14 +143,14 @@ def least_glibc(elves):
     return newest
 
 
-def requirements(elves):
+def requirements(elves, is_for_here=False):
     machines = sorted({elf.machine for elf in elves})
     if len(machines) != 1:
         raise Refused(f"the files are for {' and '.join(machines) or 'no processor'}")
     own = {elf.soname for elf in elves} | {elf.path.rsplit("/", 1)[-1] for elf in elves}
     for elf in elves:
         for name in elf.needed:
-            if not SYSTEM.match(name) and name not in own:
+            if not is_for_here and not SYSTEM.match(name) and name not in own:
                 raise Refused(f"{elf.path} needs {name}, which a clean machine lacks: build with "
                               "-DHEDDLE_STATIC=ON, with the archives of all libraries")
         if elf.runpath and not elf.runpath.startswith("$ORIGIN"):

@@ -15,6 +15,10 @@ What goes where:
 
 The tag is that of the oldest C library that all files run with (elf.py). The same input gives the
 same bytes.
+
+With --for-here the file is for this machine alone, and so is its tag (linux_x86_64): the tree may
+need libraries of the system's, and what is linked into it is not listed. Tests make such wheels of
+an ordinary build.
 """
 
 import argparse
@@ -33,6 +37,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 DISTRIBUTION = "heddle_cuda"
 PYTHON = ">=3.9"
 TAGS = "py3-none-manylinux_{}_{}_{}"
+TAG_FOR_HERE = "py3-none-linux_{2}"
 # Parts of the tree. What programs are compiled with is in the tarball and in the packages.
 NATIVE = ("bin/heddle", "lib/heddle", "share/heddle")
 SHARED = ("share/man", "share/bash-completion", "share/zsh", "share/fish", "share/doc")
@@ -97,9 +102,9 @@ class Wheel:
             raise elf.Refused(f"{folder} has no __init__.py")
         return "heddle/pytest_plugin.py" in self.files
 
-    def write(self, folder, epoch):
-        machine, glibc = elf.requirements(self.elves)
-        tag = TAGS.format(*glibc, machine)
+    def write(self, folder, epoch, is_for_here):
+        machine, glibc = elf.requirements(self.elves, is_for_here)
+        tag = (TAG_FOR_HERE if is_for_here else TAGS).format(*glibc, machine)
         self.add(f"{self.info}/WHEEL", "Wheel-Version: 1.0\nGenerator: heddle tools/ship/wheel.py\n"
                                        f"Root-Is-Purelib: false\nTag: {tag}\n")
         # The format asks for what describes the wheel at its end.
@@ -127,7 +132,7 @@ def digest(data):
 
 
 def pack(args):
-    parts = bill.components(args.build)
+    parts = [] if args.for_here else bill.components(args.build)
     wheel = Wheel(args.version)
     wheel.add_tree(args.tree)
     wheel.add_file(f"{wheel.data}/scripts/heddle", args.command)
@@ -138,10 +143,11 @@ def pack(args):
     wheel.add(f"{wheel.info}/licenses/LICENSE", (SOURCE / "LICENSE").read_bytes())
     for part in parts:
         wheel.add(f"{wheel.info}/licenses/{part.package}.txt", part.copyright_file.read_bytes())
-    machine = wheel.elves[0].machine
-    wheel.add(f"{wheel.info}/sboms/heddle.spdx.json",
-              bill.to_text(bill.document(parts, args.version, args.epoch, machine)))
-    return wheel.write(args.out, args.epoch)
+    if not args.for_here:
+        machine = wheel.elves[0].machine
+        wheel.add(f"{wheel.info}/sboms/heddle.spdx.json",
+                  bill.to_text(bill.document(parts, args.version, args.epoch, machine)))
+    return wheel.write(args.out, args.epoch, args.for_here)
 
 
 def main():
@@ -149,7 +155,9 @@ def main():
     parser.add_argument("out", help="an existing folder")
     parser.add_argument("--tree", required=True, help="heddle, installed with this prefix")
     parser.add_argument("--command", required=True, help="what is to be `heddle` beside pip")
-    parser.add_argument("--build", required=True, help="the build folder that the tree is of")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--build", help="the build folder that the tree is of")
+    what.add_argument("--for-here", action="store_true", help="for tests on this machine")
     parser.add_argument("--python", default=SOURCE / "python/heddle", help="the Python package")
     parser.add_argument("--version", required=True)
     parser.add_argument("--epoch", type=int, required=True, help="date of all files")

@@ -245,7 +245,8 @@ class Packed(Case):
         (self.folder / out).mkdir(exist_ok=True)
         return argparse.Namespace(
             tree=self.tree, command=self.tree / "lib/heddle/libcuda.so.1", build="unused",
-            python=self.python, version="0.3.0", epoch=EPOCH, out=self.folder / out)
+            python=self.python, version="0.3.0", epoch=EPOCH, out=self.folder / out,
+            for_here=False)
 
 
 class Wheels(Packed):
@@ -308,8 +309,13 @@ class Wheels(Packed):
         self.library("libfar.so.1", "int far(void) { return 1; }")
         self.library("tree/lib/heddle/plug.so", "int far(void); int g(void) { return far(); }",
                      self.folder / "libfar.so.1")
-        self.refused("needs libfar.so.1, which a clean machine lacks", wheel.pack,
-                     self.arguments("out"))
+        arguments = self.arguments("out")
+        self.refused("needs libfar.so.1, which a clean machine lacks", wheel.pack, arguments)
+        arguments.for_here = True
+        path = wheel.pack(arguments)
+        self.assertRegex(path.name, r"^heddle_cuda-0.3.0-py3-none-linux_(x86_64|aarch64).whl$")
+        with zipfile.ZipFile(path) as z:
+            self.assertFalse([name for name in z.namelist() if name.endswith(".spdx.json")])
 
     def test_a_package_without_python_is_refused(self):
         (self.python / "__init__.py").unlink()
