@@ -160,11 +160,14 @@ class Installed(Wheel):
             self.skipTest("no pytest")
         (self.folder / "test_it.py").write_text(TEST, encoding="utf-8")
         [libraries] = self.environment.glob("lib/python3*/site-packages/heddle/_native/lib/heddle")
-        said = self.call("python", "-m", "pytest", "-p", "no:cacheprovider", "--heddle",
-                         "cpu:a100x2", "test_it.py", env={"WANTED": str(libraries)}, code=1).stdout
-        self.assertIn("heddle: cpu:a100x2, layers trace > fault > watch > cpu", said)
-        self.assertRegex(said, r"FAILED test_it.py::test_refused")
-        self.assertRegex(said, r"1 failed, 1 passed")
+        # A project may name it for those who have no wheel.
+        for named in [], ["-p", "heddle.pytest_plugin"]:
+            said = self.call("python", "-m", "pytest", "-p", "no:cacheprovider", *named, "--heddle",
+                             "cpu:a100x2", "test_it.py", env={"WANTED": str(libraries)},
+                             code=1).stdout
+            self.assertIn("heddle: cpu:a100x2, layers trace > fault > watch > cpu", said)
+            self.assertRegex(said, r"FAILED test_it.py::test_refused")
+            self.assertRegex(said, r"1 failed, 1 passed")
 
 
 class Folders(Wheel):

@@ -44,6 +44,8 @@ SHARED = ("share/man", "share/bash-completion", "share/zsh", "share/fish", "shar
 NOT_PACKED = ("lib/libheddle", "lib/pkgconfig", "lib/cmake", "include", "share/heddle/python",
               *elf.OF_MACHINES)
 PYTHON_FILES = (".py", ".pyi", ".typed")
+# pytest refuses a module that it has under two names, so the plug-in has that of `-p`.
+ENTRY_POINTS = "[pytest11]\nheddle.pytest_plugin = heddle.pytest_plugin\n"
 
 
 def metadata(version, parts):
@@ -138,7 +140,7 @@ def pack(args):
     wheel.add_file(f"{wheel.data}/scripts/heddle", args.command)
     has_plugin = wheel.add_python(args.python)
     if has_plugin:
-        wheel.add(f"{wheel.info}/entry_points.txt", "[pytest11]\nheddle = heddle.pytest_plugin\n")
+        wheel.add(f"{wheel.info}/entry_points.txt", ENTRY_POINTS)
     wheel.add(f"{wheel.info}/METADATA", metadata(args.version, parts))
     wheel.add(f"{wheel.info}/licenses/LICENSE", (SOURCE / "LICENSE").read_bytes())
     for part in parts:

@@ -292,7 +292,8 @@ class Wheels(Packed):
         name = "heddle_cuda-0.3.0.dist-info/entry_points.txt"
         self.assertNotIn(name, self.files())
         (self.python / "pytest_plugin.py").write_text("")
-        self.assertEqual(self.files()[name][0], b"[pytest11]\nheddle = heddle.pytest_plugin\n")
+        self.assertEqual(self.files()[name][0],
+                         b"[pytest11]\nheddle.pytest_plugin = heddle.pytest_plugin\n")
 
     def test_equal_input_gives_equal_bytes(self):
         one = wheel.pack(self.arguments("one")).read_bytes()
