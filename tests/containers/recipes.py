@@ -95,7 +95,9 @@ class Addresses(http.server.SimpleHTTPRequestHandler):
 def https(folder, certificates):
     """Serves the folder over https; the port. Certificates are of heddle's own authority."""
     fresh(certificates).chmod(0o777)
-    script = "heddle cert ca /c/a && heddle cert server /c/a --host localhost && chmod -R a+rX /c"
+    # The folder is not that of the image's user; what is made in it is.
+    script = ("heddle cert ca /c/a && heddle cert server /c/a --host localhost && "
+              "chmod -R a+rX /c/a")
     engine.run("client", "sh", "-c", script,
                options=("--volume", f"{certificates}:/c")).expect()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
