@@ -267,9 +267,12 @@ warm_program(const struct hed_warm *w)
         exit(become_program(w, path));
     code = pid < 0 ? HED_EXIT_BROKEN : wait_for_program(pid);
     count = wait_for_compilers(w, lock, &known);
-    hed_cli_say("cpu warm: %u kernel%s compiled; the next run finds %s in %s", count,
-                count == 1 ? " was" : "s were", count == 1 ? "it" : "them",
-                hed_cache_path(w->cache));
+    if (count == 0)
+        hed_cli_say("cpu warm: there is no new kernel in %s", hed_cache_path(w->cache));
+    else
+        hed_cli_say("cpu warm: %u kernel%s compiled; the next run finds %s in %s", count,
+                    count == 1 ? " was" : "s were", count == 1 ? "it" : "them",
+                    hed_cache_path(w->cache));
     (void)unlink(path);
     (void)close(lock);
     free(known.files);

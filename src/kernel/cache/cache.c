@@ -155,8 +155,10 @@ hed_cache_make_folder(const struct hed_cache *c)
 {
     char path[PATH_MAX];
 
-    if (!hed_str_copy(path, sizeof path, c->folder))
+    if (!hed_str_copy(path, sizeof path, c->folder)) {
+        errno = ENAMETOOLONG;
         return false;
+    }
     for (char *p = path + 1; *p; p++) {
         if (*p != '/')
             continue;
@@ -168,30 +170,45 @@ hed_cache_make_folder(const struct hed_cache *c)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/* Results are right without a cache, but who has none waits in each run, and should know why. */
+static bool
+cannot_keep(struct hed_cache *c, int error)
+{
+    if (!atomic_exchange_explicit(&c->told, true, memory_order_relaxed))
+        hed_warn(CPU, "compiled kernels cannot be kept in %s (%s): each run compiles them again",
+                 c->folder, strerror(error));
+    return false;
+}
+
 bool
 hed_cache_store(struct hed_cache *c, const struct hed_cache_key *key, const void *bytes,
                 size_t size)
 {
     char path[HED_CACHE_PATH_ROOM], temporary[HED_CACHE_PATH_ROOM + 16];
 
-    if (size > c->limit || !hed_cache_make_folder(c))
+    if (size > c->limit)
         return false;
+    if (!hed_cache_make_folder(c))
+        return cannot_keep(c, errno);
     hed_cache_entry_path(c, key, path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
 
     const int fd = mkostemp(temporary, O_CLOEXEC);
 
-    if (fd < 0) {
-        hed_info(CPU, "compiled kernels cannot be kept in %s", c->folder);
-        return false;
-    }
+    if (fd < 0)
+        return cannot_keep(c, errno);
 
-    const bool written = (!c->group || fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) == 0) &&
-                         hed_write_all(fd, bytes, size) == 0;
+    int error = c->group && fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0 ? errno : 0;
 
-    if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
+    if (!error && hed_write_all(fd, bytes, size) != 0)
+        error = errno;
+    if (close(fd) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (error) {
         (void)unlink(temporary);
-        return false;
+        return cannot_keep(c, error);
     }
     /* Relaxed: the number only decides when to check the folder. */
     if (atomic_fetch_add_explicit(&c->stores, 1, memory_order_relaxed) % TRIM_EVERY == 0)

@@ -14,6 +14,7 @@ struct hed_cache {
     uint64_t limit;        /* bytes */
     bool group;            /* whatever the group has stored is trusted */
     _Atomic unsigned stores;
+    _Atomic bool told; /* that nothing can be kept */
 };
 
 /* With room for the file's name and the suffix of a temporary file. */

@@ -136,6 +136,14 @@ class Cache(Case):
         for words in (("list",), ("prune", "--all"), ("export", os.path.join(self.dir, "x"))):
             self.cache_command(*words, code=1, says="cpu cache")
 
+    def test_who_has_no_cache_is_told_once(self):
+        path = self.write(20, *self.NAMES)
+        Path(self.cache).write_text("no folder")
+        p = self.start(path, *self.NAMES, HEDDLE_CPU_CODEGEN="warp", HEDDLE_LOG="")
+        self.end(p)
+        self.assertEqual(self.log(p).count("compiled kernels cannot be kept in"), 1, self.log(p))
+        self.assertIn("Not a directory", self.log(p))
+
     def test_files_of_others_are_left_alone(self):
         self.fill()
         cache = os.path.dirname(self.entries()[0])

@@ -58,10 +58,10 @@ class OfAProgram(Warm):
     def test_a_second_time_nothing_is_left_to_do(self):
         path = self.write(100, *self.NAMES)
         self.warm("--", *self.hot(path, then=""), says=["3 kernels were compiled"])
-        self.warm("--", *self.hot(path, then=""), says=["0 kernels were compiled"])
+        self.warm("--", *self.hot(path, then=""), says=["there is no new kernel"])
 
     def test_a_program_that_is_not_there(self):
-        self.warm("--", "/nowhere/program", code=127, says=["0 kernels were compiled"])
+        self.warm("--", "/nowhere/program", code=127, says=["there is no new kernel"])
 
 
 class OfFiles(Warm):
