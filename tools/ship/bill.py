@@ -35,6 +35,7 @@ SPDX_NAMES = {
     "BSD-3-clause": "BSD-3-Clause",
     "BSD-3-clause or GPL-2": "BSD-3-Clause OR GPL-2.0-only",
     "Expat": "MIT",
+    "MIT/X11": "X11-distribute-modifications-variant",  # what ncurses calls its own
     "Zlib": "Zlib",
 }
 # Packages whose copyright files are prose: the source, a sentence that must stand there, licence.
