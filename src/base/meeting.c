@@ -290,9 +290,19 @@ hed_meeting_open_of(uid_t user, struct hed_meeting_folders *out, struct hed_why 
     return hed_meeting_open_in(&places, false, out, why);
 }
 
-/* Adds the users after whom something in a folder is called, PREFIX-UID. */
+static bool
+is_folder_of(DIR *d, const char *name, uint64_t uid)
+{
+    struct stat st;
+
+    return fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == uid;
+}
+
+/* Adds the users after whom something in a folder is called, PREFIX-UID; with `own`, those alone to
+ * whom it belongs. */
 static size_t
-add_users(const char *path, const char *prefix, uid_t *out, size_t count, size_t room)
+add_users(const char *path, const char *prefix, bool own, uid_t *out, size_t count, size_t room)
 {
     DIR *d = opendir(path);
     const struct dirent *e;
@@ -302,7 +312,8 @@ add_users(const char *path, const char *prefix, uid_t *out, size_t count, size_t
         size_t i = 0;
 
         if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-            hed_parse_u64(e->d_name + strlen(prefix), &uid) != 0 || uid >= UINT32_MAX)
+            hed_parse_u64(e->d_name + strlen(prefix), &uid) != 0 || uid >= UINT32_MAX ||
+            (own && !is_folder_of(d, e->d_name, uid)))
             continue;
         while (i < count && out[i] != (uid_t)uid)
             i++;
@@ -317,9 +328,12 @@ add_users(const char *path, const char *prefix, uid_t *out, size_t count, size_t
 size_t
 hed_meeting_users(uid_t *out, size_t room)
 {
-    const size_t count = add_users("/dev/shm", "heddle-", out, 0, room);
+    size_t count = add_users("/dev/shm", "heddle-", true, out, 0, room);
 
-    return add_users("/run/user", "", out, count, room);
+    count = add_users("/run/user", "", true, out, count, room);
+    /* A user whose name is taken there meets at home. These come last: anybody can take the names
+     * of so many users that there is room for no other. */
+    return add_users("/dev/shm", "heddle-", false, out, count, room);
 }
 
 int

@@ -7,6 +7,7 @@ The terminal is a VT52: ncurses moves the cursor on it by three letters, so a fe
 what is on the screen.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -273,6 +274,13 @@ class Printed(Case):
             seen = {r["pid"] for r in rows(**more)["programs"]}
             self.assertIn(p.pid, seen)
             self.assertNotIn(mine.pid, seen)
+            # Somebody who takes the names of many other users hides nobody.
+            with contextlib.ExitStack() as stack:
+                for n in range(300):
+                    squat = f"/dev/shm/heddle-{2000000000 + n}"
+                    os.mkdir(squat, 0o700)
+                    stack.callback(os.rmdir, squat)
+                self.assertTrue(self.row(p))
             p.terminate()
             p.wait(PATIENCE)
 
