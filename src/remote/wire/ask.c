@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "remote/wire/conn.h"
 #include "remote/wire/link/link.h"
 #include "remote/wire/transport.h"
 #include "remote/wire/wire.h"
 
-#define ANSWER_MS 5000               /* to wait for more of the answer */
+#define ANSWER_MS 5000               /* to wait for the answer, all of it */
 #define DEFAULT_FOLDER "/run/heddle" /* for root; others: $XDG_RUNTIME_DIR */
 
 static int
@@ -39,11 +40,16 @@ find_server(const char *listen, struct hed_address *out, struct hed_why *why)
 static int
 read_answer(struct hed_conn *c, struct hed_buf *b)
 {
+    const uint64_t end = hed_now_ns() + ANSWER_MS * HED_NS_PER_MS;
     char piece[16384];
     ssize_t n;
 
     do {
-        n = hed_conn_read_some(c, piece, 1, sizeof piece, ANSWER_MS);
+        const uint64_t now = hed_now_ns();
+
+        if (now >= end)
+            return HED_ETIME;
+        n = hed_conn_read_some(c, piece, 1, sizeof piece, (int)((end - now) / HED_NS_PER_MS) + 1);
         if (n > 0)
             hed_buf_add(b, piece, (size_t)n);
     } while (n > 0 && !b->err);

@@ -219,8 +219,13 @@ static void
 choose_servers(struct hed_live_servers *s, const struct hed_live_how *how)
 {
     for (size_t i = 0; i < how->server_count && s->count < HED_LIVE_SERVERS; i++, s->count++) {
+        struct hed_live_answer *a = &s->at[s->count].answer;
+
         (void)hed_str_copy(s->at[s->count].address, sizeof s->at[0].address, how->servers[i]);
         s->at[s->count].given = true;
+        (void)hed_str_copy(a->server.address, sizeof a->server.address, how->servers[i]);
+        (void)hed_str_copy(a->server.why, sizeof a->server.why, "it has not answered yet");
+        a->shown = true;
     }
     if (s->count)
         return;

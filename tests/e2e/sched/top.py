@@ -14,10 +14,13 @@ import os
 import pty
 import select
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
 import termios
+import threading
+import time
 import unittest
 
 from case import FOR_EVER, HEDDLE, PATIENCE, WORK, SchedCase, environment, listens, until
@@ -250,6 +253,32 @@ class Printed(Case):
             gone = rows("--listen", f"shm:{folder}/none")["servers"][0]
             self.assertFalse(gone["answers"])
             self.assertIn("No such file", gone["problem"])
+
+    def test_a_server_that_never_ends_its_answer_holds_up_no_other(self):
+        def trickle(listener):
+            with contextlib.suppress(OSError), listener.accept()[0] as c:
+                c.sendall(b'{"pid":1,"clients":[')
+                while True:
+                    c.sendall(b" ")
+                    time.sleep(0.5)
+
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{folder}/slow")
+            listener.listen()
+            threading.Thread(target=trickle, args=(listener,), daemon=True).start()
+            slow, good = f"shm:{folder}/slow", f"shm:{folder}/s"
+            server = subprocess.Popen([HEDDLE, "serve", "--gpu", "null", "--listen", good,
+                                       "--log", "error"], env=environment())
+            self.programs.append(server)
+            until(lambda: listens(good))
+            p = subprocess.Popen([HEDDLE, "top", "--json", "--every", "0.2", "--listen", slow,
+                                  "--listen", good], env=environment(), stdout=subprocess.PIPE,
+                                 text=True)
+            self.programs.append(p)
+            first = json.loads(p.stdout.readline())["servers"]
+            self.assertEqual([s["address"] for s in first], [slow, good])
+            self.assertEqual({s["problem"] for s in first}, {"it has not answered yet"})
+            until(lambda: json.loads(p.stdout.readline())["servers"][1]["answers"])
 
     @unittest.skipUnless(os.geteuid() == 0, "root alone can be another user")
     def test_users_see_their_own_and_root_sees_all(self):
