@@ -54,14 +54,18 @@ watch_others(void)
 __attribute__((noreturn)) static void
 watch_for_ever(int life)
 {
+    static const int keys[] = {SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
     struct pollfd p = {.fd = life, .events = POLLIN};
     bool first = true;
     const bool root = geteuid() == 0;
     const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
 
-    /* A key that ends the parent is meant for the parent, and this process ends with it. */
-    (void)sigaction(SIGINT, &ignored, NULL);
-    (void)sigaction(SIGQUIT, &ignored, NULL);
+    /* A key that ends the parent is meant for the parent, and this process ends with it. One that
+     * stops it must not stop this process, which may have a lock that programs wait for. */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        (void)sigaction(keys[i], &ignored, NULL);
+    (void)sigaction(SIGTERM, &usual, NULL); /* the screen's, if this child is not the first */
     do {
         watch_own();
         if (root)
@@ -76,11 +80,14 @@ watch_for_ever(int life)
 int
 hed_live_watch_start(struct hed_live_watch *w, struct hed_why *why)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
     int ends[2];
     sigset_t none;
 
     w->child = 0;
     w->life = -1;
+    /* Whoever has started us may ignore it, and then nobody could wait for the child. */
+    (void)sigaction(SIGCHLD, &usual, NULL);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         hed_why_set(why, "no socket: %s", strerror(errno));
         return hed_err_from_errno(errno);

@@ -49,6 +49,8 @@ class Screen:
         if self.pid == 0:
             # The program starts when the size is there.
             os.read(0, 1)
+            # As some that start programs leave it.
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
             env = {**environment(), "TERM": "vt52"}
             env.pop("COLUMNS", None)
             env.pop("LINES", None)
@@ -219,6 +221,20 @@ class Printed(Case):
         self.assertGreater(second["interval_seconds"], 0)
         p.stdout.close()
         p.wait(PATIENCE)
+
+    def test_a_key_that_stops_it_does_not_stop_its_child(self):
+        """The child may have a lock that programs wait for."""
+        # In a group of its own: the kernel stops nobody who has no parent in the session.
+        p = subprocess.Popen([HEDDLE, "top", "--json", "--every", "0.2"], env=environment(),
+                             stdout=subprocess.PIPE, text=True, preexec_fn=os.setpgrp)
+        self.programs.append(p)
+        p.stdout.readline()
+        with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="utf-8") as f:
+            (child,) = f.read().split()
+        os.killpg(p.pid, signal.SIGTSTP)
+        until(lambda: state_of(p.pid) == "T")
+        self.assertNotEqual(state_of(child), "T")
+        os.killpg(p.pid, signal.SIGCONT)
 
     def test_wrong_words(self):
         for words, said in ((("--every", "0"), "--every '0'"), (("--every", "nan"), "'nan'"),
@@ -424,11 +440,15 @@ class OnATerminal(Case):
         until(s.ended, s.shown)
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 def gone(pid):
     """Has the process ended, even if nobody has waited for it?"""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
+        return state_of(pid) in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
