@@ -1,5 +1,6 @@
 /* A view as JSON. What is not known is null. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,11 +15,11 @@ put_number(struct hed_buf *b, const char *key, uint64_t value)
     hed_buf_addf(b, ",\"%s\":%" PRIu64, key, value);
 }
 
-/* < 0: not known. */
+/* < 0: not known. Nor is what a server says that no number can be. */
 static void
 put_real(struct hed_buf *b, const char *key, double value)
 {
-    if (value < 0)
+    if (value < 0 || !isfinite(value))
         hed_buf_addf(b, ",\"%s\":null", key);
     else
         hed_buf_addf(b, ",\"%s\":%.4f", key, value);

@@ -1,8 +1,11 @@
 /* Reading what a server answers about itself: its numbers, and whatever else may come. */
 #include "harness/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "see/live/parts.h"
 
 static const char good[] =
@@ -63,10 +66,30 @@ numbers_that_cannot_be_are_none(void **state)
     free(a.clients);
 }
 
+/* JSON has no word for what is too large for a real number. */
+static void
+a_time_without_end_is_none(void **state)
+{
+    struct hed_live_answer a = {0};
+    struct hed_live_view v = {.server_count = 1};
+    struct hed_buf b;
+    char text[512];
+
+    (void)snprintf(text, sizeof text, "{\"pid\":1,\"uptime_seconds\":%0400d,\"clients\":[]}", 0);
+    memset(strchr(text, '0'), '9', 400);
+    assert_true(hed_live_read_answer(text, strlen(text), &a));
+    v.servers[0] = a.server;
+    hed_buf_init(&b, 1 << 16);
+    hed_live_json(&v, &b);
+    assert_non_null(strstr(hed_buf_cstr(&b), "\"uptime_seconds\":null"));
+    hed_buf_fini(&b);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_answer_is_read),
     cmocka_unit_test(a_part_of_an_answer_is_none),
     cmocka_unit_test(numbers_that_cannot_be_are_none),
+    cmocka_unit_test(a_time_without_end_is_none),
 };
 
 HED_UNIT_MAIN(tests)
