@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "cli/trace/link.h"
 #include "cli/trace/table.h"
 #include "see/see.h"
@@ -31,7 +32,8 @@ add_ranges(const struct hed_ranges *l, uint32_t node, struct hed_buf *scratch, s
     if (!node)
         return;
     hed_buf_reset(scratch);
-    hed_ranges_add_path(l, node, "\n", scratch); /* a text has no line of its own: it is escaped */
+    /* A text has no line of its own: it is escaped. */
+    hed_ranges_add_path(l, node, "\n", hed_str_escape, scratch);
     no_semicolons(scratch, 0);
     for (size_t i = 0; i < scratch->size; i++)
         scratch->data[i] = scratch->data[i] == '\n' ? ';' : scratch->data[i];

@@ -58,16 +58,22 @@ add_busy_span(struct spans *s, const struct hed_trace_activity *a)
     return true;
 }
 
-/* A name without control characters, for a terminal. */
+/* Appends a text without control characters, for a terminal. */
+static void
+add_clean(struct hed_buf *b, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+
+        hed_buf_add(b, c < 0x20 || c == 0x7f ? "?" : &text[i], 1);
+    }
+}
+
 static const char *
 clean_name(const struct hed_trace_activity *a, struct hed_buf *b)
 {
     hed_buf_reset(b);
-    for (size_t i = 0; i < a->name_size; i++) {
-        const unsigned char c = (unsigned char)a->name[i];
-
-        hed_buf_add(b, c < 0x20 || c == 0x7f ? "?" : &a->name[i], 1);
-    }
+    add_clean(b, a->name, a->name_size);
     return b->size ? hed_buf_cstr(b) : "(no name)";
 }
 
@@ -161,7 +167,7 @@ add_range_time(struct count *c, const struct hed_trace_activity *a)
     line = hed_cli_map_get(&c->ranges, caller->range);
     if (!line) {
         hed_buf_reset(&c->scratch);
-        hed_ranges_add_path(&c->links.ranges, caller->range, " > ", &c->scratch);
+        hed_ranges_add_path(&c->links.ranges, caller->range, " > ", add_clean, &c->scratch);
         if (c->scratch.size)
             hed_buf_cut(&c->scratch, c->scratch.size - strlen(" > "));
         line = hed_table_line(&c->gpu->ranges, hed_buf_cstr(&c->scratch), NULL);

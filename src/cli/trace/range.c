@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
 #include "see/see.h"
 
 static uint64_t
@@ -111,7 +110,8 @@ hed_ranges_now(const struct hed_ranges *l, uint64_t thread)
 }
 
 void
-hed_ranges_add_path(const struct hed_ranges *l, uint32_t node, const char *after, struct hed_buf *b)
+hed_ranges_add_path(const struct hed_ranges *l, uint32_t node, const char *after,
+                    void (*add)(struct hed_buf *b, const char *text, size_t n), struct hed_buf *b)
 {
     uint32_t path[HED_RANGE_DEPTH_MAX];
     size_t n = 0;
@@ -119,7 +119,7 @@ hed_ranges_add_path(const struct hed_ranges *l, uint32_t node, const char *after
     for (; node && n < HED_RANGE_DEPTH_MAX; node = l->nodes[node].parent)
         path[n++] = node;
     while (n-- > 0) {
-        hed_str_escape(b, l->nodes[path[n]].text, l->nodes[path[n]].size);
+        add(b, l->nodes[path[n]].text, l->nodes[path[n]].size);
         hed_buf_addf(b, "%s", after);
     }
 }

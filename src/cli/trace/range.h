@@ -45,9 +45,9 @@ bool hed_ranges_follow(struct hed_ranges *l, const struct hed_trace_record *r);
 /* The range that the thread is in now; 0: none. */
 uint32_t hed_ranges_now(const struct hed_ranges *l, uint64_t thread);
 
-/* Appends the texts from the outermost range to this one, as the inside of a JSON string, each
- * followed by `after`. */
+/* Appends the texts from the outermost range to this one by `add`, each followed by `after`. */
 void hed_ranges_add_path(const struct hed_ranges *l, uint32_t node, const char *after,
+                         void (*add)(struct hed_buf *b, const char *text, size_t n),
                          struct hed_buf *b);
 
 void hed_ranges_fini(struct hed_ranges *l);

@@ -156,6 +156,17 @@ class Summary(Case):
         self.assertEqual({line["name"]: line["count"] for line in d["ranges"]},
                          {"outer": 3, "outer > step": 2, "step": 1})
 
+    def test_ranges_have_their_own_names(self):
+        f = begin()
+        f.records(1, [record(BEGIN, T + 10, body=b'load "a\\b"\n\0c'),
+                      linked(call(3, T + 20, 5, u32(0)), 7)])
+        f.records(2, [kernel("k", T + 100, 1, 7)])
+        f.end()
+        path = self.write(f.data)
+        self.assertEqual([line["name"] for line in self.summary(path)["ranges"]],
+                         ['load "a\\b"??c'])
+        self.assertIn(' load "a\\b"??c\n', self.run_it("summary", path)[0])
+
     def test_the_clock_is_named(self):
         for chain, clock, text in (("trace>watch>cpu", "executor", "the executor of the CPU GPU"),
                                    ("trace>gpu", "cupti", "CUPTI")):
