@@ -190,7 +190,9 @@ function drawAxis() {
     pen.fillRect(0, 0, width, AXIS);
     pen.fillStyle = colours.line;
     pen.fillRect(0, AXIS - 1, width, 1);
-    for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
+    /* The times of a damaged file may be so large that a step changes nothing. */
+    for (let n = 0; n < 1000 && (Math.ceil(from / step) + n) * step <= to; n++) {
+        const time = (Math.ceil(from / step) + n) * step;
         const x = labels + (time - from) / (to - from) * (width - labels);
         pen.fillStyle = colours.line;
         pen.fillRect(Math.round(x), AXIS - 6, 1, 6);
