@@ -340,7 +340,7 @@ class TakenOver(Case):
     def test_nothing_is_stored_while_it_lives(self):
         p, compiler, wanted = self.start_compiler()
         compiler.shutdown(socket.SHUT_RD)
-        text = self.text(1, 4000)
+        text = self.text(1, 1000)
         self.give(compiler, self.request(text, b"t" * 32, 1, 5), text)
         # The compiler works for a while, and ends because it cannot answer.
         until(lambda: b"heddle-compile" in self.children(p), "a compiler")
