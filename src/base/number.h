@@ -24,6 +24,15 @@ hed_min_signed(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* The sum, or the largest number if it is more. */
+static inline uint64_t
+hed_add_capped(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 /* The number between least and most that is nearest to n. */
 static inline uint64_t
 hed_clamp(uint64_t n, uint64_t least, uint64_t most)

@@ -5,7 +5,8 @@ heddle_fuzz_target(trace_read SOURCES trace_read.c LIBS heddle_trace CORPUS corp
 if(TARGET heddle)
     get_target_property(cli heddle SOURCE_DIR)
     set(parts words.c)
-    foreach(part count folded gpu gpu_print guard idle link page page_write range stats table util)
+    foreach(part count folded gpu gpu_print guard idle link map page page_write range stats table
+                 util)
         list(APPEND parts trace/${part}.c)
     endforeach()
     list(TRANSFORM parts PREPEND ${cli}/)

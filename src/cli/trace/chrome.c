@@ -39,7 +39,7 @@ find_thread(struct hed_chrome *c, uint64_t id)
     void *array = c->threads;
     bool fresh;
     char label[80];
-    const size_t i = hed_chrome_index(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
+    const size_t i = hed_cli_map_index(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
 
     c->threads = array;
     if (i == SIZE_MAX) {

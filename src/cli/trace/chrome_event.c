@@ -91,33 +91,13 @@ struct hed_chrome_track_set {
     unsigned count;
 };
 
-size_t
-hed_chrome_index(struct hed_cli_map *map, uint64_t key, void **array, size_t size, bool *fresh)
-{
-    const uint32_t known = hed_cli_map_get(map, key);
-    const size_t n = map->count;
-
-    *fresh = !known;
-    if (known)
-        return known - 1;
-    if ((n & (n - 1)) == 0) {
-        void *wide = reallocarray(*array, n ? n * 2 : 1, size);
-
-        if (!wide)
-            return SIZE_MAX;
-        *array = wide;
-    }
-    memset((char *)*array + n * size, 0, size);
-    return hed_cli_map_put(map, key, (uint32_t)n + 1) ? n : SIZE_MAX;
-}
-
 uint64_t
 hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_tracks *l, uint64_t pid, uint64_t key,
                  const char *label, uint64_t start, uint64_t until)
 {
     void *array = l->sets;
     bool fresh;
-    const size_t i = hed_chrome_index(&l->map, key, &array, sizeof(*l->sets), &fresh);
+    const size_t i = hed_cli_map_index(&l->map, key, &array, sizeof(*l->sets), &fresh);
     unsigned n = 0;
     char name[128];
 

@@ -64,8 +64,3 @@ uint64_t hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_tracks *l,
                           uint64_t key, const char *label, uint64_t start, uint64_t until);
 
 void hed_chrome_tracks_fini(struct hed_chrome_tracks *l);
-
-/* The index of a key in an array that grows with its map; SIZE_MAX without memory. *fresh: the
- * entry is new and cleared. */
-size_t hed_chrome_index(struct hed_cli_map *map, uint64_t key, void **array, size_t size,
-                        bool *fresh);

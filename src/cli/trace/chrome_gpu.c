@@ -16,33 +16,32 @@ pid_of(const struct hed_chrome_gpu *g, uint32_t device)
     return g->base + device % DEVICES_MAX;
 }
 
-/* Makes a process for a new GPU. False without memory. */
-static bool
-name_device(struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device, uint32_t context)
+/* Makes a process for a GPU. */
+static void
+name_device(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device)
 {
     char name[32];
 
-    if (hed_cli_map_get(&g->devices, device))
-        return true;
     snprintf(name, sizeof(name), "GPU %" PRIu32, device);
     hed_chrome_name(o, "process_name", pid_of(g, device), 0, name);
     hed_chrome_order(o, pid_of(g, device), 2 + device % DEVICES_MAX);
-    return hed_cli_map_put(&g->devices, device, context);
 }
 
 static uint64_t
 find_track(struct hed_chrome_gpu *g, struct hed_chrome_out *o, const struct hed_trace_activity *a)
 {
-    const uint32_t context =
-        hed_cli_map_number(&g->contexts, (uint64_t)a->device << 32 | a->context);
+    const bool is_new = !hed_cli_map_get(&g->contexts.devices, a->device);
+    bool first = false;
+    const uint32_t context = hed_cli_context(&g->contexts, a, &first);
     char label[64];
 
-    if (!context || !name_device(g, o, a->device, context)) {
+    if (!context) {
         o->failed = true;
         return 0;
     }
-    /* Most programs have one context per GPU, which need not be named. */
-    if (hed_cli_map_get(&g->devices, a->device) == context)
+    if (is_new)
+        name_device(g, o, a->device);
+    if (first)
         snprintf(label, sizeof(label), "stream %" PRIu32, a->stream);
     else
         snprintf(label, sizeof(label), "stream %" PRIu32 " of context %" PRIu32, a->stream,
@@ -140,7 +139,6 @@ void
 hed_chrome_gpu_fini(struct hed_chrome_gpu *g)
 {
     hed_cli_links_fini(&g->links);
-    hed_cli_map_fini(&g->contexts);
-    hed_cli_map_fini(&g->devices);
+    hed_cli_contexts_fini(&g->contexts);
     hed_chrome_tracks_fini(&g->tracks);
 }

@@ -10,11 +10,10 @@ struct hed_trace_record;
 
 struct hed_chrome_gpu {
     const struct hed_trace *trace;
-    uint64_t host;               /* pid of the calls */
-    uint64_t base;               /* pid of GPU 0 */
-    struct hed_cli_links links;  /* calls and activity */
-    struct hed_cli_map contexts; /* device and context -> number */
-    struct hed_cli_map devices;  /* device -> the value of its first context */
+    uint64_t host;              /* pid of the calls */
+    uint64_t base;              /* pid of GPU 0 */
+    struct hed_cli_links links; /* calls and activity */
+    struct hed_cli_contexts contexts;
     struct hed_chrome_tracks tracks;
 };
 

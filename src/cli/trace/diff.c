@@ -13,6 +13,7 @@
 
 #include "base/demangle.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "cli/trace/count.h"
 #include "cli/trace/util.h"
 #include "see/see.h"
@@ -70,33 +71,11 @@ struct diff {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static uint64_t
-sum_totals(const struct hed_call_stats *s)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        if (__builtin_add_overflow(sum, s->lines[i].total, &sum))
-            return UINT64_MAX;
-    }
-    return sum;
-}
-
-static uint64_t
-sum_bytes(const struct hed_call_stats *s)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        if (__builtin_add_overflow(sum, s->lines[i].bytes, &sum))
-            return UINT64_MAX;
-    }
-    return sum;
-}
-
 static bool
 read_side(struct side *s)
 {
+    const struct hed_call_stats *kernels = &s->count.gpu.kernels.stats;
+    const struct hed_call_stats *copies = &s->count.gpu.copies.stats;
     struct hed_trace *t = hed_cli_trace_open(s->path);
 
     hed_count_init(&s->count);
@@ -110,8 +89,10 @@ read_side(struct side *s)
     s->verdict = hed_cli_trace_verdict(s->path, t);
     hed_trace_close(t);
     hed_count_finish(&s->count, HED_SORT_NAME);
-    s->kernel_time = sum_totals(&s->count.gpu.kernels.stats);
-    s->copied = sum_bytes(&s->count.gpu.copies.stats);
+    for (size_t i = 0; i < kernels->count; i++)
+        s->kernel_time = hed_add_capped(s->kernel_time, kernels->lines[i].total);
+    for (size_t i = 0; i < copies->count; i++)
+        s->copied = hed_add_capped(s->copied, copies->lines[i].bytes);
     if (s->count.full)
         hed_cli_say("trace diff: %s: %s", s->path, hed_err_text(HED_ENOMEM));
     return !s->count.full;
@@ -130,7 +111,10 @@ side_fini(struct side *s)
 static bool
 have_times(const struct diff *d)
 {
-    return !d->no_times && d->sides[0].clock && d->sides[0].clock == d->sides[1].clock;
+    const char *a = d->sides[0].clock;
+    const char *b = d->sides[1].clock;
+
+    return !d->no_times && a && b && strcmp(a, b) == 0;
 }
 
 /* Fills in one change. a or b is NULL if that trace does not have the kernel. False: none. */
@@ -319,7 +303,7 @@ print_diff(const struct diff *d)
     print_number("launches", a->totals.launches, b->totals.launches);
     print_number("bytes copied", a->copied, b->copied);
     print_kernel_time(d);
-    if (!d->no_times && (a->clock || b->clock) && a->clock != b->clock)
+    if (!d->no_times && (a->clock || b->clock) && !have_times(d))
         printf("times are not compared: they are of different sources, or one trace has none\n");
     print_changes(d, true);
     print_changes(d, false);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/number.h"
 #include "cli/trace/idle.h"
 #include "cli/trace/link.h"
 #include "see/see.h"
@@ -18,10 +19,9 @@ struct spans {
 
 /* The streams of one trace. */
 struct streams {
-    struct hed_cli_map contexts; /* device and context -> number */
-    struct hed_cli_map devices;  /* device -> the number of its first context */
-    struct hed_cli_map lines;    /* context's number and stream -> line + 1 */
-    uint64_t pid;                /* 0: not part of the names */
+    struct hed_cli_contexts contexts;
+    struct hed_cli_map lines; /* context's number and stream -> line + 1 */
+    uint64_t pid;             /* 0: not part of the names */
 };
 
 /* What one trace is counted with. */
@@ -39,15 +39,11 @@ struct count {
 static bool
 add_busy_span(struct spans *s, const struct hed_trace_activity *a)
 {
-    const size_t n = s->count;
+    struct hed_gpu_span *wide = hed_cli_widened(s->list, s->count, sizeof *wide);
 
-    if ((n & (n - 1)) == 0) {
-        struct hed_gpu_span *wide = reallocarray(s->list, n ? n * 2 : 1, sizeof(*s->list));
-
-        if (!wide)
-            return false;
-        s->list = wide;
-    }
+    if (!wide)
+        return false;
+    s->list = wide;
     s->list[s->count++] = (struct hed_gpu_span){
         .device = a->device,
         .kind = a->kind,
@@ -91,8 +87,7 @@ add_bytes(struct hed_table *t, uint32_t line, uint64_t bytes)
 {
     uint64_t *sum = &t->stats.lines[line - 1].bytes;
 
-    if (__builtin_add_overflow(*sum, bytes, sum))
-        *sum = UINT64_MAX;
+    *sum = hed_add_capped(*sum, bytes);
 }
 
 static bool
@@ -116,21 +111,17 @@ add_copy_time(struct hed_gpu *g, const struct hed_trace_activity *a)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Most programs have one context on each GPU, which need not be named. */
 static uint32_t
-make_stream_line(struct count *c, const struct hed_trace_activity *a, uint32_t context)
+make_stream_line(struct count *c, const struct hed_trace_activity *a, bool first)
 {
-    uint32_t first = hed_cli_map_get(&c->streams.devices, a->device);
     char name[128];
     int n = 0;
 
-    if (!first && !hed_cli_map_put(&c->streams.devices, a->device, first = context))
-        return 0;
     if (c->streams.pid)
         n = snprintf(name, sizeof name, "process %" PRIu64 " ", c->streams.pid);
     n += snprintf(name + n, sizeof name - (size_t)n, "GPU %" PRIu32 " stream %" PRIu32, a->device,
                   a->stream);
-    if (first != context)
+    if (!first)
         (void)snprintf(name + n, sizeof name - (size_t)n, " of context %" PRIu32, a->context);
     return hed_table_line(&c->gpu->streams, name, NULL);
 }
@@ -138,15 +129,15 @@ make_stream_line(struct count *c, const struct hed_trace_activity *a, uint32_t c
 static bool
 add_stream_time(struct count *c, const struct hed_trace_activity *a)
 {
-    const uint32_t context =
-        hed_cli_map_number(&c->streams.contexts, (uint64_t)a->device << 32 | a->context);
+    bool first = false;
+    const uint32_t context = hed_cli_context(&c->streams.contexts, a, &first);
     const uint64_t key = (uint64_t)context << 32 | a->stream;
     uint32_t line = hed_cli_map_get(&c->streams.lines, key);
 
     if (!context)
         return false;
     if (!line) {
-        line = make_stream_line(c, a, context);
+        line = make_stream_line(c, a, first);
         if (!line || !hed_cli_map_put(&c->streams.lines, key, line))
             return false;
     }
@@ -287,8 +278,7 @@ hed_gpu_add(struct hed_gpu *g, const struct hed_trace *t, struct hed_gpu_devices
     good = good && hed_idle_add(&g->idle, t, &c.links, c.spans.list, c.spans.count);
     g->full |= !good;
     hed_cli_links_fini(&c.links);
-    hed_cli_map_fini(&c.streams.contexts);
-    hed_cli_map_fini(&c.streams.devices);
+    hed_cli_contexts_fini(&c.streams.contexts);
     hed_cli_map_fini(&c.streams.lines);
     hed_cli_map_fini(&c.ranges);
     free(c.spans.list);

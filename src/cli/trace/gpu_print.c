@@ -61,26 +61,6 @@ hed_gpu_print_devices(const struct hed_trace *t, const struct hed_gpu_devices *d
     print_clock(t, devices, launches);
 }
 
-static const char *
-size_text(uint64_t bytes, char *out, size_t size)
-{
-    static const struct {
-        double bytes;
-        const char *unit;
-    } units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        const double v = (double)bytes / units[i].bytes;
-
-        if (v >= 0.99995) {
-            snprintf(out, size, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[i].unit);
-            return out;
-        }
-    }
-    snprintf(out, size, "%u B", (unsigned)bytes);
-    return out;
-}
-
 static double
 bytes_per_ns(const struct hed_call_stats_line *l)
 {
@@ -178,7 +158,7 @@ print_copies(const struct hed_call_stats *s)
         int width = printf("%9" PRIu64 " ", l->count);
 
         width += print_time(l->total);
-        width += printf("%9s %9.2f ", size_text(l->bytes, text, sizeof(text)), bytes_per_ns(l));
+        width += printf("%9s %9.2f ", hed_cli_bytes(l->bytes, text, sizeof(text)), bytes_per_ns(l));
         width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->max);
         print_name(l->name, width);

@@ -54,15 +54,11 @@ count_part(struct hed_table *table, const char *name, uint64_t ns)
 static bool
 push_gap(struct idle *l, const struct gap *gap)
 {
-    const size_t n = l->count;
+    struct gap *wide = hed_cli_widened(l->gaps, l->count, sizeof *wide);
 
-    if ((n & (n - 1)) == 0) {
-        struct gap *wide = reallocarray(l->gaps, n ? n * 2 : 1, sizeof *wide);
-
-        if (!wide)
-            return false;
-        l->gaps = wide;
-    }
+    if (!wide)
+        return false;
+    l->gaps = wide;
     l->gaps[l->count++] = *gap;
     return true;
 }

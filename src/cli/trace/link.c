@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "see/see.h"
 
 /* Keeps the name of the first kernel, and counts the others. */
@@ -19,8 +20,7 @@ add_kernel(struct hed_cli_caller *c, const struct hed_trace_activity *a)
         c->kernel_size = (uint32_t)a->name_size;
     }
     c->kernels++;
-    if (__builtin_add_overflow(c->kernel_time, a->end - a->start, &c->kernel_time))
-        c->kernel_time = UINT64_MAX;
+    c->kernel_time = hed_add_capped(c->kernel_time, a->end - a->start);
 }
 
 static bool
@@ -28,6 +28,7 @@ add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
 {
     const uint32_t known = hed_cli_map_get(&l->map, a->correlation);
     const size_t n = l->count;
+    struct hed_cli_caller *wide;
 
     if (known) {
         struct hed_cli_caller *c = &l->callers[known - 1];
@@ -38,13 +39,10 @@ add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
     }
     if (n == UINT32_MAX - 1)
         return false;
-    if ((n & (n - 1)) == 0) {
-        struct hed_cli_caller *wide = reallocarray(l->callers, n ? n * 2 : 1, sizeof(*l->callers));
-
-        if (!wide)
-            return false;
-        l->callers = wide;
-    }
+    wide = hed_cli_widened(l->callers, n, sizeof *wide);
+    if (!wide)
+        return false;
+    l->callers = wide;
     if (!hed_cli_map_put(&l->map, a->correlation, (uint32_t)n + 1))
         return false;
     l->callers[n] = (struct hed_cli_caller){.correlation = a->correlation, .first = a->start};

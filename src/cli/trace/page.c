@@ -12,15 +12,6 @@
 #include "core/call.h"
 #include "see/see.h"
 
-/* An array with room for one more; it doubles at the powers of two. NULL without memory. */
-static void *
-widened(void *array, size_t count, size_t size)
-{
-    if (count && (count & (count - 1)) != 0)
-        return array;
-    return reallocarray(array, count ? count * 2 : 1, size);
-}
-
 static bool
 out_of_memory(struct hed_why *why)
 {
@@ -29,16 +20,6 @@ out_of_memory(struct hed_why *why)
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-
-static uint64_t
-hash_bytes(uint64_t h, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-    return h ^ n;
-}
 
 /* Adds a text of JSON to a list under that hash. Its number; 0, which is the first one's, if the
  * list is full. */
@@ -75,7 +56,7 @@ add_name(struct hed_page *p, uint64_t key, enum hed_page_kind kind)
 static uint32_t
 name_of_text(struct hed_page *p, enum hed_page_kind kind, const char *text, size_t n)
 {
-    const uint64_t key = hash_bytes(UINT64_C(0xcbf29ce484222325) + (uint64_t)kind, text, n);
+    const uint64_t key = hed_cli_hash(UINT64_C(0xcbf29ce484222325) + (uint64_t)kind, text, n);
     const uint32_t known = hed_cli_map_get(&p->names.map, key);
 
     if (known)
@@ -114,7 +95,7 @@ find_free_row(struct hed_page *p, uint32_t track, uint64_t start)
             return UINT32_MAX;
         last = n;
     }
-    wide = widened(p->rows, p->row_count, sizeof *wide);
+    wide = hed_cli_widened(p->rows, p->row_count, sizeof *wide);
     if (!wide)
         return 0;
     p->rows = wide;
@@ -141,7 +122,7 @@ add_event(struct hed_page *p, uint32_t track, struct hed_page_event e, struct he
                     HED_PAGE_EVENTS_MAX);
         return false;
     }
-    wide = row ? widened(p->events, p->count, sizeof *wide) : NULL;
+    wide = row ? hed_cli_widened(p->events, p->count, sizeof *wide) : NULL;
     if (!wide)
         return out_of_memory(why);
     p->events = wide;
@@ -174,7 +155,7 @@ link_of(const struct hed_page *p, uint64_t correlation)
 static uint32_t
 add_track(struct hed_page *p, const struct hed_page_track *track)
 {
-    struct hed_page_track *wide = widened(p->tracks, p->track_count, sizeof *wide);
+    struct hed_page_track *wide = hed_cli_widened(p->tracks, p->track_count, sizeof *wide);
 
     if (!wide)
         return 0;
@@ -199,21 +180,18 @@ track_of_thread(struct hed_page *p, uint64_t thread)
 static uint32_t
 track_of_stream(struct hed_page *p, const struct hed_trace_activity *a)
 {
-    const uint32_t context =
-        hed_cli_map_number(&p->contexts, (uint64_t)a->device << 32 | a->context);
+    bool first = false;
+    const uint32_t context = hed_cli_context(&p->contexts, a, &first);
     const uint64_t key = (uint64_t)context << 32 | a->stream;
-    uint32_t first = hed_cli_map_get(&p->devices, a->device);
     uint32_t n = hed_cli_map_get(&p->streams, key);
 
     if (!context || n)
         return context ? n : 0;
-    if (!first && !hed_cli_map_put(&p->devices, a->device, first = context))
-        return 0;
     n = add_track(p, &(struct hed_page_track){.gpu = true,
                                               .device = a->device,
                                               .thread = a->stream,
                                               .context = a->context,
-                                              .only_context = first == context});
+                                              .only_context = first});
     return n && hed_cli_map_put(&p->streams, key, n) ? n : 0;
 }
 
@@ -250,7 +228,7 @@ note_of_activity(struct hed_page *p, const struct hed_trace_activity *a)
                               a->static_shared, a->dynamic_shared, a->registers};
     const bool kernel = a->kind == HED_TRACE_KERNEL;
     const uint64_t key =
-        kernel ? hash_bytes(1, shape, sizeof shape) : hash_bytes(2, &a->bytes, sizeof a->bytes);
+        kernel ? hed_cli_hash(1, shape, sizeof shape) : hed_cli_hash(2, &a->bytes, sizeof a->bytes);
     const uint32_t known = hed_cli_map_get(&p->notes.map, key);
 
     if (known)
@@ -326,7 +304,7 @@ name_of_call(struct hed_page *p, const struct hed_trace_record *r)
     hed_buf_reset(&p->text);
     hed_trace_print_name(p->trace, r, &p->text);
 
-    const uint32_t n = add_name(p, hash_bytes(3, &key, sizeof key), kind_of_call(r, facts.name));
+    const uint32_t n = add_name(p, hed_cli_hash(3, &key, sizeof key), kind_of_call(r, facts.name));
 
     (void)hed_cli_map_put(&p->calls, key, n + 1); /* or it is looked up again */
     return n;
@@ -338,7 +316,7 @@ note_of_call(struct hed_page *p, const struct hed_trace_record *r)
 {
     const bool error = hed_trace_is_error(p->trace, r);
     const uint32_t facts[] = {error ? (uint32_t)r->result : 0, r->calls, error, r->api};
-    const uint64_t key = hash_bytes(4, facts, sizeof facts);
+    const uint64_t key = hed_cli_hash(4, facts, sizeof facts);
     const uint32_t known = hed_cli_map_get(&p->notes.map, key);
 
     if (known || (!error && r->calls <= 1))
@@ -357,7 +335,7 @@ static bool
 begin_page_range(struct hed_page *p, uint32_t track, struct hed_page_event e, struct hed_why *why)
 {
     struct hed_page_track *t = &p->tracks[track];
-    uint32_t *wide = widened(t->open, t->open_count, sizeof *wide);
+    uint32_t *wide = hed_cli_widened(t->open, t->open_count, sizeof *wide);
     const size_t n = p->count;
 
     if (!wide)
@@ -457,8 +435,7 @@ hed_page_free(struct hed_page *p)
         free(p->tracks[i].open);
     hed_cli_links_fini(&p->links);
     hed_cli_map_fini(&p->threads);
-    hed_cli_map_fini(&p->contexts);
-    hed_cli_map_fini(&p->devices);
+    hed_cli_contexts_fini(&p->contexts);
     hed_cli_map_fini(&p->streams);
     hed_cli_map_fini(&p->calls);
     hed_cli_map_fini(&p->names.map);

@@ -63,11 +63,10 @@ struct hed_page {
     size_t row_count;
     struct hed_page_track *tracks; /* owned */
     size_t track_count;
-    struct hed_cli_map threads;  /* thread -> track + 1 */
-    struct hed_cli_map contexts; /* device and context -> number */
-    struct hed_cli_map devices;  /* device -> the number of its first context */
-    struct hed_cli_map streams;  /* context's number and stream -> track + 1 */
-    struct hed_cli_map calls;    /* API, number and variant of a call -> name + 1 */
+    struct hed_cli_map threads; /* thread -> track + 1 */
+    struct hed_cli_contexts contexts;
+    struct hed_cli_map streams; /* context's number and stream -> track + 1 */
+    struct hed_cli_map calls;   /* API, number and variant of a call -> name + 1 */
     struct hed_page_texts names;
     struct hed_page_texts notes;
     struct hed_buf kinds; /* a number for each name, with commas */

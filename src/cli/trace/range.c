@@ -7,49 +7,19 @@
 #include "base/buf.h"
 #include "see/see.h"
 
-static uint64_t
-hash_range(uint32_t parent, const char *text, size_t n)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return (h ^ n) * UINT64_C(0x100000001b3);
-}
-
-/* The index of a thread + 1; 0 without memory. */
-static uint32_t
-index_of_thread(struct hed_ranges *l, uint64_t thread)
-{
-    const uint32_t known = hed_cli_map_get(&l->threads, thread);
-    const size_t n = l->threads.count;
-
-    if (known)
-        return known;
-    if ((n & (n - 1)) == 0) {
-        struct hed_range_thread *wide = reallocarray(l->open, n ? n * 2 : 1, sizeof *wide);
-
-        if (!wide)
-            return 0;
-        l->open = wide;
-    }
-    l->open[n] = (struct hed_range_thread){0};
-    return hed_cli_map_put(&l->threads, thread, (uint32_t)n + 1) ? (uint32_t)n + 1 : 0;
-}
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
 /* A new node; 0 without memory. */
 static uint32_t
 add_node(struct hed_ranges *l, const struct hed_range_node *node, uint64_t key)
 {
-    size_t n = l->count ? l->count : 1;
+    const size_t n = l->count ? l->count : 1;
+    struct hed_range_node *wide;
 
-    if ((n & (n - 1)) == 0) {
-        struct hed_range_node *wide = reallocarray(l->nodes, n * 2, sizeof *wide);
-
-        if (!wide)
-            return 0;
-        l->nodes = wide;
-    }
+    wide = hed_cli_widened(l->nodes, n, sizeof *wide);
+    if (!wide)
+        return 0;
+    l->nodes = wide;
     if (!hed_cli_map_put(&l->children, key, (uint32_t)n))
         return 0;
     l->nodes[n] = *node;
@@ -61,7 +31,7 @@ static bool
 begin_range(struct hed_ranges *l, struct hed_range_thread *t, const struct hed_trace_record *r)
 {
     const uint32_t depth = t->node ? l->nodes[t->node].depth + 1 : 1;
-    const uint64_t key = hash_range(t->node, (const char *)r->body, r->body_size);
+    const uint64_t key = hed_cli_hash(HASH_BEGIN ^ t->node, r->body, r->body_size);
     uint32_t node = hed_cli_map_get(&l->children, key);
 
     if (t->over || depth > HED_RANGE_DEPTH_MAX || (!node && l->count >= HED_RANGE_NODES_MAX)) {
@@ -85,12 +55,15 @@ hed_ranges_follow(struct hed_ranges *l, const struct hed_trace_record *r)
     if (r->kind != HED_TRACE_RANGE_BEGIN && r->kind != HED_TRACE_RANGE_END)
         return true;
 
-    const uint32_t n = index_of_thread(l, r->thread);
+    void *array = l->open;
+    bool fresh;
+    const size_t i = hed_cli_map_index(&l->threads, r->thread, &array, sizeof *l->open, &fresh);
 
-    if (!n)
+    l->open = array;
+    if (i == SIZE_MAX)
         return false;
 
-    struct hed_range_thread *t = &l->open[n - 1];
+    struct hed_range_thread *t = &l->open[i];
 
     if (r->kind == HED_TRACE_RANGE_BEGIN)
         return begin_range(l, t, r);

@@ -210,25 +210,43 @@ hed_cli_trace_time(const struct hed_trace *t, uint64_t ns)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-const char *
-hed_cli_duration(uint64_t ns, char *out, size_t size)
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+struct unit {
+    double size;
+    const char *name;
+};
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        const double v = (double)ns / units[i].ns;
+/* A number in the largest unit of which it has one; units[count - 1] is that of the number. */
+static const char *
+text_in_units(uint64_t number, const struct unit *units, size_t count, char *out, size_t size)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        const double v = (double)number / units[i].size;
 
         /* A little below 1, so that 999.96 us is not printed as 1000 us. */
         if (v >= 0.99995) {
-            snprintf(out, size, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[i].unit);
+            snprintf(out, size, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[i].name);
             return out;
         }
     }
-    snprintf(out, size, "%u ns", (unsigned)ns);
+    snprintf(out, size, "%u %s", (unsigned)number, units[count - 1].name);
     return out;
+}
+
+const char *
+hed_cli_duration(uint64_t ns, char *out, size_t size)
+{
+    static const struct unit units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+
+    return text_in_units(ns, units, sizeof(units) / sizeof(units[0]), out, size);
+}
+
+const char *
+hed_cli_bytes(uint64_t bytes, char *out, size_t size)
+{
+    static const struct unit units[] = {
+        {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+
+    return text_in_units(bytes, units, sizeof(units) / sizeof(units[0]), out, size);
 }
 
 void
@@ -250,78 +268,4 @@ hed_cli_colour(void)
     const char *term = getenv("TERM");
 
     return !(no && *no) && !(term && strcmp(term, "dumb") == 0) && isatty(STDOUT_FILENO);
-}
-
-/* ---- map ------------------------------------------------------------------------------------- */
-
-static size_t
-find_slot(const struct hed_cli_map *m, uint64_t key)
-{
-    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (m->room - 1);
-
-    while (m->values[i] && m->keys[i] != key)
-        i = (i + 1) & (m->room - 1);
-    return i;
-}
-
-uint32_t
-hed_cli_map_get(const struct hed_cli_map *m, uint64_t key)
-{
-    return m->room ? m->values[find_slot(m, key)] : 0;
-}
-
-static bool
-widen_map(struct hed_cli_map *m)
-{
-    struct hed_cli_map wide = {.room = m->room ? m->room * 2 : 64};
-
-    wide.keys = calloc(wide.room, sizeof(*wide.keys));
-    wide.values = calloc(wide.room, sizeof(*wide.values));
-    if (!wide.keys || !wide.values) {
-        hed_cli_map_fini(&wide);
-        return false;
-    }
-    for (size_t i = 0; i < m->room; i++) {
-        if (m->values[i]) {
-            const size_t to = find_slot(&wide, m->keys[i]);
-
-            wide.keys[to] = m->keys[i];
-            wide.values[to] = m->values[i];
-        }
-    }
-    wide.count = m->count;
-    hed_cli_map_fini(m);
-    *m = wide;
-    return true;
-}
-
-bool
-hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value)
-{
-    if (m->count * 2 >= m->room && !widen_map(m))
-        return false;
-
-    const size_t i = find_slot(m, key);
-
-    m->keys[i] = key;
-    m->values[i] = value;
-    m->count++;
-    return true;
-}
-
-uint32_t
-hed_cli_map_number(struct hed_cli_map *m, uint64_t key)
-{
-    const uint32_t known = hed_cli_map_get(m, key);
-    const uint32_t next = (uint32_t)m->count + 1;
-
-    return known ? known : hed_cli_map_put(m, key, next) ? next : 0;
-}
-
-void
-hed_cli_map_fini(struct hed_cli_map *m)
-{
-    free(m->keys);
-    free(m->values);
-    *m = (struct hed_cli_map){0};
 }

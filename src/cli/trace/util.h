@@ -1,4 +1,4 @@
-/* What the subcommands of `heddle trace` share: options, files, damage, times, a small map. */
+/* What the subcommands of `heddle trace` share: options, files, damage, times. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/trace/map.h"
 
 struct hed_buf;
 struct hed_call_info;
@@ -66,30 +67,11 @@ uint64_t hed_cli_trace_time(const struct hed_trace *t, uint64_t ns);
 
 /* "950 ns", "12.3 us", "1.25 ms", "3.20 s". */
 const char *hed_cli_duration(uint64_t ns, char *out, size_t size);
+/* "17 B", "4.10 kB", "2.00 GB". */
+const char *hed_cli_bytes(uint64_t bytes, char *out, size_t size);
 
 /* A string with its quotes; s may be NULL (null). */
 void hed_cli_json_text(struct hed_buf *b, const char *s);
 
 /* Should the output be coloured? On a terminal, unless NO_COLOR is set. */
 bool hed_cli_colour(void);
-
-/* ---- a map from numbers to numbers ----------------------------------------------------------- */
-
-struct hed_cli_map {
-    uint64_t *keys;   /* owned */
-    uint32_t *values; /* owned; 0: free */
-    size_t count;
-    size_t room; /* a power of two, or 0 */
-};
-
-/* The value of a key, or 0. */
-uint32_t hed_cli_map_get(const struct hed_cli_map *m, uint64_t key);
-
-/* Adds a key that is not there, with a value that is not 0. False if there is no memory. */
-bool hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value);
-
-/* The value of a key in a map that numbers its keys from 1, in the order in which they are first
- * asked for; 0 without memory. */
-uint32_t hed_cli_map_number(struct hed_cli_map *m, uint64_t key);
-
-void hed_cli_map_fini(struct hed_cli_map *m);
