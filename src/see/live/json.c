@@ -15,6 +15,15 @@ put_number(struct hed_buf *b, const char *key, uint64_t value)
     hed_buf_addf(b, ",\"%s\":%" PRIu64, key, value);
 }
 
+static void
+put_known(struct hed_buf *b, const char *key, bool known, uint64_t value)
+{
+    if (known)
+        put_number(b, key, value);
+    else
+        hed_buf_addf(b, ",\"%s\":null", key);
+}
+
 /* < 0: not known. Nor is what a server says that no number can be. */
 static void
 put_real(struct hed_buf *b, const char *key, double value)
@@ -43,10 +52,7 @@ put_gpu(const struct hed_live_gpu *g, size_t index, struct hed_buf *b)
     put_bool(b, "paused", g->paused);
     put_number(b, "programs", g->programs);
     put_real(b, "busy_ratio", g->busy);
-    if (g->counted)
-        put_number(b, "memory_bytes", g->memory);
-    else
-        hed_buf_addf(b, ",\"memory_bytes\":null");
+    put_known(b, "memory_bytes", g->counted, g->memory);
     hed_buf_addf(b, "}");
 }
 
@@ -68,26 +74,10 @@ put_server(const struct hed_live_server *s, size_t index, struct hed_buf *b)
 }
 
 static void
-put_memory(const struct hed_live_row *r, struct hed_buf *b)
-{
-    if (r->memory_known)
-        put_number(b, "memory_bytes", r->memory);
-    else
-        hed_buf_addf(b, ",\"memory_bytes\":null");
-    if (r->memory_limit)
-        put_number(b, "memory_limit_bytes", r->memory_limit);
-    else
-        hed_buf_addf(b, ",\"memory_limit_bytes\":null");
-}
-
-static void
 put_row(const struct hed_live_row *r, bool first, struct hed_buf *b)
 {
     hed_buf_addf(b, "%s{\"%s\":%zu", first ? "" : ",", r->is_client ? "server" : "gpu", r->where);
-    if (r->pid > 0)
-        put_number(b, "pid", (uint64_t)r->pid);
-    else
-        hed_buf_addf(b, ",\"pid\":null");
+    put_known(b, "pid", r->pid > 0, (uint64_t)r->pid);
     hed_str_next_field(b, "user", r->user);
     hed_str_next_field(b, "name", r->name);
     hed_str_next_field(b, "group", r->group);
@@ -107,7 +97,8 @@ put_row(const struct hed_live_row *r, bool first, struct hed_buf *b)
     put_number(b, "launches", r->calls);
     put_real(b, "gpu_seconds", r->is_client ? -1 : (double)r->used / HED_NS_PER_S);
     put_real(b, "waited_seconds", r->is_client ? -1 : (double)r->waited / HED_NS_PER_S);
-    put_memory(r, b);
+    put_known(b, "memory_bytes", r->memory_known, r->memory);
+    put_known(b, "memory_limit_bytes", r->memory_limit, r->memory_limit);
     hed_buf_addf(b, "}");
 }
 

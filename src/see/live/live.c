@@ -11,8 +11,7 @@
 #include "base/str.h"
 #include "see/live/parts.h"
 
-#define NAMES_MAX 64  /* users whose names are kept */
-#define USERS_MAX 256 /* whose programs root sees */
+#define NAMES_MAX 64 /* users whose names are kept */
 #define NAMES_NS (60 * HED_NS_PER_S)
 #define ACTIVE_S 1.0 /* a client whose last message is older is idle */
 
@@ -20,6 +19,7 @@
 struct last {
     uint64_t key, calls, used, waited, at;
     uint64_t waits[HED_SCHED_WAITS];
+    double rate; /* of a client's calls; < 0: not known */
     bool measured;
     char command[HED_LIVE_COMMAND];
 };
@@ -329,7 +329,7 @@ look_at(struct hed_live_look *l, const struct hed_meeting_folders *folders, int 
 static int
 look_at_all(struct hed_live_look *l)
 {
-    static uid_t users[USERS_MAX];
+    static uid_t users[HED_LIVE_USERS];
     struct hed_meeting_folders folders;
     struct hed_why why = {""};
     int err = 0;
@@ -343,7 +343,7 @@ look_at_all(struct hed_live_look *l)
         hed_meeting_close(&folders);
     }
 
-    const size_t count = geteuid() == 0 ? hed_meeting_users(users, USERS_MAX) : 0;
+    const size_t count = geteuid() == 0 ? hed_meeting_users(users, HED_LIVE_USERS) : 0;
 
     for (size_t i = 0; i < count && !err; i++) {
         if (hed_meeting_open_of(users[i], &folders, &why) != 0)
@@ -395,13 +395,10 @@ add_client(struct hed_live_look *l, size_t server, const struct hed_live_answer 
     fill_client(l, r, a, c);
     if (last && a->at > last->at && c->launches >= last->calls)
         r->rate = (double)(c->launches - last->calls) * HED_NS_PER_S / (double)(a->at - last->at);
-    *now = (struct last){.key = key, .calls = c->launches, .at = a->at};
     /* The same answer again: the rate is still that since the one before. */
-    if (last && a->at == last->at) {
-        *now = *last;
-        r->rate = (double)last->used / 1000;
-    }
-    now->used = r->rate >= 0 ? (uint64_t)(r->rate * 1000) : 0;
+    else if (last && a->at == last->at)
+        r->rate = last->rate;
+    *now = (struct last){.key = key, .calls = c->launches, .at = a->at, .rate = r->rate};
     return true;
 }
 

@@ -10,6 +10,8 @@
 
 #include "see/live/live.h"
 
+#define HED_LIVE_USERS 256 /* whose programs root sees */
+
 /* ---- process.c ------------------------------------------------------------------------------- */
 
 /* The user's name, or its number. */

@@ -43,6 +43,25 @@ is_key(const char *key, const char *name)
     return strcmp(key, name) == 0;
 }
 
+/* 0: none, or no number that a process has. */
+static int32_t
+read_pid(struct hed_json *j)
+{
+    const uint64_t pid = hed_json_number(j);
+
+    return pid <= INT32_MAX ? (int32_t)pid : 0;
+}
+
+static void
+read_user(struct hed_json *j, struct hed_live_client *c)
+{
+    const bool none = hed_json_null(j);
+    const uint64_t user = none ? 0 : hed_json_number(j);
+
+    c->has_user = !none && user < UINT32_MAX;
+    c->user = c->has_user ? (uid_t)user : 0;
+}
+
 static void
 read_client(struct hed_json *j, struct hed_live_client *c)
 {
@@ -53,12 +72,9 @@ read_client(struct hed_json *j, struct hed_live_client *c)
         if (is_key(key, "worker")) {
             c->worker = hed_json_number(j);
         } else if (is_key(key, "pid")) {
-            const uint64_t pid = hed_json_number(j);
-
-            c->pid = pid <= INT32_MAX ? (int32_t)pid : 0;
+            c->pid = read_pid(j);
         } else if (is_key(key, "uid")) {
-            c->has_user = !hed_json_null(j);
-            c->user = c->has_user ? (uid_t)hed_json_number(j) : 0;
+            read_user(j, c);
         } else if (is_key(key, "program")) {
             hed_json_text(j, c->program, sizeof c->program);
         } else if (is_key(key, "peer")) {
@@ -126,7 +142,7 @@ hed_live_read_answer(const char *text, size_t size, struct hed_live_answer *out)
     (void)hed_json_enter(&j, '{');
     while (hed_json_key(&j, key, sizeof key)) {
         if (is_key(key, "pid"))
-            s->pid = (int32_t)hed_json_number(&j);
+            s->pid = read_pid(&j);
         else if (is_key(key, "uptime_seconds"))
             s->uptime = hed_json_real(&j);
         else if (is_key(key, "gpu"))

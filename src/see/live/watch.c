@@ -20,7 +20,6 @@
 #include "see/live/parts.h"
 
 #define EVERY_MS 1000
-#define USERS_MAX 256
 
 static void
 watch_own(void)
@@ -38,8 +37,8 @@ watch_own(void)
 static void
 watch_others(void)
 {
-    static uid_t users[USERS_MAX];
-    const size_t count = hed_meeting_users(users, USERS_MAX);
+    static uid_t users[HED_LIVE_USERS];
+    const size_t count = hed_meeting_users(users, HED_LIVE_USERS);
 
     hed_meeting_choose("");
     for (size_t i = 0; i < count; i++) {

@@ -18,6 +18,22 @@ static const char good[] =
     "{\"worker\":6,\"pid\":null,\"uid\":null,\"program\":\"x\",\"peer\":\"10.0.0.7\","
     "\"certificate\":\"bob\",\"parked\":true,\"new_key\":{\"a\":[1]}}]}\n";
 
+/* A number of 33 bits would be root's if its upper bit were cut off. */
+static void
+numbers_that_nobody_has_are_nobodys(void **state)
+{
+    static const char text[] = "{\"pid\":71,\"clients\":[{\"uid\":4294967296,\"pid\":4294967297}]}";
+    static const char server[] = "{\"pid\":4294967367,\"clients\":[]}";
+    struct hed_live_answer a = {0}, b = {0};
+
+    assert_true(hed_live_read_answer(text, strlen(text), &a));
+    assert_int_equal(a.count, 1);
+    assert_false(a.clients[0].has_user);
+    assert_int_equal(a.clients[0].pid, 0);
+    assert_false(hed_live_read_answer(server, strlen(server), &b));
+    free(a.clients);
+}
+
 static void
 an_answer_is_read(void **state)
 {
@@ -87,6 +103,7 @@ a_time_without_end_is_none(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_answer_is_read),
+    cmocka_unit_test(numbers_that_nobody_has_are_nobodys),
     cmocka_unit_test(a_part_of_an_answer_is_none),
     cmocka_unit_test(numbers_that_cannot_be_are_none),
     cmocka_unit_test(a_time_without_end_is_none),
