@@ -384,6 +384,20 @@ void hed_interp_decode(struct interp_decoder *d, struct interp_func *f, bool is_
 void hed_interp_values(struct interp_decoder *d, const struct hed_ptx_var *v,
                        struct interp_value **out, uint32_t *count);
 
+/* Where variables of a kind begin that lie at one place for all lanes. */
+static inline __attribute__((always_inline)) uint64_t
+interp_variable_base(const struct interp_warp *w, unsigned kind, uint32_t place)
+{
+    switch (kind) {
+    case INTERP_GLOBAL_VAR:
+        return w->warp->grid->vars[place];
+    case INTERP_SHARED_VAR:
+        return (uintptr_t)w->warp->block->shared;
+    default:
+        return (uintptr_t)w->warp->grid->params;
+    }
+}
+
 /* The address of every lane. Inlined, so that it is vector code of the step's processor. */
 static inline __attribute__((always_inline)) void
 interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int64_t imm,
@@ -412,14 +426,8 @@ interp_addresses(const struct interp_warp *w, unsigned kind, uint32_t place, int
         for (unsigned i = 0; i < HED_PTX_LANES; i++)
             out[i] = interp_in_sandbox(w, base + i * w->frame->stride);
         return;
-    case INTERP_GLOBAL_VAR:
-        base = w->warp->grid->vars[place];
-        break;
-    case INTERP_SHARED_VAR:
-        base = (uintptr_t)w->warp->block->shared;
-        break;
     default:
-        base = (uintptr_t)w->warp->grid->params;
+        base = interp_variable_base(w, kind, place);
         break;
     }
     base = interp_in_sandbox(w, base + (uint64_t)imm);

@@ -184,19 +184,8 @@ static const interp_run stores[2][4] = {SIZES(store), SIZES(store_shared)};
 static inline __attribute__((always_inline)) const void *
 known_address(const struct interp_warp *w, const struct interp_step *s)
 {
-    uint64_t base;
+    const uint64_t base = interp_variable_base(w, s->e & INTERP_KIND_MASK, s->a);
 
-    switch (s->e & INTERP_KIND_MASK) {
-    case INTERP_GLOBAL_VAR:
-        base = w->warp->grid->vars[s->a];
-        break;
-    case INTERP_SHARED_VAR:
-        base = (uintptr_t)w->warp->block->shared;
-        break;
-    default:
-        base = (uintptr_t)w->warp->grid->params;
-        break;
-    }
     return (const void *)(uintptr_t)interp_in_sandbox(w, base + (uint64_t)s->imm);
 }
 
