@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 struct hed_json
 hed_json_over(const char *text, size_t size)
 {
@@ -61,15 +63,6 @@ hed_json_next(struct hed_json *j)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static int
-hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Reads \uXXXX behind the u. */
 static uint32_t
 take_unit(struct hed_json *j)
@@ -77,9 +70,9 @@ take_unit(struct hed_json *j)
     uint32_t unit = 0;
 
     for (int i = 0; i < 4; i++) {
-        const int digit = j->at < j->end ? hex_digit(*j->at) : -1;
+        const int digit = j->at < j->end ? hed_str_digit(*j->at) : 16;
 
-        if (digit < 0) {
+        if (digit == 16) {
             (void)json_spoil(j);
             return 0;
         }

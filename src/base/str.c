@@ -21,8 +21,8 @@ lower_letter(char c)
     return c;
 }
 
-static int
-value_of_digit(char c)
+int
+hed_str_digit(char c)
 {
     c = lower_letter(c);
     if (is_digit(c))
@@ -40,9 +40,9 @@ parse_digits(const char **s, unsigned base, uint64_t *out)
     uint64_t value = 0;
     bool over = false;
 
-    while (value_of_digit(*p) < (int)base) {
+    while (hed_str_digit(*p) < (int)base) {
         over |= __builtin_mul_overflow(value, base, &value);
-        over |= __builtin_add_overflow(value, (uint64_t)value_of_digit(*p), &value);
+        over |= __builtin_add_overflow(value, (uint64_t)hed_str_digit(*p), &value);
         p++;
     }
     if (p == *s)

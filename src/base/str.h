@@ -46,6 +46,9 @@ void hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n);
 /* The same behind another field, of a whole string. */
 void hed_str_next_field(struct hed_buf *b, const char *key, const char *s);
 
+/* The value of a hexadecimal digit; 16 if it is none. */
+int hed_str_digit(char c);
+
 /* FNV-1a of n characters, for tables of names. Not for names that an attacker chooses. */
 static inline uint32_t
 hed_str_hash(const char *s, size_t n)

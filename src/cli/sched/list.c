@@ -254,7 +254,6 @@ hed_cli_sched_list(const struct hed_cli_sched *r)
 {
     static struct view v; /* large */
     struct hed_buf b;
-    size_t index = 0;
     bool any = false;
 
     v.request = r;
@@ -266,15 +265,12 @@ hed_cli_sched_list(const struct hed_cli_sched *r)
     if (r->json)
         hed_buf_addf(&b, "{\"gpus\":[");
     for (size_t i = 0; i < v.scene.count; i++) {
-        const bool in_scope = !r->scope || strcmp(r->scope, v.scene.gpus[i]->scope) == 0;
-
-        if (v.count[i]) {
-            if (r->json && any)
-                hed_buf_addf(&b, ",");
-            any = true;
-            add_gpu(&b, &v, i, index, width);
-        }
-        index += in_scope;
+        if (v.count[i] == 0)
+            continue;
+        if (r->json && any)
+            hed_buf_addf(&b, ",");
+        any = true;
+        add_gpu(&b, &v, i, hed_cli_sched_number(r, &v.scene, i), width);
     }
     if (r->json)
         hed_buf_addf(&b, "]}\n");

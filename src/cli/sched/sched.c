@@ -68,9 +68,8 @@ hed_cli_sched_wants_pid(const struct hed_cli_sched *r, int32_t pid)
     return is;
 }
 
-/* The number of a GPU in the list, which --scope makes shorter. */
-static size_t
-gpu_number(const struct hed_cli_sched *r, const struct hed_sched_scene *s, size_t index)
+size_t
+hed_cli_sched_number(const struct hed_cli_sched *r, const struct hed_sched_scene *s, size_t index)
 {
     size_t n = 0;
 
@@ -94,7 +93,7 @@ hed_cli_sched_wants_gpu(const struct hed_cli_sched *r, const struct hed_sched_sc
     if (!want)
         return true;
     if (strlen(want) < 4 && hed_parse_u64(want, &number) == 0)
-        return number == gpu_number(r, s, index);
+        return number == hed_cli_sched_number(r, s, index);
     if (strncmp(want, "GPU-", 4) == 0)
         want += 4;
     for (; *want; want++) {

@@ -24,6 +24,10 @@ struct hed_cli_sched {
 /* Finds the programs of this user that share GPUs. Says what could not be read. */
 void hed_cli_sched_look(struct hed_sched_scene *out);
 
+/* The number of a GPU in the list, which --scope makes shorter. */
+size_t hed_cli_sched_number(const struct hed_cli_sched *r, const struct hed_sched_scene *s,
+                            size_t index);
+
 /* Do --gpu and --scope select this GPU, and --pid this process? */
 bool hed_cli_sched_wants_gpu(const struct hed_cli_sched *r, const struct hed_sched_scene *s,
                              size_t index);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/meeting.h"
+#include "base/number.h"
 #include "share/meet/copy.h"
 #include "share/sched/swap.h"
 
@@ -30,9 +31,7 @@ copy_text(char out[HED_SCHED_NAME], const char *text)
 static uint64_t
 time_ahead(uint64_t until, uint64_t now)
 {
-    const uint64_t ns = until > now ? until - now : 0;
-
-    return ns < HED_SCHED_PATIENCE_NS ? ns : HED_SCHED_PATIENCE_NS;
+    return until > now ? hed_min(until - now, HED_SCHED_PATIENCE_NS) : 0;
 }
 
 /* A wait counts when it has ended; one that lasts is added, so that a program that waits for long
